@@ -1,0 +1,119 @@
+"""What a task is: data, not code.
+
+A card says what kind of task it is, how its labels are spelled, how an instance is put to each
+family of models, how it is scored, and where it comes from. Everything that trains, scores or
+draws reads the card; nothing branches on a task's name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal[
+    "utterance_classification",
+    "dialogue_classification",
+    "multi_label",
+    "multi_output",
+    "multiple_choice",
+    "span",
+]
+"""How an instance is answered. Utterance and dialogue classification differ in their input only;
+both take one label. ``span`` answers with a piece of the context."""
+
+MetricName = Literal["accuracy", "f1", "multilabel_f1", "exact_match", "token_f1"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """One metric of a task, with the settings that the release's metadata gives.
+
+    ``average`` is micro, macro or weighted; ``label_indices`` restricts which classes count
+    (feta-spec: neutral is left out of DailyDialog's micro-F1); ``unanswerable_phrases`` and
+    ``ignore_unanswerable`` apply to spans.
+    """
+
+    name: MetricName
+    average: Literal["micro", "macro", "weighted"] | None = None
+    label_indices: tuple[int, ...] | None = None
+    unanswerable_phrases: tuple[str, ...] = ()
+    ignore_unanswerable: bool = False
+
+    @property
+    def key(self) -> str:
+        """The name of this metric in records and tables, for example ``micro_f1``."""
+        return f"{self.average}_{self.name}" if self.average else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """How an instance is put to text-to-text models (paper, Tables 4 and 5).
+
+    The input is ``context: <context>`` followed by ``template`` with the instance's query fields,
+    its options (``{options}``) and the task's label words (``{labels}``) filled in.
+    """
+
+    template: str
+    max_answer_tokens: int
+    label_words: dict[str, str] = field(default_factory=dict)
+    """Label → the words that a text-to-text model reads and writes; a label not listed here
+    stands for itself."""
+    joiner: str = " and "
+    """What stands between several labels of a multi-label answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of one dataset.
+
+    ``query`` is the template of the text that an encoder reads beside the context (as the first
+    segment); empty where the context alone is read. ``labels`` is empty for spans; for multiple
+    choice they are the option numbers; for multi-output they are the two answers of each trait.
+    """
+
+    name: str
+    short: str
+    dataset: str
+    kind: Kind
+    labels: tuple[str, ...]
+    metrics: tuple[MetricSpec, ...]
+    query: str
+    prompt: Prompt
+    description: str
+    citation: str
+    licence: str
+    paper_metrics: tuple[str, ...] = ()
+    """The metrics that the paper's Table 1 names for this task, by ``MetricSpec.key``: their mean
+    is the task's score. The release may list more, which are reported and not scored."""
+    outputs: tuple[str, ...] = ()
+    """The traits of a multi-output task, in the release's order and spelling."""
+
+    @property
+    def classes(self) -> int:
+        """Number of classes of one answer; 0 for spans."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One annotated item, read from the release and validated, before any tokenizer sees it.
+
+    ``id`` is the release's instance_id and may repeat (14 times in relation extraction's test);
+    an instance is therefore identified by its position in its split. ``context`` is the turns
+    joined as ``speaker: utterance``. ``focus`` is the character offset in the context at which the
+    part starts that truncation must keep whole (the target utterance; ``len(context)`` where there
+    is none). ``query`` holds the fields that the card's templates name. ``target`` holds the right
+    label (one), labels (multi-label), one answer per trait (multi-output), the option's number, or
+    every right answer's text (span); ``starts`` the character offset in the context of each right
+    answer of a span task, -1 for an unanswerable one.
+    """
+
+    id: str
+    dialogue_id: str
+    task: str
+    context: str
+    focus: int
+    query: dict[str, str]
+    options: tuple[str, ...]
+    target: tuple[str, ...]
+    starts: tuple[int, ...] = ()

@@ -1,0 +1,263 @@
+"""Every metric against scikit-learn or a worked example, in both fidelities."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sklearn.metrics import accuracy_score, f1_score
+
+from tasktransfer.metrics import Fidelity, evaluate
+from tasktransfer.tasks import ALL_TASKS, MetricSpec, Task, get_task
+
+FIDELITIES: tuple[Fidelity, ...] = ("default", "tlidb")
+ONE_LABEL = [task for task in ALL_TASKS if task.kind not in ("span", "multi_label", "multi_output")]
+each_classification = pytest.mark.parametrize("task", ONE_LABEL, ids=lambda task: task.name)
+seeds = pytest.mark.parametrize("seed", range(8))
+
+ACT = get_task("DailyDialog", "dialogue_act_classification")
+CAUSAL_SPAN = get_task("DailyDialog", "causal_emotion_span_extraction")
+EMOTION = get_task("DailyDialog", "emotion_recognition")
+SPAN = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
+PERSONALITY = get_task("Friends", "personality_detection")
+QUESTIONS = get_task("Friends", "question_answering")
+RELATIONS = get_task("Friends", "relation_extraction")
+
+
+@pytest.fixture(autouse=True)
+def quiet_scikit_learn() -> Iterator[None]:
+    """It warns where an F1 is undefined and set to 0, which is the convention here too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def sklearn_f1(right: list[Any], guesses: list[Any], **settings: Any) -> float:
+    return 100.0 * float(f1_score(right, guesses, **settings))
+
+
+def random_case(
+    task: Task, seed: int, *, invalid: bool
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], list[int], list[int]]:
+    """Predictions and golds as labels and as class numbers, -1 for what is no label. Half of the
+    cases use few of the labels, so that some classes occur on one side only or not at all."""
+    chance = random.Random(f"{task.name} {seed} {invalid}")
+    size = chance.randrange(1, 60)
+    labels = task.labels if seed % 2 else chance.sample(task.labels, 2)
+    golds = [(chance.choice(labels),) for _ in range(size)]
+    pool = (*task.labels, "no label", "") if invalid else task.labels
+    guesses = [gold if chance.random() < 0.4 else (chance.choice(pool),) for gold in golds]
+    number = {label: i for i, label in enumerate(task.labels)}
+    return (
+        guesses,
+        golds,
+        [number.get(guess, -1) for (guess,) in guesses],
+        [number[gold] for (gold,) in golds],
+    )
+
+
+# --- one label -------------------------------------------------------------------------------
+
+
+@seeds
+@each_classification
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_valid_predictions_equal_scikit_learn(task: Task, seed: int, fidelity: Fidelity) -> None:
+    guesses, golds, guessed, right = random_case(task, seed, invalid=False)
+    metrics = evaluate(task, guesses, golds, fidelity=fidelity)
+    for spec in task.metrics:
+        if spec.name == "accuracy":
+            expected = 100.0 * accuracy_score(right, guessed)
+        else:
+            expected = sklearn_f1(right, guessed, average=spec.average, labels=spec.label_indices)
+        assert metrics[spec.key] == pytest.approx(expected), spec
+
+
+@seeds
+@each_classification
+def test_tlidb_has_invalid_answers_as_class_minus_one(task: Task, seed: int) -> None:
+    guesses, golds, guessed, right = random_case(task, seed, invalid=True)
+    metrics = evaluate(task, guesses, golds, fidelity="tlidb")
+    for spec in task.metrics:
+        if spec.name == "f1":
+            expected = sklearn_f1(right, guessed, average=spec.average, labels=spec.label_indices)
+            assert metrics[spec.key] == pytest.approx(expected), spec
+
+
+@seeds
+@each_classification
+def test_default_leaves_invalid_answers_out_of_the_classes(task: Task, seed: int) -> None:
+    guesses, golds, guessed, right = random_case(task, seed, invalid=True)
+    metrics = evaluate(task, guesses, golds)
+    valid = sorted({*guessed, *right} - {-1})
+    for spec in task.metrics:
+        if spec.name == "accuracy" or (spec.average == "micro" and spec.label_indices is None):
+            expected = 100.0 * accuracy_score(right, guessed)
+        elif spec.average == "micro":
+            expected = sklearn_f1(right, guessed, average="micro", labels=spec.label_indices)
+        else:
+            expected = sklearn_f1(right, guessed, average=spec.average, labels=valid)
+        assert metrics[spec.key] == pytest.approx(expected), spec
+
+
+@seeds
+@pytest.mark.parametrize("average", ["micro", "macro", "weighted"])
+@pytest.mark.parametrize("indices", [(0, 2), (1,), (0, 1, 2, 3)])
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_label_indices_equal_scikit_learn_s_labels(
+    average: Any, indices: tuple[int, ...], seed: int, fidelity: Fidelity
+) -> None:
+    task = replace(ACT, metrics=(MetricSpec("f1", average, label_indices=indices),))
+    guesses, golds, guessed, right = random_case(task, seed, invalid=True)
+    (value,) = evaluate(task, guesses, golds, fidelity=fidelity).values()
+    assert value == pytest.approx(sklearn_f1(right, guessed, average=average, labels=indices))
+
+
+def test_an_invalid_answer_in_dailydialog_emotion_costs_precision_too() -> None:
+    golds = [("anger",), ("anger",), ("neutral",), ("neutral",)]
+    # Neutral does not count: one hit, no false positive, one miss (2/3). With an invalid answer
+    # to a neutral utterance there is one false positive more, because the release lists -1 (2/4).
+    quiet = [("anger",), ("neutral",), ("neutral",), ("neutral",)]
+    noisy = [("anger",), ("neutral",), ("neutral",), ("dunno",)]
+    assert evaluate(EMOTION, quiet, golds)["micro_f1"] == pytest.approx(200 / 3)
+    assert evaluate(EMOTION, noisy, golds)["micro_f1"] == pytest.approx(50.0)
+
+
+def test_macro_f1_worked_in_both_fidelities() -> None:
+    golds = [("inform",), ("inform",), ("question",), ("question",)]
+    guesses = [("inform",), ("inform",), ("question",), ("dunno",)]
+    # inform 1, question 2/3, and in the toolkit class -1 with 0.
+    default = evaluate(ACT, guesses, golds)
+    toolkit = evaluate(ACT, guesses, golds, fidelity="tlidb")
+    assert default == pytest.approx({"micro_f1": 75.0, "macro_f1": 100 * (1 + 2 / 3) / 2})
+    assert toolkit == pytest.approx({"micro_f1": 75.0, "macro_f1": 100 * (1 + 2 / 3) / 3})
+
+
+def test_invalid_answers_do_not_change_weighted_f1() -> None:
+    task = get_task("Friends", "MELD_emotion_recognition")
+    guesses, golds, *_ = random_case(task, 1, invalid=True)
+    assert evaluate(task, guesses, golds) == pytest.approx(
+        evaluate(task, guesses, golds, fidelity="tlidb")
+    )
+
+
+# --- several outputs and labels --------------------------------------------------------------
+
+
+@seeds
+def test_multi_output_accuracy_is_over_all_traits(seed: int) -> None:
+    chance = random.Random(seed)
+    golds = [tuple(chance.choices("01", k=5)) for _ in range(30)]
+    guesses = [tuple(chance.choices(("0", "1", "?"), k=5)) for _ in range(30)]
+    flat = [list(sum(answers, ())) for answers in (golds, guesses)]
+    expected = 100.0 * accuracy_score(*flat)
+    assert evaluate(PERSONALITY, guesses, golds)["accuracy"] == pytest.approx(expected)
+
+
+@seeds
+@pytest.mark.parametrize("average", ["micro", "macro", "weighted"])
+@pytest.mark.parametrize("restricted", [True, False])
+def test_multi_label_f1_equals_scikit_learn(seed: int, average: Any, restricted: bool) -> None:
+    chance = random.Random(seed)
+    indices = RELATIONS.metrics[0].label_indices if restricted else None
+    spec = MetricSpec("multilabel_f1", average, label_indices=indices)
+    task = replace(RELATIONS, metrics=(spec,))
+    golds = [tuple(chance.sample(task.labels, chance.randrange(1, 4))) for _ in range(40)]
+    guesses = [
+        gold if chance.random() < 0.5 else tuple(chance.sample(task.labels, chance.randrange(4)))
+        for gold in golds
+    ]
+    vectors = [
+        [[int(label in answer) for label in task.labels] for answer in answers]
+        for answers in (golds, guesses)
+    ]
+    (value,) = evaluate(task, guesses, golds).values()
+    assert value == pytest.approx(sklearn_f1(*vectors, average=average, labels=indices))
+
+
+def test_unscored_relations_do_not_count() -> None:
+    golds = [("per:boss", "org:students"), ("unanswerable",)]
+    guesses = [("per:boss", "unanswerable"), ("per:alternate_names",)]
+    assert evaluate(RELATIONS, guesses, golds) == {"micro_multilabel_f1": 100.0}
+
+
+# --- spans -----------------------------------------------------------------------------------
+
+
+def test_exact_match_and_token_f1_worked() -> None:
+    golds = [("The red dog!",), ("my old phone",), ("tea",), ("...",)]
+    guesses = [("a RED dog",), ("my phone",), ("coffee",), ("",)]
+    # Token-F1: 1; precision 1, recall 2/3: 4/5; 0; empty agrees with empty: 1.
+    assert evaluate(SPAN, guesses, golds) == pytest.approx(
+        {"exact_match": 50.0, "macro_token_f1": 100 * (1 + 0.8 + 0 + 1) / 4}
+    )
+
+
+def test_repeated_words_count_as_often_as_they_occur() -> None:
+    golds, guesses = [("no no no way",)], [("no no",)]
+    assert evaluate(SPAN, guesses, golds)["macro_token_f1"] == pytest.approx(100 * 2 * 2 / 6)
+
+
+def test_best_of_several_right_answers() -> None:
+    golds = [("a phone", "there's a phone"), ("red cat", "red cat ran off")]
+    guesses = [("there's a phone",), ("the red cat ran",)]
+    metrics = evaluate(QUESTIONS, guesses, golds)
+    # Second instance: 4/5 with "red cat" (2 of 3 words, 2 of 2), 6/7 with the longer one.
+    assert metrics["exact_match"] == 50.0
+    assert metrics["macro_token_f1"] == pytest.approx(100 * (1 + 6 / 7) / 2)
+    # Pooled: common 2 + 3, predicted 2 + 3, right 2 + 4.
+    assert metrics["micro_token_f1"] == pytest.approx(100 * 2 * 5 / (5 + 6))
+
+
+def test_unanswerable_phrases_and_their_exact_match() -> None:
+    golds = [("Impossible answer",), ("Impossible answer",), ("the dog",), ("the dog",)]
+    guesses = [("impossible",), ("the cat",), ("dog",), ("",)]
+    metrics = evaluate(CAUSAL_SPAN, guesses, golds)
+    # Exact match counts the two answerable instances only.
+    assert metrics["exact_match"] == 50.0
+    assert metrics["macro_token_f1"] == pytest.approx(50.0)
+    # Empty with empty counts as one token; common 1 + 0 + 1 + 0, predicted 1 + 1 + 1 + 0,
+    # right 1 + 0 + 1 + 1.
+    assert metrics["micro_token_f1"] == pytest.approx(100 * 2 * 2 / (3 + 3))
+
+
+def test_impossible_inside_an_answer_is_a_quirk_of_the_toolkit() -> None:
+    golds = [("Impossible answer",), ("it is impossible to sleep",), ("dog",)]
+    guesses = [("that was impossible",), ("it is impossible to sleep",), ("dog",)]
+    default = evaluate(CAUSAL_SPAN, guesses, golds)
+    toolkit = evaluate(CAUSAL_SPAN, guesses, golds, fidelity="tlidb")
+    assert default["macro_token_f1"] == pytest.approx(200 / 3)
+    assert default["exact_match"] == 100.0
+    assert toolkit["macro_token_f1"] == 100.0
+    # Only "dog" is left as answerable.
+    assert toolkit["exact_match"] == 100.0
+    wrong_dog = [*guesses[:2], ("cat",)]
+    assert evaluate(CAUSAL_SPAN, wrong_dog, golds)["exact_match"] == 50.0
+    assert evaluate(CAUSAL_SPAN, wrong_dog, golds, fidelity="tlidb")["exact_match"] == 0.0
+
+
+def test_toolkit_s_micro_token_f1_forgets_total_misses() -> None:
+    golds = [("red dog", "dog"), ("tea", "a cup of tea")]
+    guesses = [("red dog",), ("coffee without milk",)]
+    default = evaluate(QUESTIONS, guesses, golds)
+    # Default: common 2, predicted 2 + 3, right 2 + 1 (the first right answer on a tie).
+    assert default["micro_token_f1"] == pytest.approx(100 * 2 * 2 / (5 + 3))
+    # Toolkit: the second instance adds nothing, and of the first the last overlap counts,
+    # which is "dog": common 1, predicted 2, right 1.
+    toolkit = evaluate(QUESTIONS, guesses, golds, fidelity="tlidb")
+    assert toolkit["micro_token_f1"] == pytest.approx(100 * 2 * 1 / (2 + 1))
+    assert {k: v for k, v in toolkit.items() if k != "micro_token_f1"} == pytest.approx(
+        {k: v for k, v in default.items() if k != "micro_token_f1"}
+    )
+
+
+def test_toolkit_s_micro_token_f1_counts_misses_of_single_answers() -> None:
+    golds = [("red dog",), ("tea",)]
+    guesses = [("red dog",), ("coffee",)]
+    for fidelity in FIDELITIES:
+        value = evaluate(CAUSAL_SPAN, guesses, golds, fidelity=fidelity)["micro_token_f1"]
+        assert value == pytest.approx(100 * 2 * 2 / (3 + 3))
