@@ -1,0 +1,298 @@
+"""Instances as Arrow files: written once per dataset and setting, read by every training.
+
+A cache folder holds ``<task>-<split>.arrow`` (one row per instance), ``dialogues.arrow`` (one row
+per turn) and ``manifest.json``, which is written last. The Arrow files are IPC streams, so they
+load with ``datasets.Dataset.from_file``; they are read here with pyarrow alone, memory-mapped,
+because importing ``datasets`` takes half a second in every training process.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from tasktransfer.data import release as releases
+from tasktransfer.data.archive import SPLITS
+from tasktransfer.data.dialogues import Dialogue
+from tasktransfer.data.release import Release
+from tasktransfer.data.splits import full_split_of
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import Instance
+
+READER_VERSION = 1
+"""Raised when the same release gives other instances than before; part of the manifest."""
+
+MANIFEST = "manifest.json"
+DIALOGUES = "dialogues.arrow"
+BATCH_ROWS = 4096
+QUERY_PREFIX = "query_"
+
+DIALOGUE_SCHEMA = pa.schema(
+    [
+        ("dialogue_id", pa.string()),
+        ("split", pa.string()),
+        ("used", pa.bool_()),
+        ("turn_id", pa.string()),
+        ("speakers", pa.list_(pa.string())),
+        ("words", pa.int32()),
+    ]
+)
+"""One row per turn of every dialogue of the release. ``split`` is the official full split ("" if
+in none), ``used`` says whether the dialogue is in a split of this cache, ``words`` is the number
+of words of the utterance, parted by white space, without the speaker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many instances a task has on a split, and on how many dialogues."""
+
+    samples: int
+    dialogues: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a cache folder holds. ``tasks`` is task → split → counts; ``dialogues`` is split →
+    number of its dialogues, annotated or not; ``source_kind`` is folder or zip."""
+
+    reader_version: int
+    dataset: str
+    revision: str
+    few_sample: bool
+    synthetic: bool
+    source_kind: str
+    tasks: dict[str, dict[str, Counts]]
+    dialogues: dict[str, int]
+
+
+def prepare(
+    dataset: str, source_path: Path | str, few_sample: bool, out_folder: Path | str
+) -> Manifest:
+    """Read, check and cache every task and split of a dataset; returns the manifest.
+
+    The folder is built beside ``out_folder``, in ``.<name>.draft``, and moved there when it is
+    complete; a cache that was there is replaced, and a draft that a killed process left is
+    cleared. Raises DataError, and then leaves ``out_folder`` as it was.
+    """
+    release = releases.load_release(source_path, dataset)
+    for split in SPLITS:
+        releases.check_split(release, split, few_sample)
+    out = Path(out_folder)
+    draft = out.with_name(f".{out.name}.draft")
+    _remove(draft)
+    draft.mkdir(parents=True)
+    try:
+        manifest = write_release(draft, release, few_sample)
+        _move_into_place(draft, out)
+    finally:
+        _remove(draft)
+    return manifest
+
+
+def write_release(folder: Path, release: Release, few_sample: bool) -> Manifest:
+    """Write all files of a cache into ``folder``, the manifest last."""
+    counts: dict[str, dict[str, Counts]] = {}
+    for task in release.tasks:
+        counts[task] = {}
+        for split in SPLITS:
+            found = releases.read_instances(release, task, split, few_sample)
+            write_instances(folder / instance_file(task, split), found)
+            dialogues = {instance.dialogue_id for instance in found}
+            counts[task][split] = Counts(len(found), len(dialogues))
+    _write_dialogues(folder / DIALOGUES, release, few_sample)
+    manifest = Manifest(
+        reader_version=READER_VERSION,
+        dataset=release.dataset,
+        revision=release.revision,
+        few_sample=few_sample,
+        synthetic=release.synthetic,
+        source_kind=release.source.kind,
+        tasks=counts,
+        dialogues={split: len(release.ids.of(split, few_sample)) for split in SPLITS},
+    )
+    text = json.dumps(asdict(manifest), indent=2) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    return manifest
+
+
+def instance_file(task: str, split: str) -> str:
+    """The name of the Arrow file that holds the instances of ``task`` on ``split``."""
+    return f"{task}-{split}.arrow"
+
+
+def write_instances(file: Path, instances: Sequence[Instance]) -> None:
+    """Write instances of one task as an Arrow stream. Query fields become columns ``query_*``."""
+    fields = sorted({name for instance in instances for name in instance.query})
+    texts = pa.list_(pa.string())
+    schema = pa.schema(
+        [
+            ("id", pa.string()),
+            ("dialogue_id", pa.string()),
+            ("task", pa.string()),
+            ("context", pa.string()),
+            ("focus", pa.int32()),
+            *((f"{QUERY_PREFIX}{name}", pa.string()) for name in fields),
+            ("options", texts),
+            ("target", texts),
+            ("starts", pa.list_(pa.int32())),
+        ]
+    )
+    _write_stream(file, schema, [_row(instance) for instance in instances])
+
+
+def read_manifest(folder: Path | str) -> Manifest:
+    """The manifest of a cache folder. Raises DataError if it is absent, damaged or outdated."""
+    file = Path(folder) / MANIFEST
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        version = content["reader_version"]
+        if version == READER_VERSION:
+            return _manifest_from(content)
+    except FileNotFoundError:
+        raise DataError(f"{file}: not found; the data is not prepared there") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{file}: damaged ({error!r}); {_again(folder)}") from error
+    raise DataError(
+        f"{file}: reader_version is {version!r}, this version of tasktransfer reads "
+        f"{READER_VERSION}; {_again(folder)}"
+    )
+
+
+def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
+    """The cached instances of ``task`` on ``split``, as they were read from the release.
+
+    Raises DataError for an absent task or split, a damaged file, and a split without instances,
+    on which nothing can be trained or scored.
+    """
+    manifest = read_manifest(folder)
+    if task not in manifest.tasks or split not in manifest.tasks[task]:
+        raise DataError(
+            f"{folder}: holds no instances of task {task!r}, split {split!r}; it has the splits "
+            f"{', '.join(SPLITS)} of {', '.join(manifest.tasks)}"
+        )
+    expected = manifest.tasks[task][split].samples
+    if expected == 0:
+        raise DataError(
+            f"{folder}: {task} has no instance in the {split} split of this release of "
+            f"{manifest.dataset}; leave the task out of the study"
+        )
+    file = Path(folder) / instance_file(task, split)
+    rows = read_rows(file)
+    if len(rows) != expected:
+        raise DataError(
+            f"{file}: holds {len(rows)} instances, {MANIFEST} says {expected}; {_again(folder)}"
+        )
+    try:
+        return [_instance(row) for row in rows]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{file}: damaged (column {error}); {_again(folder)}") from error
+
+
+def read_rows(file: Path) -> list[dict[str, object]]:
+    """The rows of one Arrow stream of a cache. Raises DataError if it is absent or damaged."""
+    rows: list[dict[str, object]] = read_table(file).to_pylist()
+    return rows
+
+
+def read_table(file: Path) -> pa.Table:
+    """One Arrow stream of a cache as a memory-mapped table. Raises DataError as read_rows."""
+    try:
+        with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as reader:
+            return reader.read_all()
+    except FileNotFoundError:
+        raise DataError(f"{file}: not found; {_again(file.parent)}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{file}: damaged ({error}); {_again(file.parent)}") from error
+
+
+def _again(folder: Path | str) -> str:
+    return f"delete {folder} and prepare the data again"
+
+
+def _row(instance: Instance) -> dict[str, object]:
+    return {
+        "id": instance.id,
+        "dialogue_id": instance.dialogue_id,
+        "task": instance.task,
+        "context": instance.context,
+        "focus": instance.focus,
+        **{f"{QUERY_PREFIX}{name}": text for name, text in instance.query.items()},
+        "options": instance.options,
+        "target": instance.target,
+        "starts": instance.starts,
+    }
+
+
+def _instance(row: Mapping[str, object]) -> Instance:
+    values: dict[str, object] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in row.items()
+        if not key.startswith(QUERY_PREFIX)
+    }
+    query = {
+        key.removeprefix(QUERY_PREFIX): value
+        for key, value in row.items()
+        if key.startswith(QUERY_PREFIX) and value is not None
+    }
+    return Instance(query=query, **values)  # type: ignore[arg-type]
+
+
+def _write_stream(file: Path, schema: pa.Schema, rows: Sequence[Mapping[str, object]]) -> None:
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+        for start in range(0, len(rows), BATCH_ROWS):
+            batch = rows[start : start + BATCH_ROWS]
+            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+
+
+def _write_dialogues(file: Path, release: Release, few_sample: bool) -> None:
+    full = full_split_of(release.ids)
+    used = {name for split in SPLITS for name in release.ids.of(split, few_sample)}
+    rows = [
+        row
+        for dialogue in release.dialogues.values()
+        for row in _turn_rows(dialogue, full.get(dialogue.id, ""), dialogue.id in used)
+    ]
+    _write_stream(file, DIALOGUE_SCHEMA, rows)
+
+
+def _turn_rows(dialogue: Dialogue, split: str, used: bool) -> list[dict[str, object]]:
+    return [
+        {
+            "dialogue_id": dialogue.id,
+            "split": split,
+            "used": used,
+            "turn_id": str(turn.id),
+            "speakers": turn.speakers,
+            "words": len(turn.utterance.split()),
+        }
+        for turn in dialogue.turns
+    ]
+
+
+def _manifest_from(content: dict[str, object]) -> Manifest:
+    tasks = content["tasks"]
+    counts = {
+        task: {split: Counts(**count) for split, count in by_split.items()}
+        for task, by_split in tasks.items()  # type: ignore[attr-defined]
+    }
+    return Manifest(**{**content, "tasks": counts})  # type: ignore[arg-type]
+
+
+def _move_into_place(draft: Path, out: Path) -> None:
+    """Put the complete folder where it belongs; a kill between the steps leaves no half cache."""
+    old = out.with_name(f".{out.name}.old")
+    _remove(old)
+    if out.exists():
+        out.replace(old)
+    draft.replace(out)
+    _remove(old)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)

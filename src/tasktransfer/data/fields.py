@@ -1,0 +1,130 @@
+"""Typed access to a release's JSON, with errors that say where.
+
+Each function returns the value under a key if it has the type that the reader relies on, and
+raises DataError otherwise. Keys that nobody asks for are ignored.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tasktransfer.errors import DataError
+
+Table = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a release a value stands: file, dialogue, instance, and path of keys."""
+
+    file: str
+    dialogue: str = ""
+    instance: str = ""
+    path: str = ""
+
+    def at(self, key: str | int) -> Place:
+        """The place of a member of the value here."""
+        if isinstance(key, int):
+            path = f"{self.path}[{key}]"
+        else:
+            path = f"{self.path}.{key}" if self.path else key
+        return Place(self.file, self.dialogue, self.instance, path)
+
+    def of_instance(self, instance: str) -> Place:
+        """The same place, known to belong to the annotation ``instance``."""
+        return Place(self.file, self.dialogue, instance, self.path)
+
+    def error(self, problem: str) -> DataError:
+        """A DataError that names this place."""
+        parts = [
+            self.file,
+            f"dialogue {self.dialogue!r}" if self.dialogue else "",
+            f"instance {self.instance!r}" if self.instance else "",
+            self.path,
+        ]
+        return DataError(f"{', '.join(part for part in parts if part)}: {problem}")
+
+
+def nearest(value: str, valid: Iterable[str]) -> str:
+    """The name among ``valid`` that looks most like ``value``, quoted for a message."""
+    names = list(valid)
+    best = difflib.get_close_matches(value, names, n=1, cutoff=0.0)
+    return repr(best[0]) if best else "none"
+
+
+def member(table: Table, key: str, place: Place) -> object:
+    """The value under ``key``, which must be there."""
+    if key not in table:
+        raise place.error(f"key {key!r} is missing")
+    return table[key]
+
+
+def as_table(value: object, place: Place) -> Table:
+    if not isinstance(value, dict):
+        raise _wrong(value, "an object", place)
+    return value
+
+
+def get_table(table: Table, key: str, place: Place) -> Table:
+    value = member(table, key, place)
+    return value if isinstance(value, dict) else as_table(value, place.at(key))
+
+
+def get_list(table: Table, key: str, place: Place) -> list[object]:
+    value = member(table, key, place)
+    if not isinstance(value, list):
+        raise _wrong(value, "a list", place.at(key))
+    return value
+
+
+def get_text(table: Table, key: str, place: Place) -> str:
+    value = member(table, key, place)
+    if not isinstance(value, str):
+        raise _wrong(value, "a text", place.at(key))
+    return value
+
+
+def get_name(table: Table, key: str, place: Place) -> str:
+    """A text that is not empty."""
+    value = get_text(table, key, place)
+    if not value.strip():
+        raise place.at(key).error("is empty")
+    return value
+
+
+def get_integer(table: Table, key: str, place: Place) -> int:
+    value = member(table, key, place)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(value, "an integer", place.at(key))
+    return value
+
+
+def get_flag(table: Table, key: str, place: Place) -> bool:
+    value = member(table, key, place)
+    if not isinstance(value, bool):
+        raise _wrong(value, "true or false", place.at(key))
+    return value
+
+
+def get_texts(table: Table, key: str, place: Place) -> tuple[str, ...]:
+    """A list of texts."""
+    values = get_list(table, key, place)
+    for index, value in enumerate(values):
+        if not isinstance(value, str):
+            raise _wrong(value, "a text", place.at(key).at(index))
+    return tuple(str(value) for value in values)
+
+
+def each_table(table: Table, key: str, place: Place) -> Iterator[tuple[Table, Place]]:
+    """The objects in the list under ``key``, each with its place."""
+    here = place.at(key)
+    for index, value in enumerate(get_list(table, key, place)):
+        spot = here.at(index)
+        yield as_table(value, spot), spot
+
+
+def _wrong(value: object, wanted: str, place: Place) -> DataError:
+    shown = repr(value)
+    return place.error(f"{shown if len(shown) <= 60 else shown[:57] + '...'} is not {wanted}")

@@ -1,0 +1,107 @@
+"""Sizes of the prepared data: Table 1 and the length distributions of Figure 6, as plain rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from tasktransfer.data.archive import SPLITS
+from tasktransfer.data.cache import DIALOGUES, Manifest, read_manifest, read_table
+from tasktransfer.tasks import get_task
+
+Row = dict[str, str | int]
+
+
+def split_statistics(folders: Iterable[Path | str]) -> list[Row]:
+    """Table 1's counts: a row per dataset, task and split of the given cache folders.
+
+    Keys: dataset, task, short, kind, split, samples (instances), dialogues (with at least one
+    instance). Raises DataError for a folder that is no cache.
+    """
+    return [row for folder in folders for row in _task_rows(read_manifest(folder))]
+
+
+def task_table(rows: Iterable[Row]) -> list[Row]:
+    """``split_statistics`` with one row per task and a column of samples per split, as Table 1."""
+    table: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        key = (str(row["dataset"]), str(row["task"]))
+        line = table.setdefault(
+            key, {name: row[name] for name in ("dataset", "task", "short", "kind")}
+        )
+        line[str(row["split"])] = row["samples"]
+    return list(table.values())
+
+
+def length_distributions(folders: Iterable[Path | str]) -> list[Row]:
+    """Figure 6's data: how many utterances and dialogues have which length.
+
+    Keys: dataset, unit, length, count. Units: utterance_words (words per utterance),
+    dialogue_turns and dialogue_words (per dialogue); words are parted by white space, speakers'
+    names do not count. All dialogues of the release count, whether a split of the study uses
+    them or not. Raises DataError for a folder that is no cache.
+    """
+    return [row for folder in folders for row in _length_rows(Path(folder))]
+
+
+def format_table(rows: Sequence[Row]) -> str:
+    """Rows as aligned text, numbers to the right; "" for no rows. All rows share their keys."""
+    if not rows:
+        return ""
+    header = list(rows[0])
+    lines = [header, *([_cell(row.get(key, "")) for key in header] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    numeric = [isinstance(rows[0][key], int) for key in header]
+    return "\n".join(_aligned(line, widths, numeric) for line in lines) + "\n"
+
+
+def _task_rows(manifest: Manifest) -> list[Row]:
+    rows: list[Row] = []
+    for name, by_split in manifest.tasks.items():
+        card = get_task(manifest.dataset, name)
+        for split in SPLITS:
+            counts = by_split[split]
+            row: Row = {
+                "dataset": manifest.dataset,
+                "task": name,
+                "short": card.short,
+                "kind": card.kind,
+                "split": split,
+                "samples": counts.samples,
+                "dialogues": counts.dialogues,
+            }
+            rows.append(row)
+    return rows
+
+
+def _length_rows(folder: Path) -> list[Row]:
+    dataset = read_manifest(folder).dataset
+    table = read_table(folder / DIALOGUES)
+    names: list[str] = table["dialogue_id"].to_pylist()
+    words: list[int] = table["words"].to_pylist()
+    totals: Counter[str] = Counter()
+    for name, count in zip(names, words, strict=True):
+        totals[name] += count
+    histograms: Mapping[str, Counter[int]] = {
+        "utterance_words": Counter(words),
+        "dialogue_turns": Counter(Counter(names).values()),
+        "dialogue_words": Counter(totals.values()),
+    }
+    return [
+        {"dataset": dataset, "unit": unit, "length": length, "count": count}
+        for unit, histogram in histograms.items()
+        for length, count in sorted(histogram.items())
+    ]
+
+
+def _cell(value: str | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    cells = [
+        cell.rjust(width) if right else cell.ljust(width)
+        for cell, width, right in zip(line, widths, numeric, strict=True)
+    ]
+    return "  ".join(cells).rstrip()

@@ -1,0 +1,284 @@
+"""A tiny valid release of each dataset, for tests to write, pack and damage."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.data.archive import FEW_SAMPLE_ID_FILES, ID_FILES, json_file
+from tasktransfer.tasks import DATASETS
+
+
+@dataclass
+class TinyRelease:
+    """A release in memory: the JSON's content, and id files by official name."""
+
+    dataset: str
+    content: dict[str, Any]
+    ids: dict[str, list[str]]
+
+    @property
+    def dialogue(self) -> dict[str, Any]:
+        """The first dialogue, which is in few-sample train."""
+        return self.content["data"][0]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The bytes of the official files."""
+        lists = {name: "\n".join(ids).encode() + b"\n" for name, ids in self.ids.items()}
+        return {json_file(self.dataset): json.dumps(self.content).encode(), **lists}
+
+    def write(self, parent: Path) -> Path:
+        """Write the folder ``TLiDB_<dataset>`` under ``parent`` and return it."""
+        folder = parent / f"TLiDB_{self.dataset}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in self.files.items():
+            (folder / name).write_bytes(data)
+        return folder
+
+    def pack(self, parent: Path) -> Path:
+        """Write ``TLiDB_<dataset>.zip`` under ``parent``, laid out as the real ones."""
+        file = parent / f"TLiDB_{self.dataset}.zip"
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(f"TLiDB_{self.dataset}/", b"")
+            for name, data in self.files.items():
+                archive.writestr(f"TLiDB_{self.dataset}/{name}", data)
+        return file
+
+
+def tiny_release(dataset: str) -> TinyRelease:
+    """Five dialogues a, b (train), c (dev), d, e (test), each annotated for every task; a and c
+    are the few-sample ones."""
+    make = {"DailyDialog": _daily_dialogue, "Friends": _friends_dialogue}[dataset]
+    cards = DATASETS[dataset]
+    metadata = {
+        "dataset_name": dataset,
+        "tasks": list(cards),
+        "task_metadata": {
+            name: {"labels": list(card.labels)} if card.labels else {}
+            for name, card in cards.items()
+        },
+    }
+    ids = {
+        ID_FILES["train"]: ["a", "b"],
+        ID_FILES["dev"]: ["c"],
+        ID_FILES["test"]: ["d", "e"],
+        FEW_SAMPLE_ID_FILES["train"]: ["a"],
+        FEW_SAMPLE_ID_FILES["dev"]: ["c"],
+    }
+    data = [make(name) for name in "abcde"]
+    return TinyRelease(dataset, {"metadata": metadata, "data": data, "extra": 1}, ids)
+
+
+def _daily_dialogue(name: str) -> dict[str, Any]:
+    context = "speaker1: It is raining. speaker2: I hate rain, it spoils the picnic."
+    turns = [("speaker1", "It is raining."), ("speaker2", "I hate rain, it spoils the picnic.")]
+    start = context.index("spoils")
+    return {
+        "dialogue_id": name,
+        "dialogue_metadata": {"original_data_partition": "train"}
+        | dict.fromkeys(DATASETS["DailyDialog"]),
+        "dialogue": [
+            {
+                "turn_id": str(number),
+                "speakers": [speaker],
+                "utterance": utterance,
+                "emotion_recognition": {"label": "disgust", "instance_id": f"{name}_t{number}"},
+                "dialogue_act_classification": {
+                    "label": "inform",
+                    "instance_id": f"{name}_t{number}",
+                },
+            }
+            for number, (speaker, utterance) in enumerate(turns, start=1)
+        ],
+        "topic_classification": {"label": "Ordinary Life", "instance_id": name},
+        "causal_emotion_span_extraction": [
+            {
+                "context": context,
+                "qas": [
+                    {
+                        "question": "Which span causes disgust?",
+                        "answers": [{"text": "spoils the picnic", "answer_start": start}],
+                        "instance_id": f"{name}_cause0",
+                        "is_impossible": False,
+                    }
+                ],
+            },
+            {
+                "context": context,
+                "qas": [
+                    {
+                        "question": "Which other span causes disgust?",
+                        "answers": [{"text": "Impossible answer", "answer_start": -1}],
+                        "instance_id": f"{name}_cause1",
+                        "is_impossible": True,
+                    }
+                ],
+            },
+        ],
+        "causal_emotion_entailment": [
+            {
+                "labels": "entailed",
+                "emotion": "disgust",
+                "target_utterance": turns[1][1],
+                "causal_utterance": turns[0][1],
+                "history": context,
+                "instance_id": f"{name}_entail0",
+            }
+        ],
+        "dialogue_nli": [
+            {
+                "head": "rain",
+                "relation": "causes",
+                "tail": "no picnic",
+                "label": "entailment",
+                "instance_id": f"{name}_dnli0",
+            }
+        ],
+        "dialogue_reasoning_span_extraction": [
+            {
+                "context": context,
+                "qas": [
+                    {
+                        "question": "What does rain spoil?",
+                        "answers": [{"text": "the picnic", "answer_start": start + 7}] * 2,
+                        "instance_id": f"{name}_qa0",
+                    }
+                ],
+            }
+        ],
+        "dialogue_reasoning_multiple_choice_span_selection": {
+            "context": context,
+            "mcqs": [
+                {
+                    "question": "What does rain spoil?",
+                    "options": ["hate", "raining", "it", "the picnic"],
+                    "label": "3",
+                    "instance_id": f"{name}_mcq0",
+                }
+            ],
+        },
+        "dialogue_reasoning_commonsense_relation_prediction": [
+            {
+                "head": "rain",
+                "tail": "no picnic",
+                "relation": "causes",
+                "instance_id": f"{name}_re0",
+            }
+        ],
+        "adversarial_response_selection": [
+            {
+                "context_turns": ["1"],
+                "samples": [
+                    {
+                        "options": ["Take an umbrella.", "It is Monday.", "I like trains."],
+                        "label": 0,
+                        "instance_id": f"{name}_context0_sample0",
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def _friends_dialogue(name: str) -> dict[str, Any]:
+    turns: list[tuple[list[str], str]] = [
+        ([], "[ Scene : the park ]"),
+        (["Ross Geller", "Joey Tribbiani"], "Hi there!"),
+        (["Monica Geller"], "Look across, Ross is here with his new dinosaur."),
+    ]
+    rows: list[dict[str, Any]] = [
+        {"turn_id": number, "speakers": speakers, "utterance": utterance}
+        for number, (speakers, utterance) in enumerate(turns)
+    ]
+    rows[2] |= {
+        "emory_emotion_recognition": {"label": "joyful", "instance_id": f"{name}_t2"},
+        "MELD_emotion_recognition": {"label": "joy", "instance_id": f"{name}_t2"},
+        "character_identification": [
+            {
+                "entity": "Ross Geller",
+                "normalized_entity": "ross",
+                "start": start,
+                "entity_reference": mention,
+                "instance_id": f"{name}_t2_mention{number}",
+            }
+            for number, (mention, start) in enumerate([("Ross", 13), ("his", 31)])
+        ],
+    }
+    return {
+        "dialogue_id": name,
+        "dialogue_metadata": dict.fromkeys(DATASETS["Friends"])
+        | {"reading_comprehension": {"scene_entities": ["monica", "ross", "gunther"]}},
+        "dialogue": rows,
+        "reading_comprehension": [
+            {
+                "query": "[PLACEHOLDER] brings a dinosaur.",
+                "answer": "ross",
+                "instance_id": f"{name}_qa0",
+            },
+            {
+                "query": "[PLACEHOLDER] brews coffee.",
+                "answer": "gunther",
+                "instance_id": f"{name}_qa1",
+            },
+        ],
+        "question_answering": [
+            {
+                "qas": [
+                    {
+                        "question": "What is new?",
+                        "answers": [
+                            _answer("dinosaur", 39, 2),
+                            _answer("new dinosaur", 35, 2),
+                            _answer("dinosaur", 39, 2),
+                        ],
+                        "instance_id": f"{name}_What",
+                    },
+                    {
+                        "question": "Who sees Ross?",
+                        "answers": [_answer("Monica Geller", -1, 2, is_speaker=True)],
+                        "instance_id": f"{name}_Who",
+                    },
+                ]
+            }
+        ],
+        "personality_detection": [
+            {
+                "turns": [1, 2],
+                "focus_speaker": "Ross Geller",
+                "personality_characteristics": {
+                    "neurotic": "0",
+                    "open": "1",
+                    "aggreeable": "1",
+                    "conscientious": "0",
+                    "extroverted": "1",
+                },
+                "instance_id": f"{name}_Ross-Geller",
+            }
+        ],
+        "relation_extraction": [
+            {
+                "turns": [2, 0],
+                "relation_triples": [
+                    {
+                        "head": "Monica Geller",
+                        "tail": "Ross Geller",
+                        "relations": ["per:siblings", "per:friends", "per:siblings"],
+                        "instance_id": f"{name}_Monica-Geller_Ross-Geller",
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def _answer(text: str, start: int, turn: int, is_speaker: bool = False) -> dict[str, Any]:
+    return {
+        "text": text,
+        "answer_start": start,
+        "answer_utterance_id": turn,
+        "is_speaker": is_speaker,
+    }

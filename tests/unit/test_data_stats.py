@@ -1,0 +1,75 @@
+"""Table 1's counts and Figure 6's lengths from a prepared tiny release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from releases import tiny_release
+
+from tasktransfer.data.cache import prepare
+from tasktransfer.data.stats import (
+    format_table,
+    length_distributions,
+    split_statistics,
+    task_table,
+)
+from tasktransfer.errors import DataError
+from tasktransfer.tasks import DATASETS
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    parent = tmp_path_factory.mktemp("data")
+    for dataset in DATASETS:
+        prepare(dataset, tiny_release(dataset).write(parent), True, parent / dataset)
+    return [parent / dataset for dataset in DATASETS]
+
+
+def test_counts_per_task_and_split(folders: list[Path]) -> None:
+    rows = split_statistics(folders)
+    assert len(rows) == 17 * 3
+    assert rows[2] == {
+        "dataset": "DailyDialog",
+        "task": "emotion_recognition",
+        "short": "ER",
+        "kind": "utterance_classification",
+        "split": "test",
+        "samples": 4,
+        "dialogues": 2,
+    }
+
+
+def test_one_row_per_task(folders: list[Path]) -> None:
+    rows = task_table(split_statistics(folders))
+    assert len(rows) == 17
+    assert rows[0]["task"] == "emotion_recognition"
+    assert [rows[0][split] for split in ("train", "dev", "test")] == [2, 2, 4]
+
+
+def test_lengths(folders: list[Path]) -> None:
+    rows = length_distributions(folders)
+    friends = {
+        (row["unit"], row["length"]): row["count"] for row in rows if row["dataset"] == "Friends"
+    }
+    assert friends == {
+        ("utterance_words", 2): 5,
+        ("utterance_words", 6): 5,
+        ("utterance_words", 9): 5,
+        ("dialogue_turns", 3): 5,
+        ("dialogue_words", 17): 5,
+    }
+
+
+def test_a_folder_that_is_no_cache(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not prepared"):
+        split_statistics([tmp_path])
+
+
+def test_tables_are_aligned() -> None:
+    rows: list[dict[str, str | int]] = [
+        {"task": "a", "samples": 12345},
+        {"task": "longer", "samples": 1},
+    ]
+    assert format_table(rows) == ("task    samples\na        12,345\nlonger        1\n")
+    assert format_table([]) == ""

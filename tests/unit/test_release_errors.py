@@ -1,0 +1,360 @@
+"""Every kind of damage to a release is refused, and the message says where it is.
+
+Each case damages one thing in a valid tiny release and lists what the message must name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from releases import TinyRelease, tiny_release
+
+from tasktransfer.data.cache import prepare
+from tasktransfer.errors import DataError
+from tasktransfer.tasks import DATASETS
+
+TRAIN, DEV, TEST = (f"TTiDB_{split}_ids.txt" for split in ("train", "dev", "test"))
+FEW_TRAIN = "TTiDB_0.1_percent_few_shot_train_ids.txt"
+FEW_DEV = "TTiDB_0.1_percent_few_shot_dev_ids.txt"
+DRSE = "dialogue_reasoning_span_extraction"
+DRMC = "dialogue_reasoning_multiple_choice_span_selection"
+CRE = "dialogue_reasoning_commonsense_relation_prediction"
+CESE, CEE = "causal_emotion_span_extraction", "causal_emotion_entailment"
+ARS = "adversarial_response_selection"
+
+Damage = Callable[[TinyRelease], object]
+
+
+def put(*path: Any) -> Damage:
+    """Set the last of ``path`` under the keys before it, in the first dialogue."""
+    *keys, last, value = path
+
+    def damage(tiny: TinyRelease) -> None:
+        spot = tiny.dialogue
+        for key in keys:
+            spot = spot[key]
+        spot[last] = value
+
+    return damage
+
+
+def drop(*path: Any) -> Damage:
+    """Delete a key in the first dialogue."""
+    *keys, last = path
+
+    def damage(tiny: TinyRelease) -> None:
+        spot = tiny.dialogue
+        for key in keys:
+            spot = spot[key]
+        del spot[last]
+
+    return damage
+
+
+def repeat_dialogue(tiny: TinyRelease) -> None:
+    tiny.content["data"].append(tiny.content["data"][0])
+
+
+def metadata(key: str, value: object) -> Damage:
+    return lambda tiny: tiny.content["metadata"].update({key: value})
+
+
+def labels(task: str, value: list[str]) -> Damage:
+    return lambda tiny: tiny.content["metadata"]["task_metadata"][task].update(labels=value)
+
+
+def ids(name: str, value: list[str]) -> Damage:
+    return lambda tiny: tiny.ids.update({name: value})
+
+
+QA = ("question_answering", 0, "qas", 0, "answers", 0)
+MENTION = ("dialogue", 2, "character_identification", 0)
+
+DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
+    # The file as a whole
+    "another dataset": (
+        "DailyDialog",
+        metadata("dataset_name", "Friends"),
+        ("TLiDB_DailyDialog.json", "metadata.dataset_name", "'Friends' and not 'DailyDialog'"),
+    ),
+    "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "lists none of")),
+    "no data": ("Friends", lambda t: t.content.pop("data"), ("key 'data' is missing",)),
+    "data is no list": (
+        "Friends",
+        lambda t: t.content.update(data={}),
+        ("data: {} is not a list",),
+    ),
+    "a dialogue is no object": (
+        "Friends",
+        lambda t: t.content["data"].append(7),
+        ("data[5]", "7 is not an object"),
+    ),
+    "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "'a' is there twice")),
+    "other labels": (
+        "DailyDialog",
+        labels("dialogue_nli", ["contradiction", "entails"]),
+        ("task_metadata.dialogue_nli.labels", "['entailment']", "['entails']"),
+    ),
+    "labels in another order": (
+        "DailyDialog",
+        labels("dialogue_nli", ["entailment", "contradiction"]),
+        ("task_metadata.dialogue_nli.labels", "another order"),
+    ),
+    # Dialogues and turns
+    "no dialogue_id": ("Friends", drop("dialogue_id"), ("data[0]", "'dialogue_id' is missing")),
+    "no metadata": (
+        "Friends",
+        drop("dialogue_metadata"),
+        ("'a'", "'dialogue_metadata' is missing"),
+    ),
+    "no turns": ("Friends", put("dialogue", []), ("dialogue 'a'", "holds no turn")),
+    "turn without text": (
+        "Friends",
+        drop("dialogue", 1, "utterance"),
+        ("dialogue 'a'", "dialogue[1]", "'utterance' is missing"),
+    ),
+    "speakers as text": (
+        "Friends",
+        put("dialogue", 1, "speakers", "Ross"),
+        ("dialogue 'a'", "dialogue[1].speakers", "'Ross' is not a list"),
+    ),
+    "a speaker without name": (
+        "Friends",
+        put("dialogue", 1, "speakers", [""]),
+        ("dialogue[1].speakers", "empty name"),
+    ),
+    "a turn twice": (
+        "Friends",
+        put("dialogue", 1, "turn_id", 0),
+        ("dialogue[1]", "0 is there twice"),
+    ),
+    "a turn_id of a wrong type": (
+        "Friends",
+        put("dialogue", 1, "turn_id", None),
+        ("dialogue[1].turn_id", "None is neither"),
+    ),
+    # Labels
+    "emotion": (
+        "DailyDialog",
+        put("dialogue", 1, "emotion_recognition", "label", "hapiness"),
+        ("'a'", "'a_t2'", "emotion_recognition.label", "'hapiness' is no label", "'happiness'"),
+    ),
+    "emotion without label": (
+        "DailyDialog",
+        drop("dialogue", 1, "emotion_recognition", "label"),
+        ("'a_t2'", "dialogue[1].emotion_recognition", "'label' is missing"),
+    ),
+    "emotion without instance id": (
+        "DailyDialog",
+        drop("dialogue", 1, "emotion_recognition", "instance_id"),
+        ("dialogue[1].emotion_recognition", "'instance_id' is missing"),
+    ),
+    "an instance id that is a number": (
+        "DailyDialog",
+        put("dialogue", 1, "emotion_recognition", "instance_id", 5),
+        ("emotion_recognition.instance_id", "5 is not a text"),
+    ),
+    "topic": (
+        "DailyDialog",
+        put("topic_classification", "label", "Works"),
+        ("instance 'a'", "topic_classification.label", "'Works'", "'Work'"),
+    ),
+    "topic named in the metadata only": (
+        "DailyDialog",
+        drop("topic_classification"),
+        ("dialogue 'a'", "'topic_classification' is missing"),
+    ),
+    "entailment": (
+        "DailyDialog",
+        put(CEE, 0, "labels", "entail"),
+        ("'a_entail0'", f"{CEE}[0].labels", "'entail'", "'entailed'"),
+    ),
+    "relation": (
+        "DailyDialog",
+        put(CRE, 0, "relation", "cause"),
+        ("'a_re0'", f"{CRE}[0].relation", "'cause'", "'causes'"),
+    ),
+    "mention's label": (
+        "Friends",
+        put(*MENTION, "normalized_entity", "Ross"),
+        ("'a_t2_mention0'", "normalized_entity", "'Ross'", "'ross'"),
+    ),
+    "trait's answer": (
+        "Friends",
+        put("personality_detection", 0, "personality_characteristics", "open", "2"),
+        ("'a_Ross-Geller'", "personality_characteristics.open", "'2'"),
+    ),
+    "missing trait": (
+        "Friends",
+        drop("personality_detection", 0, "personality_characteristics", "open"),
+        ("'a_Ross-Geller'", "'open' is missing"),
+    ),
+    "Friends relation": (
+        "Friends",
+        put("relation_extraction", 0, "relation_triples", 0, "relations", ["per:sibling"]),
+        ("'a_Monica-Geller_Ross-Geller'", "relations", "'per:sibling'", "'per:siblings'"),
+    ),
+    "no relation": (
+        "Friends",
+        put("relation_extraction", 0, "relation_triples", 0, "relations", []),
+        ("'a_Monica-Geller_Ross-Geller'", "names no relation"),
+    ),
+    "entity": (
+        "Friends",
+        put("reading_comprehension", 0, "answer", "rosss"),
+        ("'a_qa0'", "reading_comprehension[0].answer", "'rosss' is no entity", "'ross'"),
+    ),
+    "no entities": (
+        "Friends",
+        put("dialogue_metadata", "reading_comprehension", None),
+        ("dialogue_metadata.reading_comprehension", "None is not an object"),
+    ),
+    # Options
+    "option out of range": (
+        "DailyDialog",
+        put(DRMC, "mcqs", 0, "label", "4"),
+        ("'a_mcq0'", f"{DRMC}.mcqs[0].label", "'4'", "from 0 to 3"),
+    ),
+    "option that is no number": (
+        "DailyDialog",
+        put(ARS, 0, "samples", 0, "label", True),
+        ("'a_context0_sample0'", "samples[0].label", "True is no option's number"),
+    ),
+    "too few options": (
+        "DailyDialog",
+        put(ARS, 0, "samples", 0, "options", ["a", "b"]),
+        ("'a_context0_sample0'", "samples[0].options", "2 options", "has 3"),
+    ),
+    "option of a wrong type": (
+        "DailyDialog",
+        put(ARS, 0, "samples", 0, "options", ["a", "b", 3]),
+        ("samples[0].options[2]", "3 is not a text"),
+    ),
+    # Spans
+    "causal span elsewhere": (
+        "DailyDialog",
+        put(CESE, 0, "qas", 0, "answers", 0, "answer_start", 3),
+        ("'a_cause0'", f"{CESE}[0].qas[0].answers[0].answer_start", "'spoils the picnic'", "at 3"),
+    ),
+    "span before the start": (
+        "DailyDialog",
+        put(DRSE, 0, "qas", 0, "answers", 0, "answer_start", -2),
+        ("'a_qa0'", "'the picnic' is not in the context at -2"),
+    ),
+    "start as text": (
+        "DailyDialog",
+        put(DRSE, 0, "qas", 0, "answers", 0, "answer_start", "44"),
+        ("'a_qa0'", "answer_start", "'44' is not an integer"),
+    ),
+    "no answers": ("DailyDialog", put(DRSE, 0, "qas", 0, "answers", []), ("'a_qa0'", "no answer")),
+    "empty answer": (
+        "DailyDialog",
+        put(DRSE, 0, "qas", 0, "answers", 0, "text", " "),
+        ("'a_qa0'", "answers[0].text", "is empty"),
+    ),
+    "answer elsewhere": (
+        "Friends",
+        put(*QA, "answer_start", 30),
+        ("'a_What'", "'dinosaur'", "turn 2", "at 30", "' his new' is there"),
+    ),
+    "answer past its turn": (
+        "Friends",
+        put(*QA, "answer_start", 400),
+        ("'a_What'", "'dinosaur' is not in the utterance of turn 2 at 400"),
+    ),
+    "answer in no turn": (
+        "Friends",
+        put(*QA, "answer_utterance_id", 3),
+        ("'a_What'", "answer_utterance_id", "turn 3 does not exist", "from 0 to 2"),
+    ),
+    "answer that is no speaker": (
+        "Friends",
+        put("question_answering", 0, "qas", 1, "answers", 0, "text", "Rachel"),
+        ("'a_Who'", "'Rachel' is no speaker of turn 2"),
+    ),
+    "is_speaker of a wrong type": (
+        "Friends",
+        put(*QA, "is_speaker", 0),
+        ("'a_What'", "is_speaker", "0 is not true or false"),
+    ),
+    "mention elsewhere": (
+        "Friends",
+        put(*MENTION, "start", 12),
+        ("'a_t2_mention0'", "start", "'Ross' is not in the utterance at 12"),
+    ),
+    # Turns that annotations name
+    "context turn": (
+        "DailyDialog",
+        put(ARS, 0, "context_turns", ["1", "9"]),
+        (f"{ARS}[0].context_turns[1]", "turn '9' does not exist", "from '1' to '2'"),
+    ),
+    "context turn of another type": (
+        "DailyDialog",
+        put(ARS, 0, "context_turns", [1]),
+        ("context_turns[0]", "turn 1 does not exist"),
+    ),
+    "no context turn": ("DailyDialog", put(ARS, 0, "context_turns", []), ("lists no turn",)),
+    "personality's turn": (
+        "Friends",
+        put("personality_detection", 0, "turns", [7]),
+        ("'a_Ross-Geller'", "personality_detection[0].turns[0]", "turn 7 does not exist"),
+    ),
+    "relation's turn": (
+        "Friends",
+        put("relation_extraction", 0, "turns", [2, True]),
+        ("relation_extraction[0].turns[1]", "turn True does not exist"),
+    ),
+    # Splits
+    "train and test": (
+        "Friends",
+        ids(TEST, ["d", "b", "e"]),
+        ("'b'", TRAIN, TEST, "in one split only"),
+    ),
+    "few-sample train and dev": (
+        "Friends",
+        lambda t: t.ids.update({FEW_DEV: ["c", "a"]}),
+        ("'a'", FEW_TRAIN, FEW_DEV),
+    ),
+    "few-sample id outside its split": (
+        "Friends",
+        ids(FEW_TRAIN, ["a", "d"]),
+        (FEW_TRAIN, "'d'", f"not in {TRAIN}"),
+    ),
+    "unknown test id": (
+        "Friends",
+        ids(TEST, ["d", "zzz"]),
+        (TEST, "'zzz' (1 of 2 in all) is not in TLiDB_Friends.json"),
+    ),
+    "unknown few-sample id": (
+        "Friends",
+        lambda t: t.ids.update({TRAIN: ["a", "zzz"], FEW_TRAIN: ["a", "zzz"]}),
+        (FEW_TRAIN, "'zzz'", "TLiDB_Friends.json"),
+    ),
+    "id twice": ("Friends", ids(TRAIN, ["a", "b", "", "a"]), (TRAIN, "line 4", "'a'", "line 1")),
+    "no ids": ("Friends", ids(DEV, ["", " "]), (DEV, "lists no dialogue")),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damage_is_refused_where_it_is(name: str, tmp_path: Path) -> None:
+    dataset, damage, fragments = DAMAGES[name]
+    tiny = tiny_release(dataset)
+    damage(tiny)
+    folder = tiny.write(tmp_path)
+    with pytest.raises(DataError) as caught:
+        prepare(dataset, tmp_path, True, tmp_path / "cache")
+    message = str(caught.value)
+    for fragment in (str(folder), *fragments):
+        assert fragment in message
+    assert sorted(file.name for file in tmp_path.iterdir()) == [folder.name]
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_the_undamaged_release_is_accepted(dataset: str, tmp_path: Path) -> None:
+    tiny = tiny_release(dataset)
+    tiny.write(tmp_path)
+    manifest = prepare(dataset, tmp_path, True, tmp_path / "cache")
+    assert all(counts["train"].samples for counts in manifest.tasks.values())
