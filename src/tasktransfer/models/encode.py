@@ -1,0 +1,290 @@
+"""Instances to token ids, for each family, once per model and dataset.
+
+The rule of truncation, for all families: what is cut is the far end of the context, its oldest
+turns. The target utterance ends the context and stays, as do question, options and prompt. (The
+paper's toolkit cuts BERT's inputs at the end, which loses the target utterance.)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.data.cache import read_instances
+from tasktransfer.errors import ModelError
+from tasktransfer.models.encoded import IGNORED, Unit, write_split
+from tasktransfer.models.recipe import ENCODING_VERSION
+from tasktransfer.models.tokenizer import load_tokenizer
+from tasktransfer.stage import Family
+from tasktransfer.tasks import DATASETS
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.compose import (
+    answer_text,
+    encoder_option_texts,
+    encoder_text,
+    label_words,
+    prompt_parts,
+)
+
+SPLITS = ("train", "dev", "test")
+TOKENIZED_TOGETHER = 512
+
+Tokenizer = Any
+"""A fast tokenizer of transformers; its classes carry no useful static types."""
+
+
+def encode_dataset(
+    instances: Path,
+    dataset: str,
+    tasks: Sequence[str] | None,
+    checkpoint: str,
+    revision: str | None,
+    family: Family,
+    max_length: int,
+    out: Path,
+) -> None:
+    """Tokenise every task and split of a dataset into ``out``, all or nothing.
+
+    Args:
+        instances: folder that ``data.cache.prepare`` wrote.
+        tasks: names; None for all of the dataset.
+        max_length: tokens of an input at most, special tokens included.
+        out: the folder to make; it appears when it is complete.
+
+    Raises:
+        ModelError: the tokenizer cannot be loaded or lacks what the family needs.
+        DataError: the instances are missing or damaged.
+    """
+    tokenizer = load_tokenizer(checkpoint, revision, family)
+    cards = [DATASETS[dataset][name] for name in (tasks or DATASETS[dataset])]
+    building = out.with_name(f".{out.name}.{os.getpid()}")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    try:
+        manifest: dict[str, Any] = {
+            "encoding": ENCODING_VERSION,
+            "dataset": dataset,
+            "family": family,
+            "max_length": max_length,
+            "pad_token_id": tokenizer.pad_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "token_types": "token_type_ids" in tokenizer.model_input_names,
+            "max_answer_tokens": {},
+            "truncated": {},
+        }
+        for card in cards:
+            limit = _answer_limit(tokenizer, card) if family != "encoder" else 0
+            manifest["max_answer_tokens"][card.name] = limit
+            for split in SPLITS:
+                rows = read_instances(instances, card.name, split)
+                units = list(_encode(tokenizer, card, rows, family, max_length, limit))
+                manifest["truncated"][f"{card.name}-{split}"] = sum(
+                    len(s) >= max_length for u in units for s in u.sequences
+                )
+                write_split(
+                    building, card.name, split, units, [_scoring_row(card, r) for r in rows]
+                )
+        tokenizer.save_pretrained(building / "tokenizer")
+        (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
+        if out.exists():
+            shutil.rmtree(out)
+        building.rename(out)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _scoring_row(task: Task, row: Instance) -> tuple[str, tuple[str, ...], str]:
+    """Only span answers are read off the context."""
+    return row.id, row.target, row.context if task.kind == "span" else ""
+
+
+def _encode(
+    tokenizer: Tokenizer,
+    task: Task,
+    rows: Sequence[Instance],
+    family: Family,
+    max_length: int,
+    answer_limit: int,
+) -> Iterator[Unit]:
+    if family == "encoder":
+        return _encoder_units(tokenizer, task, rows, max_length)
+    return _text_to_text_units(tokenizer, task, rows, max_length, family, answer_limit)
+
+
+# --- encoders -----------------------------------------------------------------------------------
+
+
+def _encoder_units(
+    tokenizer: Tokenizer, task: Task, rows: Sequence[Instance], max_length: int
+) -> Iterator[Unit]:
+    pairs = [_encoder_pairs(task, row) for row in rows]
+    encoded = _encode_pairs(tokenizer, [pair for row in pairs for pair in row], max_length)
+    for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
+        mine = [next(encoded) for _ in its_pairs]
+        offsets = _context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
+        yield Unit(
+            instance=position,
+            output=0,
+            sequences=[e.ids for e in mine],
+            second_starts=[_second_start(e) for e in mine],
+            labels=_encoder_labels(task, row, offsets),
+            offsets=[edge for pair in offsets for edge in pair],
+        )
+
+
+def _encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
+    """(query, context) of each sequence that an encoder reads for an instance."""
+    if task.kind == "multiple_choice":
+        return [(query, row.context) for query in encoder_option_texts(task, row)]
+    return [encoder_text(task, row)]
+
+
+def _encode_pairs(
+    tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], max_length: int
+) -> Iterator[Any]:
+    """[CLS] query [SEP] context [SEP], or the context alone; the context loses its beginning.
+
+    Many at a time, since the tokenizers work on a batch in parallel. All pairs of a task have a
+    query, or none has.
+    """
+    for begin in range(0, len(pairs), TOKENIZED_TOGETHER):
+        some = pairs[begin : begin + TOKENIZED_TOGETHER]
+        try:
+            yield from _tokenized(tokenizer, some, max_length, "only_second")
+        except Exception as error:
+            # The fast tokenizers raise a bare Exception when a query alone is too long. Then, and
+            # only then, the query loses its beginning too.
+            if "Truncation error" not in str(error):
+                raise
+            for pair in some:
+                yield from _one_by_one(tokenizer, pair, max_length)
+
+
+def _one_by_one(tokenizer: Tokenizer, pair: tuple[str, str], max_length: int) -> list[Any]:
+    try:
+        return _tokenized(tokenizer, [pair], max_length, "only_second")
+    except Exception as error:
+        if "Truncation error" not in str(error):
+            raise
+        return _tokenized(tokenizer, [pair], max_length, "longest_first")
+
+
+def _tokenized(
+    tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], max_length: int, strategy: str
+) -> list[Any]:
+    queries, contexts = [query for query, _ in pairs], [context for _, context in pairs]
+    if any(queries):
+        encoded = tokenizer(queries, contexts, truncation=strategy, max_length=max_length)
+    else:
+        encoded = tokenizer(contexts, truncation=True, max_length=max_length)
+    found: list[Any] = encoded.encodings
+    return found
+
+
+def _second_start(encoded: Any) -> int:
+    """Index of the first token of the second segment, for models with token types."""
+    types: list[int] = encoded.type_ids
+    return types.index(1) if 1 in types else len(types)
+
+
+def _context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
+    """Character range in the context of each token; (-1, -1) for tokens outside it."""
+    wanted = 1 if has_query else 0
+    return [
+        edges if segment == wanted else (-1, -1)
+        for edges, segment in zip(encoded.offsets, encoded.sequence_ids, strict=True)
+    ]
+
+
+def _encoder_labels(task: Task, row: Instance, offsets: list[tuple[int, int]]) -> list[int]:
+    if task.kind == "span":
+        return _span_labels(row, offsets)
+    if task.kind == "multi_label":
+        return [int(label in row.target) for label in task.labels]
+    return [task.labels.index(label) for label in row.target]
+
+
+def _span_labels(row: Instance, offsets: list[tuple[int, int]]) -> list[int]:
+    """First and last token of the first right answer that the input still holds.
+
+    (0, 0), the first token, stands for "no answer" and is given to unanswerable instances only;
+    an answer that truncation cut away is not counted in the loss.
+    """
+    if all(start < 0 for start in row.starts) and _is_unanswerable(row):
+        return [0, 0]
+    for text, start in zip(row.target, row.starts, strict=True):
+        end = start + len(text)
+        inside = [
+            i for i, (a, b) in enumerate(offsets) if start >= 0 and a >= 0 and a < end and b > start
+        ]
+        if inside and offsets[inside[0]][0] <= start and offsets[inside[-1]][1] >= end:
+            return [inside[0], inside[-1]]
+    return [IGNORED, IGNORED]
+
+
+def _is_unanswerable(row: Instance) -> bool:
+    return "impossible" in row.target[0].lower() if row.target else True
+
+
+# --- text to text -------------------------------------------------------------------------------
+
+
+def _text_to_text_units(
+    tokenizer: Tokenizer,
+    task: Task,
+    rows: Sequence[Instance],
+    max_length: int,
+    family: Family,
+    answer_limit: int,
+) -> Iterator[Unit]:
+    outputs: list[int | None] = list(range(len(task.outputs))) or [None]
+    asked = [(position, row, output) for position, row in enumerate(rows) for output in outputs]
+    for begin in range(0, len(asked), TOKENIZED_TOGETHER):
+        some = asked[begin : begin + TOKENIZED_TOGETHER]
+        parts = [prompt_parts(task, row, output) for _, row, output in some]
+        encoded = tokenizer(["".join(three) for three in parts]).encodings
+        answers = [answer_text(task, row, output) for _, row, output in some]
+        answer_ids = _answer_ids(tokenizer, answers, family)
+        for (position, row, output), three, prompt, answer in zip(
+            some, parts, encoded, answer_ids, strict=True
+        ):
+            # A decoder's input and answer share the model's length.
+            reserved = max(answer_limit, len(answer)) if family == "decoder" else 0
+            ids = _cut_context(prompt, three, max_length - reserved, row.id)
+            yield Unit(position, output or 0, [ids], [len(ids)], answer, [])
+
+
+def _cut_context(encoded: Any, parts: tuple[str, str, str], room: int, name: str) -> list[int]:
+    """Tokens of the prompt, the oldest tokens of its context left out where it is too long."""
+    ids: list[int] = encoded.ids
+    excess = len(ids) - room
+    if excess <= 0:
+        return ids
+    head, context, _ = parts
+    begin, end = len(head), len(head) + len(context)
+    cuttable = [i for i, (a, b) in enumerate(encoded.offsets) if begin <= a < b <= end]
+    if len(cuttable) < excess:
+        raise ModelError(
+            f"instance {name}: its question and options alone take {len(ids) - len(cuttable)} "
+            f"tokens and max_length leaves {room}: raise the model's max_length"
+        )
+    dropped = set(cuttable[:excess])
+    return [token for i, token in enumerate(ids) if i not in dropped]
+
+
+def _answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
+    """The answers' tokens, each with the end-of-sequence token."""
+    texts = [f" {answer}" for answer in answers] if family == "decoder" else list(answers)
+    ids: list[list[int]] = tokenizer(text_target=texts, add_special_tokens=False)["input_ids"]
+    return [[*row, tokenizer.eos_token_id] for row in ids]
+
+
+def _answer_limit(tokenizer: Tokenizer, task: Task) -> int:
+    """Tokens that generation may take: the longest label's, or the card's limit for free text."""
+    if task.kind in ("span", "multi_label"):
+        return task.prompt.max_answer_tokens
+    return max(len(ids) for ids in _answer_ids(tokenizer, label_words(task), "decoder")) + 1

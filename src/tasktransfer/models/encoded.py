@@ -1,0 +1,248 @@
+"""Tokenised instances on disk: written once per model and dataset, memory-mapped by trainings.
+
+A *unit* is what one row of a training batch is made of. It is an instance, except that
+text-to-text models are asked each trait of a multi-output instance as a unit of its own. A unit
+holds one token sequence, except that an encoder reads one per option of a multiple choice.
+
+Two Arrow files per task and split: ``<task>-<split>.units.arrow`` (token ids and labels) and
+``<task>-<split>.instances.arrow`` (what is needed to score and to name predictions).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tasktransfer.errors import DataError
+
+Ints = np.ndarray[Any, np.dtype[np.int32]]
+
+IGNORED = -100
+"""A label that no loss counts (an answer that truncation cut away)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One unit before it is written.
+
+    ``second_starts``: per sequence, where its second segment begins (its length: there is none).
+    ``labels``: the class; 0/1 per label (multi-label); the answer of each output (multi-output);
+    the option; first and last token of the span (0, 0: no answer); or the answer's token ids
+    (text-to-text). ``offsets``: for an encoder's span tasks the context's character range of each
+    token as start, end, start, end, …; -1 for tokens outside the context.
+    """
+
+    instance: int
+    output: int
+    sequences: list[list[int]]
+    second_starts: list[int]
+    labels: list[int]
+    offsets: list[int]
+
+
+_UNIT_SCHEMA = pa.schema(
+    [
+        ("instance", pa.int32()),
+        ("output", pa.int32()),
+        ("sequences", pa.list_(pa.list_(pa.int32()))),
+        ("second_starts", pa.list_(pa.int32())),
+        ("labels", pa.list_(pa.int32())),
+        ("offsets", pa.list_(pa.int32())),
+    ]
+)
+_INSTANCE_SCHEMA = pa.schema(
+    [("id", pa.string()), ("target", pa.list_(pa.string())), ("context", pa.string())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Rows of different length in one flat array: row i is ``values[starts[i]:starts[i + 1]]``."""
+
+    values: Ints
+    starts: Ints
+
+    def __getitem__(self, row: int) -> Ints:
+        return self.values[self.starts[row] : self.starts[row + 1]]
+
+    def lengths(self) -> Ints:
+        """Length of every row."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSplit:
+    """One task's split, ready to be batched. Arrays are views of the memory-mapped file.
+
+    ``sequences`` are those of all units after each other; unit u owns those from
+    ``first_sequence[u]`` to ``first_sequence[u + 1]``.
+    """
+
+    task: str
+    instance: Ints
+    output: Ints
+    first_sequence: Ints
+    sequences: Ragged
+    second_starts: Ints
+    labels: Ragged
+    offsets: Ragged
+    ids: list[str]
+    targets: list[tuple[str, ...]]
+    contexts: list[str]
+
+    def __len__(self) -> int:
+        return len(self.instance)
+
+    def sequence_range(self, unit: int) -> range:
+        """The sequences of a unit."""
+        return range(int(self.first_sequence[unit]), int(self.first_sequence[unit + 1]))
+
+    def longest(self) -> Ints:
+        """Tokens in the longest sequence of each unit, shape (units,)."""
+        if not len(self):
+            return np.zeros(0, np.int32)
+        return np.maximum.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
+
+    def limited(self, limit: int | None) -> EncodedSplit:
+        """The first ``limit`` instances of a fixed shuffle (not of the training's seed), in the
+        split's order; all of them if there are no more, or if ``limit`` is None."""
+        count = len(self.ids)
+        if limit is None or limit >= count:
+            return self
+        kept = np.sort(np.random.default_rng(0).permutation(count)[:limit])
+        renumber = np.full(count, -1, np.int32)
+        renumber[kept] = np.arange(limit, dtype=np.int32)
+        units = np.flatnonzero(renumber[self.instance] >= 0)
+        rows = [row for unit in units for row in self.sequence_range(int(unit))]
+        counts = np.diff(self.first_sequence)[units]
+        return EncodedSplit(
+            task=self.task,
+            instance=renumber[self.instance[units]],
+            output=self.output[units],
+            first_sequence=_starts(counts),
+            sequences=_take(self.sequences, rows),
+            second_starts=self.second_starts[rows],
+            labels=_take(self.labels, units.tolist()),
+            offsets=_take(self.offsets, units.tolist()),
+            ids=[self.ids[i] for i in kept],
+            targets=[self.targets[i] for i in kept],
+            contexts=[self.contexts[i] for i in kept],
+        )
+
+
+def _starts(counts: Ints) -> Ints:
+    return np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])
+
+
+def _take(ragged: Ragged, rows: Sequence[int]) -> Ragged:
+    picked = [ragged[row] for row in rows]
+    values = np.concatenate(picked) if picked else np.zeros(0, np.int32)
+    return Ragged(values, _starts(np.array([len(p) for p in picked], np.int32)))
+
+
+def write_split(
+    folder: Path,
+    task: str,
+    split: str,
+    units: Sequence[Unit],
+    instances: Sequence[tuple[str, tuple[str, ...], str]],
+) -> None:
+    """Write the two files of a split. ``instances``: (id, right answers, context) each."""
+    table = pa.table(
+        {
+            "instance": [u.instance for u in units],
+            "output": [u.output for u in units],
+            "sequences": [u.sequences for u in units],
+            "second_starts": [u.second_starts for u in units],
+            "labels": [u.labels for u in units],
+            "offsets": [u.offsets for u in units],
+        },
+        schema=_UNIT_SCHEMA,
+    )
+    _write_arrow(folder / f"{task}-{split}.units.arrow", table)
+    ids, targets, contexts = zip(*instances, strict=True) if instances else ((), (), ())
+    rows = pa.table(
+        {"id": list(ids), "target": [list(t) for t in targets], "context": list(contexts)},
+        schema=_INSTANCE_SCHEMA,
+    )
+    _write_arrow(folder / f"{task}-{split}.instances.arrow", rows)
+
+
+def _write_arrow(path: Path, table: pa.Table) -> None:
+    """The stream format, which ``datasets.Dataset.from_file`` reads as well."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the folder's writer said of it.
+
+    Raises:
+        DataError: the folder is not a finished encoding.
+    """
+    path = folder / "manifest.json"
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing: run `tasktransfer encode` for this folder") from None
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{path} is damaged ({error}): remove the folder and encode again"
+        ) from None
+    return manifest
+
+
+def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
+    """Memory-map a split.
+
+    Raises:
+        DataError: its files are missing.
+    """
+    units = _read_arrow(folder / f"{task}-{split}.units.arrow")
+    rows = _read_arrow(folder / f"{task}-{split}.instances.arrow")
+    nested = _column(units, "sequences")
+    return EncodedSplit(
+        task=task,
+        instance=_column(units, "instance").to_numpy(zero_copy_only=False),
+        output=_column(units, "output").to_numpy(zero_copy_only=False),
+        first_sequence=_list_starts(nested),
+        sequences=_ragged(nested.flatten()),
+        second_starts=_column(units, "second_starts").flatten().to_numpy(zero_copy_only=False),
+        labels=_ragged(_column(units, "labels")),
+        offsets=_ragged(_column(units, "offsets")),
+        ids=_column(rows, "id").to_pylist(),
+        targets=[tuple(t) for t in _column(rows, "target").to_pylist()],
+        contexts=_column(rows, "context").to_pylist(),
+    )
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    try:
+        with pa.memory_map(str(path)) as source:
+            return pa.ipc.open_stream(source).read_all()
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing: remove its folder and encode again") from None
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"{path} is damaged ({error}): remove its folder and encode again"
+        ) from None
+
+
+def _column(table: pa.Table, name: str) -> Any:
+    column = table.column(name)
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def _ragged(array: Any) -> Ragged:
+    return Ragged(array.flatten().to_numpy(zero_copy_only=False), _list_starts(array))
+
+
+def _list_starts(array: Any) -> Ints:
+    starts: Ints = array.offsets.to_numpy(zero_copy_only=False)
+    return starts - starts[0] if len(starts) else np.zeros(1, np.int32)

@@ -1,0 +1,247 @@
+"""The encoder family (BERT and its kin): one linear head a task on the encoder's outputs.
+
+Paper, Appendix B: pooled output → dropout → linear. Spans: start and end logits a token; multiple
+choice: one score an option; multi-label: a sigmoid a label; multi-output: two-way outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tasktransfer.models.encoded import IGNORED, EncodedSplit
+from tasktransfer.models.family import pad
+from tasktransfer.stage import Fidelity
+from tasktransfer.tasks.card import Task
+
+HEADS_FILE = "heads.safetensors"
+MULTI_LABEL_THRESHOLD = 0.5
+TLIDB_MULTI_LABEL_THRESHOLD = 0.1
+"""The toolkit takes the labels whose softmax exceeds this (feta-spec, quirks)."""
+
+
+def head_width(task: Task) -> int:
+    """Number of outputs of a task's head."""
+    match task.kind:
+        case "span":
+            return 2
+        case "multiple_choice":
+            return 1
+        case "multi_output":
+            return len(task.outputs) * task.classes
+        case _:
+            return task.classes
+
+
+class Encoder:
+    """A pre-trained encoder with a head for each task that it is trained on or selected by."""
+
+    def __init__(
+        self,
+        backbone: Any,
+        tasks: dict[str, Task],
+        *,
+        seed: int,
+        pad_token_id: int,
+        token_types: bool,
+        fidelity: Fidelity,
+        device: torch.device,
+    ) -> None:
+        self.backbone = backbone
+        self.tasks = tasks
+        self.pad_token_id = pad_token_id
+        self.token_types = token_types
+        self.fidelity = fidelity
+        self.device = device
+        config = backbone.config
+        rate = getattr(config, "classifier_dropout", None)
+        self.dropout = nn.Dropout(rate if rate is not None else _hidden_dropout(config))
+        self.heads = nn.ModuleDict(
+            {name: _fresh_head(config.hidden_size, task, seed) for name, task in tasks.items()}
+        )
+        self.module = nn.ModuleDict(
+            {"backbone": backbone, "heads": self.heads, "dropout": self.dropout}
+        ).to(device)
+
+    # --- the protocol ---------------------------------------------------------------------------
+
+    def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:
+        return float(len(units))
+
+    def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
+        task = self.tasks[split.task]
+        logits, mask = self._logits(split, units)
+        labels = torch.tensor([split.labels[u].tolist() for u in units], device=self.device)
+        match task.kind:
+            case "span":
+                allowed = self._allowed(split, units, mask, task)
+                scores = logits.masked_fill(~allowed.unsqueeze(-1), float("-inf"))
+                edges = [_span_cross_entropy(scores[..., k], labels[:, k]) for k in (0, 1)]
+                return (edges[0] + edges[1]) / 2
+            case "multi_label":
+                each = functional.binary_cross_entropy_with_logits(
+                    logits, labels.to(logits.dtype), reduction="none"
+                )
+                return each.mean(dim=-1).sum()
+            case "multi_output":
+                flat = logits.view(-1, task.classes)
+                total = functional.cross_entropy(flat, labels.view(-1), reduction="sum")
+                return total / len(task.outputs)
+            case _:
+                return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
+
+    def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
+        task = self.tasks[split.task]
+        logits, mask = self._logits(split, units)
+        match task.kind:
+            case "span":
+                allowed = self._allowed(split, units, mask, task)
+                return self._spans(task, split, units, logits, allowed)
+            case "multi_label":
+                return [_chosen_labels(task, row, self.fidelity) for row in logits.cpu()]
+            case "multi_output":
+                best = logits.view(len(units), len(task.outputs), task.classes).argmax(-1)
+                return [tuple(task.labels[i] for i in row) for row in best.tolist()]
+            case _:
+                return [(task.labels[i],) for i in logits.argmax(-1).tolist()]
+
+    def save(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        self.backbone.save_pretrained(folder)
+        tensors = {
+            name: t.detach().cpu().contiguous() for name, t in self.heads.state_dict().items()
+        }
+        save_file(tensors, folder / HEADS_FILE)
+
+    def load_heads(self, file: Path) -> None:
+        """Take the heads of the tasks that this model and the parent have in common."""
+        from safetensors.torch import load_file
+
+        for name, tensor in load_file(file).items():
+            task = name.rsplit(".", 1)[0]
+            if task in self.tasks:
+                self.heads.get_parameter(name).data.copy_(tensor)
+
+    # --- forward --------------------------------------------------------------------------------
+
+    def _logits(self, split: EncodedSplit, units: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Logits in float32 and the attention mask.
+
+        Shapes: spans (units, tokens, 2); multiple choice (units, options), options that a unit
+        does not have at -inf; otherwise (units, head width).
+        """
+        task = self.tasks[split.task]
+        sequences = [s for u in units for s in split.sequence_range(u)]
+        ids, mask = pad([split.sequences[s] for s in sequences], self.pad_token_id, self.device)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if self.token_types:
+            second = torch.tensor([int(split.second_starts[s]) for s in sequences])
+            types = (torch.arange(ids.shape[1]) >= second[:, None]).to(torch.int64)
+            inputs["token_type_ids"] = types.to(self.device) * mask
+        outputs = self.backbone(**inputs)
+        if task.kind == "span":
+            hidden = outputs.last_hidden_state
+        else:
+            pooled = getattr(outputs, "pooler_output", None)
+            hidden = outputs.last_hidden_state[:, 0] if pooled is None else pooled
+        logits = self.heads[split.task](self.dropout(hidden)).float()
+        if task.kind == "multiple_choice":
+            logits = _options_side_by_side(logits.squeeze(-1), split, units)
+        return logits, mask
+
+    def _allowed(
+        self, split: EncodedSplit, units: Sequence[int], mask: Tensor, task: Task
+    ) -> Tensor:
+        """Tokens that may begin or end a span: the context's, and the first one, which stands for
+        "no answer", where the task has unanswerable instances. Shape of ``mask``, bool."""
+        allowed = np.zeros(tuple(mask.shape), dtype=bool)
+        for i, unit in enumerate(units):
+            starts = split.offsets[unit][0::2]
+            allowed[i, : len(starts)] = starts >= 0
+        allowed[:, 0] = has_unanswerable(task)
+        return torch.from_numpy(allowed).to(mask.device)
+
+    def _spans(
+        self, task: Task, split: EncodedSplit, units: Sequence[int], logits: Tensor, allowed: Tensor
+    ) -> list[tuple[str, ...]]:
+        """The best span of each unit, cut out of the original text by character offsets."""
+        first, last = _best_spans(logits, allowed, task.prompt.max_answer_tokens)
+        answers: list[tuple[str, ...]] = []
+        for unit, a, b in zip(units, first.tolist(), last.tolist(), strict=True):
+            edges = split.offsets[unit]
+            start, end = int(edges[2 * a]), int(edges[2 * b + 1])
+            context = split.contexts[int(split.instance[unit])]
+            answers.append((context[start:end] if start >= 0 and end >= start else "",))
+        return answers
+
+
+def has_unanswerable(task: Task) -> bool:
+    """Whether the task's metrics know unanswerable instances."""
+    return any(metric.unanswerable_phrases for metric in task.metrics)
+
+
+def _hidden_dropout(config: Any) -> float:
+    for name in ("hidden_dropout_prob", "dropout", "mlp_dropout"):
+        rate = getattr(config, name, None)
+        if rate is not None:
+            return float(rate)
+    return 0.1
+
+
+def _fresh_head(hidden: int, task: Task, seed: int) -> nn.Linear:
+    """A head whose start depends on seed and task only, not on which other heads are made."""
+    head = nn.Linear(hidden, head_width(task))
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))
+    with torch.no_grad():
+        head.weight.normal_(0.0, 0.02, generator=generator)
+        head.bias.zero_()
+    return head
+
+
+def _span_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
+    """Summed over the rows whose answer the input holds; 0 if it holds none."""
+    return functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
+
+
+def _options_side_by_side(scores: Tensor, split: EncodedSplit, units: Sequence[int]) -> Tensor:
+    counts = [len(split.sequence_range(u)) for u in units]
+    table = scores.new_full((len(units), max(counts)), float("-inf"))
+    for i, part in enumerate(torch.split(scores, counts)):
+        table[i, : len(part)] = part
+    return table
+
+
+def _chosen_labels(task: Task, logits: Tensor, fidelity: Fidelity) -> tuple[str, ...]:
+    """Labels above the threshold; the best one if none is (every pair has a relation)."""
+    if fidelity == "tlidb":
+        chosen = torch.softmax(logits, -1) > TLIDB_MULTI_LABEL_THRESHOLD
+    else:
+        chosen = torch.sigmoid(logits) > MULTI_LABEL_THRESHOLD
+    if not bool(chosen.any()):
+        chosen[int(logits.argmax())] = True
+    return tuple(label for label, yes in zip(task.labels, chosen.tolist(), strict=True) if yes)
+
+
+def _best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tensor, Tensor]:
+    """First and last token of the span with the highest start + end score.
+
+    Spans of more than ``longest`` tokens, of tokens outside the context, or that mix the "no
+    answer" token with others are not considered. Shapes (units,) each.
+    """
+    start = logits[..., 0].masked_fill(~allowed, float("-inf"))
+    end = logits[..., 1].masked_fill(~allowed, float("-inf"))
+    width = logits.shape[1]
+    index = torch.arange(width, device=logits.device)
+    length = index[None, :] - index[:, None]
+    fits = (length >= 0) & (length < longest)
+    fits[0, 1:] = False  # "no answer" is a span of its own
+    pairs = (start[:, :, None] + end[:, None, :]).masked_fill(~fits, float("-inf"))
+    best = pairs.flatten(1).argmax(-1)
+    return best // width, best % width

@@ -1,0 +1,99 @@
+"""From a checkpoint (a Hugging Face name, a folder, a parent stage) to a model of a family."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tasktransfer.errors import ModelError
+from tasktransfer.models.encoder import HEADS_FILE, Encoder
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
+from tasktransfer.models.tokenizer import load_tokenizer
+from tasktransfer.stage import Family, Fidelity
+from tasktransfer.tasks.card import Task
+
+
+def load_model(
+    family: Family,
+    start: str,
+    revision: str | None,
+    tasks: dict[str, Task],
+    manifest: dict[str, Any],
+    tokenizer_folder: Path,
+    *,
+    seed: int,
+    fidelity: Fidelity,
+    loss_on: str,
+    device: torch.device,
+) -> FamilyModel:
+    """Build the model that a stage starts from.
+
+    Args:
+        start: Hugging Face name or folder; the folder of a parent stage brings its heads along.
+        manifest: the encoded data's manifest (token ids of padding, longest answers).
+        tokenizer_folder: where the encoded data keeps its tokenizer.
+        seed: heads that the checkpoint lacks start from it.
+
+    Raises:
+        ModelError: the checkpoint cannot be loaded, has no safetensors, or is of another family.
+    """
+    if family == "encoder":
+        encoder = Encoder(
+            _pretrained(family, start, revision),
+            tasks,
+            seed=seed,
+            pad_token_id=manifest["pad_token_id"],
+            token_types=manifest["token_types"],
+            fidelity=fidelity,
+            device=device,
+        )
+        heads = Path(start) / HEADS_FILE
+        if heads.is_file():
+            encoder.load_heads(heads)
+        return encoder
+    tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
+    model = _pretrained(family, start, revision)
+    longest = manifest["max_answer_tokens"]
+    if family == "decoder":
+        return Decoder(
+            model, tokenizer, tasks, max_answer_tokens=longest, loss_on=loss_on, device=device
+        )
+    return EncoderDecoder(model, tokenizer, tasks, max_answer_tokens=longest, device=device)
+
+
+def _pretrained(family: Family, start: str, revision: str | None) -> Any:
+    """The checkpoint through transformers' Auto classes: safetensors only, no remote code."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    try:
+        return _auto_class(family).from_pretrained(
+            start,
+            revision=revision or "main",
+            dtype=torch.float32,
+            use_safetensors=True,
+            trust_remote_code=False,
+        )
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        raise ModelError(
+            f"cannot load {start!r} as {family}: {error}. Give a Hugging Face name that this "
+            "machine can reach, or a folder with config.json and model.safetensors"
+        ) from error
+
+
+def _auto_class(family: Family) -> Any:
+    if family == "encoder":
+        from transformers import AutoModel
+
+        return AutoModel
+    if family == "decoder":
+        from transformers import AutoModelForCausalLM
+
+        return AutoModelForCausalLM
+    from transformers import AutoModelForSeq2SeqLM
+
+    return AutoModelForSeq2SeqLM

@@ -1,0 +1,10 @@
+"""Versions of what the models package makes, readable without importing torch.
+
+Raise a version when the code behind it changes what it writes; caches and digests follow.
+"""
+
+ENCODING_VERSION = 1
+"""How instances become token ids (models/encode.py)."""
+
+TINY_RECIPE_VERSION = 1
+"""How the tiny models are built and pre-trained (models/tiny.py)."""

@@ -1,0 +1,165 @@
+"""The text-to-text families: decoders (GPT-2 and its kin) and encoder-decoders (T5, BART).
+
+The prompt goes in, the answer's words come out (paper, section 4: log p(y|x)). Decoding is greedy:
+the toolkit samples, so its scores vary from call to call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tasktransfer.models.encoded import IGNORED, EncodedSplit
+from tasktransfer.models.family import pad
+from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.compose import parse_answer
+
+
+class Decoder:
+    """A causal language model that continues the prompt with the answer."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        tasks: dict[str, Task],
+        *,
+        max_answer_tokens: dict[str, int],
+        loss_on: str,
+        device: torch.device,
+    ) -> None:
+        self.module = model.to(device)
+        self.tokenizer = tokenizer
+        self.tasks = tasks
+        self.max_answer_tokens = max_answer_tokens
+        self.whole_sequence = loss_on == "sequence"
+        self.device = device
+        self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._positions = "position_ids" in inspect.signature(model.forward).parameters
+
+    def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:
+        counted = sum(len(split.labels[u]) for u in units)
+        if self.whole_sequence:
+            # Every token but the first is predicted.
+            counted += sum(len(split.sequences[_sequence(split, u)]) - 1 for u in units)
+        return float(counted)
+
+    def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
+        """Padded on the left, so that all answers end in the last column and the (large) output
+        layer runs on the answers' columns only."""
+        prompts = [split.sequences[_sequence(split, u)] for u in units]
+        answers = [split.labels[u] for u in units]
+        rows = [np.concatenate(pair) for pair in zip(prompts, answers, strict=True)]
+        ids, mask = pad(rows, self._pad_id, self.device, left=True)
+        if self.whole_sequence:
+            targets = ids.masked_fill(mask == 0, IGNORED)
+            for i, row in enumerate(rows):
+                targets[i, -len(row)] = IGNORED
+        else:
+            targets, _ = pad(answers, IGNORED, self.device, left=True)
+        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+        if self._positions:
+            inputs["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
+        width = min(targets.shape[1] + 1, ids.shape[1])
+        if self._keeps_logits:
+            inputs["logits_to_keep"] = width
+        logits = self.module(**inputs, use_cache=False).logits[:, -width:-1]
+        targets = targets[:, -(width - 1) :]
+        return functional.cross_entropy(
+            logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+
+    def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
+        rows = [split.sequences[_sequence(split, u)] for u in units]
+        ids, mask = pad(rows, self._pad_id, self.device, left=True)
+        made = _generate(self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task])
+        return _parsed(self.tasks[split.task], self.tokenizer, made[:, ids.shape[1] :])
+
+    def save(self, folder: Path) -> None:
+        self.module.save_pretrained(folder)
+
+    @property
+    def _pad_id(self) -> int:
+        return int(self.tokenizer.pad_token_id)
+
+
+class EncoderDecoder:
+    """A sequence-to-sequence model that reads the prompt and writes the answer."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        tasks: dict[str, Task],
+        *,
+        max_answer_tokens: dict[str, int],
+        device: torch.device,
+    ) -> None:
+        self.module = model.to(device)
+        self.tokenizer = tokenizer
+        self.tasks = tasks
+        self.max_answer_tokens = max_answer_tokens
+        self.device = device
+
+    def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:
+        return float(sum(len(split.labels[u]) for u in units))
+
+    def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
+        ids, mask = self._inputs(split, units)
+        targets, _ = pad([split.labels[u] for u in units], IGNORED, self.device)
+        # The model shifts the labels itself; the loss it returns is a mean, and a sum is wanted.
+        logits = self.module(
+            input_ids=ids, attention_mask=mask, labels=targets, use_cache=False
+        ).logits
+        return functional.cross_entropy(
+            logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+
+    def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
+        ids, mask = self._inputs(split, units)
+        made = _generate(self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task])
+        return _parsed(self.tasks[split.task], self.tokenizer, made)
+
+    def save(self, folder: Path) -> None:
+        self.module.save_pretrained(folder)
+
+    def _inputs(self, split: EncodedSplit, units: Sequence[int]) -> tuple[Tensor, Tensor]:
+        rows = [split.sequences[_sequence(split, u)] for u in units]
+        return pad(rows, int(self.tokenizer.pad_token_id), self.device)
+
+
+def _sequence(split: EncodedSplit, unit: int) -> int:
+    """A text-to-text unit holds exactly one sequence."""
+    return int(split.first_sequence[unit])
+
+
+def _generate(model: Any, tokenizer: Any, ids: Tensor, mask: Tensor, longest: int) -> Tensor:
+    """Greedy decoding, whatever the checkpoint's own generation settings say of sampling."""
+    settings = deepcopy(model.generation_config)
+    settings.update(
+        do_sample=False,
+        num_beams=1,
+        temperature=None,
+        top_p=None,
+        top_k=None,
+        max_new_tokens=longest,
+        min_new_tokens=None,
+        max_length=None,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    made: Tensor = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+    return made
+
+
+def _parsed(task: Task, tokenizer: Any, made: Tensor) -> list[tuple[str, ...]]:
+    texts = tokenizer.batch_decode(made, skip_special_tokens=True)
+    return [parse_answer(task, text) for text in texts]

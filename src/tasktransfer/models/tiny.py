@@ -1,0 +1,288 @@
+"""Tiny models of the three families for the tiny world, with a tokenizer trained on it.
+
+They stand for the public checkpoints: a short language-model pre-training on the dialogues gives
+transfer a pre-trained model to start from, as in the paper. Everything is fixed by the recipe and
+the text, so equal text gives equal models.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tasktransfer.data.cache import read_instances
+from tasktransfer.models.encode import SPLITS
+from tasktransfer.models.family import pad
+from tasktransfer.stage import Family
+from tasktransfer.tasks import DATASETS
+from tasktransfer.tasks.compose import answer_text, prompt_parts
+
+HIDDEN = 64
+LAYERS = 2
+HEADS = 4
+POSITIONS = 512
+VOCABULARY = 1200
+STEPS = {"encoder": 400, "decoder": 400, "encoder_decoder": 600}
+BATCH = 32
+LENGTH = 64
+LEARNING_RATE = 2e-3
+MASKED = 0.15
+SENTINELS = 10
+SEED = 0
+
+Texts = list[str]
+
+
+def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1) -> None:
+    """Make tokenizer and model, pre-train, and save them to ``out``, all or nothing.
+
+    Args:
+        family: which kind of model.
+        instances: folders with the cached instances of the datasets whose text is learned from.
+            Only training text is read; prompts' words come in through the tokenizer alone.
+        threads: CPU threads.
+    """
+    torch.set_num_threads(threads)
+    torch.manual_seed(SEED)
+    texts = training_texts(instances)
+    tokenizer = new_tokenizer(family, _vocabulary_texts(instances))
+    model = new_model(family, tokenizer)
+    _pretrain(family, model, tokenizer, texts)
+    building = out.with_name(f".{out.name}.{os.getpid()}")
+    building.mkdir(parents=True)
+    try:
+        model.save_pretrained(building)
+        tokenizer.save_pretrained(building)
+        shutil.rmtree(out, ignore_errors=True)
+        building.rename(out)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def training_texts(instances: Sequence[Path]) -> Texts:
+    """The distinct contexts of the training splits, in a fixed order."""
+    return sorted({row.context for row in _rows(instances, ("train",))})
+
+
+def _rows(instances: Sequence[Path], splits: Sequence[str]) -> Iterator[Any]:
+    for folder in instances:
+        dataset = folder.name.split("-")[0]
+        for task in DATASETS[dataset]:
+            for split in splits:
+                yield from read_instances(folder, task, split)
+
+
+def _vocabulary_texts(instances: Sequence[Path]) -> Texts:
+    """What the tokenizer must be able to spell: contexts, prompts and answers."""
+    texts: set[str] = set()
+    for folder in instances:
+        dataset = folder.name.split("-")[0]
+        for name, task in DATASETS[dataset].items():
+            outputs: list[int | None] = list(range(len(task.outputs))) or [None]
+            for split in SPLITS[:1]:
+                for row in read_instances(folder, name, split):
+                    for output in outputs:
+                        texts.add("".join(prompt_parts(task, row, output)))
+                        texts.add(" " + answer_text(task, row, output))
+    return sorted(texts)
+
+
+# --- tokenizers and configurations --------------------------------------------------------------
+
+
+def new_tokenizer(family: Family, texts: Texts) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    if family == "encoder":
+        from tokenizers import normalizers
+
+        core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        core.normalizer = normalizers.BertNormalizer()
+        core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        core.train_from_iterator(
+            texts,
+            trainers.WordPieceTrainer(
+                vocab_size=VOCABULARY, special_tokens=names, show_progress=False
+            ),
+        )
+        core.post_processor = processors.BertProcessing(
+            ("[SEP]", names.index("[SEP]")), ("[CLS]", names.index("[CLS]"))
+        )
+        core.decoder = decoders.WordPiece()
+        return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+            tokenizer_object=core,
+            pad_token="[PAD]",
+            unk_token="[UNK]",
+            cls_token="[CLS]",
+            sep_token="[SEP]",
+            mask_token="[MASK]",
+            model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        )
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    names = ["<pad>", "</s>"]
+    if family == "encoder_decoder":
+        names += [f"<extra_id_{i}>" for i in range(SENTINELS)]
+    core.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=VOCABULARY,
+            special_tokens=names,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    if family == "encoder_decoder":
+        core.post_processor = processors.TemplateProcessing(
+            single="$A </s>", special_tokens=[("</s>", core.token_to_id("</s>"))]
+        )
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=core,
+        pad_token="<pad>",
+        eos_token="</s>",
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def new_model(family: Family, tokenizer: Any) -> Any:
+    if family == "encoder":
+        from transformers import BertConfig, BertForMaskedLM
+
+        return BertForMaskedLM(
+            BertConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=HIDDEN,
+                num_hidden_layers=LAYERS,
+                num_attention_heads=HEADS,
+                intermediate_size=4 * HIDDEN,
+                max_position_embeddings=POSITIONS,
+                pad_token_id=tokenizer.pad_token_id,
+            )
+        )
+    if family == "decoder":
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        return GPT2LMHeadModel(
+            GPT2Config(
+                vocab_size=len(tokenizer),
+                n_embd=HIDDEN,
+                n_layer=LAYERS,
+                n_head=HEADS,
+                n_positions=POSITIONS,
+                bos_token_id=tokenizer.eos_token_id,
+                eos_token_id=tokenizer.eos_token_id,
+            )
+        )
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    return T5ForConditionalGeneration(
+        T5Config(
+            vocab_size=len(tokenizer),
+            d_model=HIDDEN,
+            d_kv=HIDDEN // HEADS,
+            d_ff=4 * HIDDEN,
+            num_layers=LAYERS,
+            num_heads=HEADS,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            decoder_start_token_id=tokenizer.pad_token_id,  # type: ignore[call-arg]
+            tie_word_embeddings=True,
+        )
+    )
+
+
+# --- pre-training -------------------------------------------------------------------------------
+
+
+def _pretrain(family: Family, model: Any, tokenizer: Any, texts: Texts) -> None:
+    """A short language-model training: masked (encoder), causal (decoder), spans (T5's)."""
+    rows = [
+        torch.tensor(tokenizer(text, truncation=True, max_length=LENGTH)["input_ids"])
+        for text in texts
+    ]
+    objective = _OBJECTIVES[family]
+    generator = torch.Generator().manual_seed(SEED)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
+    steps = STEPS[family]
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps)
+    model.train()
+    for step in range(steps):
+        picked = torch.randint(len(rows), (BATCH,), generator=generator).tolist()
+        loss = objective(model, tokenizer, [rows[i] for i in picked], generator)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        optimiser.zero_grad(set_to_none=True)
+        if step % 100 == 0 or step == steps - 1:
+            print(
+                f"pre-training {family}: step {step + 1}/{steps}, loss {loss.item():.3f}",
+                flush=True,
+            )
+    model.eval()
+
+
+def _masked(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator) -> Tensor:
+    ids, mask = _padded(rows, tokenizer)
+    special = torch.tensor(tokenizer.all_special_ids)
+    hidden = (torch.rand(ids.shape, generator=generator) < MASKED) & ~torch.isin(ids, special)
+    labels = ids.masked_fill(~hidden, -100)
+    inputs = ids.masked_fill(hidden, tokenizer.mask_token_id)
+    loss: Tensor = model(input_ids=inputs, attention_mask=mask, labels=labels).loss
+    return loss
+
+
+def _causal(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator) -> Tensor:
+    ids, mask = _padded(rows, tokenizer)
+    labels = ids.masked_fill(mask == 0, -100)
+    loss: Tensor = model(input_ids=ids, attention_mask=mask, labels=labels).loss
+    return loss
+
+
+def _spans(model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator) -> Tensor:
+    """T5's span corruption: spans of two tokens give way to sentinels, the target spells them."""
+    corrupted, targets = zip(*(_corrupt(row, tokenizer, generator) for row in rows), strict=True)
+    ids, mask = _padded(list(corrupted), tokenizer)
+    wanted, wanted_mask = _padded(list(targets), tokenizer)
+    labels = wanted.masked_fill(wanted_mask == 0, -100)
+    loss: Tensor = model(input_ids=ids, attention_mask=mask, labels=labels).loss
+    return loss
+
+
+def _corrupt(row: Tensor, tokenizer: Any, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    sentinels = [tokenizer.convert_tokens_to_ids(f"<extra_id_{i}>") for i in range(SENTINELS)]
+    body = row[:-1].tolist()
+    count = max(1, min(SENTINELS, round(len(body) * MASKED / 2)))
+    starts = sorted(torch.randperm(max(1, len(body) // 3), generator=generator)[:count].tolist())
+    kept: list[int] = []
+    spelled: list[int] = []
+    at = 0
+    for sentinel, start in zip(sentinels, (3 * s for s in starts), strict=False):
+        kept += [*body[at:start], sentinel]
+        spelled += [sentinel, *body[start : start + 2]]
+        at = start + 2
+    kept += body[at:]
+    end = [tokenizer.eos_token_id]
+    return torch.tensor(kept + end), torch.tensor(spelled + end)
+
+
+def _padded(rows: list[Tensor], tokenizer: Any) -> tuple[Tensor, Tensor]:
+    return pad([r.numpy() for r in rows], tokenizer.pad_token_id, torch.device("cpu"))
+
+
+Objective = Callable[[Any, Any, list[Tensor], torch.Generator], Tensor]
+
+_OBJECTIVES: dict[Family, Objective] = {
+    "encoder": _masked,
+    "decoder": _causal,
+    "encoder_decoder": _spans,
+}

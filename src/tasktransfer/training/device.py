@@ -1,0 +1,94 @@
+"""One training, one device: a lease by kernel file lock, taken before torch is imported.
+
+``snakemake --resources gpu=4`` counts devices and picks none, so every training picks its own. The
+kernel frees the lock of a process that dies, however it dies: nothing is stale, nothing to clean.
+
+Standard library only. Several trainings share a device only if TASKTRANSFER_SLOTS_PER_GPU says so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SLOTS_VARIABLE = "TASKTRANSFER_SLOTS_PER_GPU"
+LOCKS_VARIABLE = "TASKTRANSFER_LOCKS"
+BATCH_JOB_VARIABLES = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
+POLL_SECONDS = 0.25
+
+
+def device_pool() -> list[str]:
+    """The devices that this process may use: CUDA_VISIBLE_DEVICES if set, else every device's
+    UUID as nvidia-smi gives it; empty where there is no GPU."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [name.strip() for name in visible.split(",") if name.strip() not in ("", "-1")]
+    try:
+        listed = subprocess.run(
+            ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [line.strip() for line in listed.stdout.splitlines() if line.strip()]
+
+
+def lock_folder() -> Path:
+    """Where the locks live: one folder a user and machine, never on a shared file system."""
+    given = os.environ.get(LOCKS_VARIABLE)
+    folder = Path(given) if given else Path(tempfile.gettempdir()) / f"tasktransfer-{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
+    """Hold one device of ``pool`` for the length of the block, waiting in turn for a free one.
+
+    Sets CUDA_VISIBLE_DEVICES to the leased device, so it must be entered before torch is imported.
+
+    Yields:
+        The device's name; None for an empty pool (CPU).
+    """
+    if not pool:
+        yield None
+        return
+    slots = slots if slots is not None else int(os.environ.get(SLOTS_VARIABLE, "1"))
+    device, descriptor = _wait_for_slot(pool, slots)
+    os.environ["CUDA_VISIBLE_DEVICES"] = device
+    try:
+        yield device
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, int]:
+    folder = lock_folder()
+    job = next((f"{os.environ[v]}-" for v in BATCH_JOB_VARIABLES if v in os.environ), "")
+    while True:
+        for slot in range(slots):
+            for device in pool:
+                path = folder / f"{job}{device.replace('/', '_')}-{slot}.lock"
+                descriptor = _try_lock(path)
+                if descriptor is not None:
+                    return device, descriptor
+        time.sleep(POLL_SECONDS)
+
+
+def _try_lock(path: Path) -> int | None:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -1,0 +1,64 @@
+"""The one way in which dev and test sets are predicted and scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from tasktransfer import metrics
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.stage import Fidelity
+from tasktransfer.tasks.card import Task
+from tasktransfer.training.batches import micro_batches
+
+Prediction = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Predictions on one split of one task, one an instance, and what they are worth (0-100)."""
+
+    predictions: list[Prediction]
+    metrics: dict[str, float]
+    score: float
+
+
+def predict(
+    model: FamilyModel,
+    split: EncodedSplit,
+    token_budget: int,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Prediction]:
+    """Predict every instance of a split, in the split's order.
+
+    Units of like length go together, which changes no prediction beyond floating-point noise. The
+    outputs of a multi-output instance that were asked one by one are put together again.
+    """
+    model.module.eval()
+    by_unit: list[Prediction] = [()] * len(split)
+    with torch.inference_mode():
+        for group in micro_batches(split, range(len(split)), split.longest(), token_budget):
+            for unit, prediction in zip(group, model.predict(split, group), strict=True):
+                by_unit[unit] = prediction
+            progress(len(group))
+    by_instance: list[Prediction] = [()] * len(split.ids)
+    for unit, prediction in enumerate(by_unit):
+        by_instance[int(split.instance[unit])] += prediction
+    return by_instance
+
+
+def evaluate(
+    model: FamilyModel,
+    task: Task,
+    split: EncodedSplit,
+    token_budget: int,
+    fidelity: Fidelity,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Evaluation:
+    """Predict a split and score it with the task's metrics."""
+    predictions = predict(model, split, token_budget, progress)
+    values = metrics.evaluate(task, predictions, split.targets, fidelity=fidelity)
+    return Evaluation(predictions, values, metrics.score(task, values))

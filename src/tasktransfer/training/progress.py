@@ -1,0 +1,62 @@
+"""Progress of one training in its log: how far, how fast, how long still."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Mapping
+from typing import TextIO
+
+
+class Progress:
+    """Counts instances seen, in training and evaluation, and writes lines a person can follow.
+
+    Lines instead of a redrawn bar: a log file is read with tail, and Snakemake's logs are files.
+    """
+
+    def __init__(self, total: int, label: str, out: TextIO = sys.stderr) -> None:
+        self.total = max(1, total)
+        self.label = label
+        self.out = out
+        self.done = 0
+        self.started = time.perf_counter()
+        self._last = 0.0
+
+    def advance(self, count: int) -> None:
+        """``count`` more instances were seen; a line at most every ten seconds."""
+        self.done += count
+        if time.perf_counter() - self._last >= 10:
+            self._line("")
+
+    def epoch(
+        self, epoch: int, train_loss: Mapping[str, float], score: float, best_epoch: int
+    ) -> None:
+        """An epoch has ended."""
+        losses = ", ".join(f"{task} {value:.4f}" for task, value in train_loss.items())
+        self._line(f" | epoch {epoch}: loss {losses} | dev {score:.2f} | best epoch {best_epoch}")
+
+    def say(self, text: str) -> None:
+        """One line of its own."""
+        print(f"{self.label}: {text}", file=self.out, flush=True)
+
+    def _line(self, text: str) -> None:
+        self._last = time.perf_counter()
+        elapsed = self._last - self.started
+        share = min(1.0, self.done / self.total)
+        left = elapsed / share - elapsed if share else float("nan")
+        bar = "#" * int(20 * share)
+        print(
+            f"{self.label} [{bar:<20}] {100 * share:3.0f} % {self.done / max(elapsed, 1e-9):.0f}/s, "
+            f"{_clock(elapsed)} gone, {_clock(left)} left{text}",
+            file=self.out,
+            flush=True,
+        )
+
+
+def _clock(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

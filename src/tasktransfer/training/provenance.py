@@ -1,0 +1,91 @@
+"""What made a record: versions, commit, hardware. Asked once, at the end of a training."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from tasktransfer.records import Host
+
+PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "pyarrow", "datasets")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers may depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def commit() -> tuple[str | None, bool | None]:
+    """(commit, uncommitted changes) of the checkout that the code runs from; None outside one."""
+    folder = Path(__file__).resolve().parent
+    head = _git(folder, "rev-parse", "HEAD")
+    if not head:
+        return None, None
+    # Files that git does not track (results, notes) make no difference to the code.
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return head, None if changed is None else bool(changed)
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def host(device: torch.device, precision: str, threads: int) -> Host:
+    """The machine and the part of it that trained."""
+    kind: Literal["cpu", "cuda"] = "cuda" if device.type == "cuda" else "cpu"
+    return {
+        "platform": platform.platform(),
+        "cpu": _cpu_name(),
+        "cores": os.cpu_count() or 1,
+        "gpu": torch.cuda.get_device_name(device) if kind == "cuda" else None,
+        "device": kind,
+        "precision": precision,
+        "threads": threads,
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def peak_memory_mb() -> float:
+    """Peak resident memory of this process in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def peak_gpu_memory_mb(device: torch.device) -> float | None:
+    """Peak memory that torch held on the GPU, in MiB; None without one."""
+    if device.type != "cuda":
+        return None
+    return float(torch.cuda.max_memory_allocated(device)) / 2**20

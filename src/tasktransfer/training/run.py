@@ -1,0 +1,317 @@
+"""One stage from its inputs to its record: read, load, train, test, write.
+
+The record is written last and atomically: a stage whose ``metrics.json`` exists is complete, and a
+training that is killed leaves nothing that looks finished.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tasktransfer import __version__, metrics
+from tasktransfer.errors import DataError
+from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.load import load_model
+from tasktransfer.predictions import FILE_NAME, Prediction, write_predictions
+from tasktransfer.records import Record, TaskResult, write_record
+from tasktransfer.stage import RECIPE_VERSION, Stage
+from tasktransfer.tasks import get_task
+from tasktransfer.tasks.card import Task
+from tasktransfer.training import provenance
+from tasktransfer.training.evaluate import Evaluation, evaluate
+from tasktransfer.training.job import Job
+from tasktransfer.training.loop import Setup, Trained, train
+from tasktransfer.training.progress import Progress
+
+CHECKPOINT = "checkpoint"
+RECORD = "metrics.json"
+
+CPU_TOKENS, CPU_EVAL_TOKENS = 2048, 4096
+GPU_TOKENS, GPU_EVAL_TOKENS = 16384, 65536
+"""Tokens of a micro-batch, padding included. Large enough to fill the hardware, small enough for
+its memory; no result depends on them beyond floating-point noise."""
+
+Clock = dict[str, float]
+
+
+def train_stage(job: Job) -> Record:
+    """Train one stage and write its record, predictions and (if asked) checkpoint to ``job.out``.
+
+    Raises:
+        DataError: an encoded split is missing or empty.
+        ModelError: the checkpoint cannot be loaded.
+        TrainingError: the loss is not a finite number.
+    """
+    started = datetime.now(UTC)
+    clock: Clock = {}
+    stage = job.stage
+    setup, precision = _set_up(job)
+    progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
+    with _timed(clock, "read"):
+        manifest = read_manifest(job.encoded)
+        tasks = {t: get_task(stage.dataset, t) for t in {*stage.train_tasks, *stage.select_on}}
+        splits = _read_splits(job, tasks)
+    progress = Progress(_work(stage, splits), progress_label)
+    with _timed(clock, "load"):
+        model = _load(job, tasks, manifest, setup)
+    train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
+    dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
+    trained = train(
+        model, tasks, train_splits, dev_splits, stage.training, stage.seed, setup, progress
+    )
+    clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
+    model.module.load_state_dict(trained.best_weights)
+    with _timed(clock, "test"):
+        tested = _test(job, model, tasks, splits, setup, progress) if job.run else {}
+    job.out.mkdir(parents=True, exist_ok=True)
+    if job.save_checkpoint:
+        with _timed(clock, "save"):
+            _save_checkpoint(model, job.out / CHECKPOINT)
+    record = _record(job, splits, trained, tested, started, clock, setup, precision)
+    if tested:
+        record["predictions"] = _write_predictions(job, tasks, splits, tested)
+    write_record(job.out / RECORD, record)
+    progress.say(f"done: dev {record['dev_score']:.2f}, test {_shown(record['score'])}")
+    return record
+
+
+def _shown(score: float | None) -> str:
+    return "not scored" if score is None else f"{score:.2f}"
+
+
+class _timed(AbstractContextManager[None]):
+    """Adds the block's wall time to a clock under a phase's name."""
+
+    def __init__(self, clock: Clock, phase: str) -> None:
+        self.clock, self.phase = clock, phase
+
+    def __enter__(self) -> None:
+        self.began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.clock[self.phase] = time.perf_counter() - self.began
+
+
+# --- before -------------------------------------------------------------------------------------
+
+
+def _set_up(job: Job) -> tuple[Setup, str]:
+    """Device, precision and the switches that make equal seeds give equal numbers."""
+    torch.set_num_threads(max(1, job.threads))
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    wanted = job.stage.training.precision
+    if wanted == "auto":
+        bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        wanted = "bfloat16" if bf16 else "float32"
+
+    def autocast() -> AbstractContextManager[object]:
+        if wanted == "float32":
+            return nullcontext()
+        return torch.autocast(device.type, torch.bfloat16)
+
+    budgets = (
+        (GPU_TOKENS, GPU_EVAL_TOKENS) if device.type == "cuda" else (CPU_TOKENS, CPU_EVAL_TOKENS)
+    )
+    return Setup(device, *budgets, autocast), wanted
+
+
+def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], EncodedSplit]:
+    """Every split that the stage needs, by (task, split)."""
+    stage = job.stage
+    limits = {
+        "train": stage.training.limit_train,
+        "dev": stage.training.limit_dev,
+        "test": stage.training.limit_test,
+    }
+    wanted = [(t, "train") for t in stage.train_tasks]
+    wanted += [(t, s) for t in stage.select_on for s in ("dev", "test")]
+    splits = {}
+    for task, split in wanted:
+        found = read_split(job.encoded, task, split).limited(limits[split])
+        if not len(found):
+            raise DataError(
+                f"{job.encoded}: the {split} split of {task} has no instances, so it can neither "
+                "be trained on nor scored; leave the task out of the study"
+            )
+        splits[task, split] = found
+    return splits
+
+
+def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
+    """Units that the stage will see, for the time left."""
+    epochs = stage.training.epochs
+    return sum(
+        len(found) * (1 if split == "test" else epochs) for (_, split), found in splits.items()
+    )
+
+
+def _load(job: Job, tasks: dict[str, Task], manifest: dict[str, Any], setup: Setup) -> FamilyModel:
+    stage = job.stage
+    torch.manual_seed(stage.seed)  # weights that the checkpoint lacks are drawn while loading
+    return load_model(
+        stage.model.family,
+        job.start,
+        job.revision,
+        tasks,
+        manifest,
+        job.encoded / "tokenizer",
+        seed=stage.seed,
+        fidelity=stage.training.fidelity,
+        loss_on=stage.training.loss_on,
+        device=setup.device,
+    )
+
+
+# --- after --------------------------------------------------------------------------------------
+
+
+def _test(
+    job: Job,
+    model: FamilyModel,
+    tasks: Mapping[str, Task],
+    splits: Mapping[tuple[str, str], EncodedSplit],
+    setup: Setup,
+    progress: Progress,
+) -> dict[str, Evaluation]:
+    """The best epoch's model on the test sets of the tasks that it was selected on."""
+    tested = {}
+    for task in job.stage.select_on:
+        with setup.autocast():
+            tested[task] = evaluate(
+                model,
+                tasks[task],
+                splits[task, "test"],
+                setup.eval_token_budget,
+                job.stage.training.fidelity,
+                progress.advance,
+            )
+    return tested
+
+
+def _save_checkpoint(model: FamilyModel, folder: Path) -> None:
+    """Write beside and rename, so that a checkpoint folder is always a whole one."""
+    building = folder.with_name(f".{folder.name}.{os.getpid()}")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    try:
+        model.save(building)
+        shutil.rmtree(folder, ignore_errors=True)
+        building.rename(folder)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _write_predictions(
+    job: Job,
+    tasks: Mapping[str, Task],
+    splits: Mapping[tuple[str, str], EncodedSplit],
+    tested: Mapping[str, Evaluation],
+) -> Any:
+    rows = []
+    for name, evaluation in tested.items():
+        split = splits[name, "test"]
+        each = metrics.instance_scores(tasks[name], evaluation.predictions, split.targets)
+        rows += [
+            Prediction(i, name, split.ids[i], evaluation.predictions[i], split.targets[i], score)
+            for i, score in enumerate(each)
+        ]
+    assert job.run is not None
+    return write_predictions(
+        job.out / FILE_NAME,
+        rows,
+        digest=job.stage.digest,
+        dataset=job.stage.dataset,
+        target=job.run["target"],
+    )
+
+
+def _record(
+    job: Job,
+    splits: Mapping[tuple[str, str], EncodedSplit],
+    trained: Trained,
+    tested: Mapping[str, Evaluation],
+    started: datetime,
+    clock: Clock,
+    setup: Setup,
+    precision: str,
+) -> Record:
+    """Everything but the predictions' entry, which is added once their file exists."""
+    stage = job.stage
+    clock["total"] = (datetime.now(UTC) - started).total_seconds()
+    results: dict[str, TaskResult] = {
+        task: {
+            "metrics": evaluation.metrics,
+            "score": evaluation.score,
+            "instances": len(evaluation.predictions),
+        }
+        for task, evaluation in tested.items()
+    }
+    commit, dirty = provenance.commit()
+    rate = 1 / max(trained.train_seconds, 1e-9)
+    return {
+        "schema": 1,
+        "stage": {
+            "digest": stage.digest,
+            "kind": stage.kind,
+            "label": stage.label,
+            "dataset": stage.dataset,
+            "model": stage.model.name,
+            "family": stage.model.family,
+            "train_tasks": list(stage.train_tasks),
+            "select_on": list(stage.select_on),
+            "seed": stage.seed,
+            "parent": stage.parent.digest if stage.parent else None,
+            "identity": stage.identity,
+        },
+        "run": job.run,  # type: ignore[typeddict-item]
+        "synthetic": job.synthetic,
+        "few_sample": stage.few_sample,
+        "data_revision": stage.data_revision,
+        "sizes": _sizes(splits),  # type: ignore[typeddict-item]
+        "epochs": [asdict(epoch) for epoch in trained.epochs],  # type: ignore[misc]
+        "best_epoch": trained.best_epoch,
+        "test": results,
+        "score": results[job.run["target"]]["score"] if job.run else None,
+        "dev_score": trained.best_score,
+        "predictions": None,
+        "provenance": {
+            "tasktransfer": __version__,
+            "recipe": RECIPE_VERSION,
+            "versions": provenance.versions(),
+            "commit": commit,
+            "dirty": dirty,
+            "config_digest": job.config_digest,
+            "study": job.study,
+            "host": provenance.host(setup.device, precision, job.threads),
+            "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "seconds": clock,
+            "tokens": trained.tokens,
+            "samples": trained.samples,
+            "samples_per_second": trained.samples * rate,
+            "tokens_per_second": trained.tokens * rate,
+            "peak_memory_mb": provenance.peak_memory_mb(),
+            "peak_gpu_memory_mb": provenance.peak_gpu_memory_mb(setup.device),
+            "notes": [],
+        },
+    }
+
+
+def _sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, dict[str, int]]:
+    """Instances per task and split; 0 for a split that this stage does not use."""
+    sizes: dict[str, dict[str, int]] = {}
+    for (task, split), found in splits.items():
+        sizes.setdefault(task, {"train": 0, "dev": 0, "test": 0})[split] = len(found.ids)
+    return sizes
