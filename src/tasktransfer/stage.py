@@ -63,7 +63,8 @@ class Training:
     """The hyperparameters of one training (paper, Appendix B). Everything here changes numbers.
 
     Units: ``batch_size`` in instances, ``epochs`` in passes over the training set,
-    ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all).
+    ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all). ``dropout`` replaces every
+    dropout rate of the model (null: the checkpoint's own).
     """
 
     learning_rate: float = 3e-5
@@ -74,6 +75,7 @@ class Training:
     task_weighting: Literal["none", "inverse_sqrt"] = "inverse_sqrt"
     loss_on: Literal["answer", "sequence"] = "answer"
     fidelity: Fidelity = "default"
+    dropout: float | None = None
     limit_train: int | None = None
     limit_dev: int | None = None
     limit_test: int | None = None

@@ -24,10 +24,13 @@ def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:
         output=np.zeros(len(lengths), np.int32),
         first_sequence=np.concatenate([[0], counts.cumsum()]).astype(np.int32),
         sequences=Ragged(
-            np.ones(int(each.sum()), np.int32), np.concatenate([[0], each.cumsum()]).astype(np.int32)
+            np.ones(int(each.sum()), np.int32),
+            np.concatenate([[0], each.cumsum()]).astype(np.int32),
         ),
         second_starts=each,
-        labels=Ragged(np.zeros(len(lengths), np.int32), np.arange(len(lengths) + 1, dtype=np.int32)),
+        labels=Ragged(
+            np.zeros(len(lengths), np.int32), np.arange(len(lengths) + 1, dtype=np.int32)
+        ),
         offsets=Ragged(np.zeros(0, np.int32), np.zeros(len(lengths) + 1, np.int32)),
         ids=[str(i) for i in range(len(lengths))],
         targets=[("x",)] * len(lengths),

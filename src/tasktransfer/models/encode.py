@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.data.cache import read_instances
+from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encoded import IGNORED, Unit, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
@@ -60,7 +60,8 @@ def encode_dataset(
         DataError: the instances are missing or damaged.
     """
     tokenizer = load_tokenizer(checkpoint, revision, family)
-    cards = [DATASETS[dataset][name] for name in (tasks or DATASETS[dataset])]
+    cached = read_manifest(instances)
+    cards = [DATASETS[dataset][name] for name in (tasks or cached.tasks)]
     building = out.with_name(f".{out.name}.{os.getpid()}")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
@@ -80,7 +81,7 @@ def encode_dataset(
             limit = _answer_limit(tokenizer, card) if family != "encoder" else 0
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
-                rows = read_instances(instances, card.name, split)
+                rows = _instances(instances, cached, card.name, split)
                 units = list(_encode(tokenizer, card, rows, family, max_length, limit))
                 manifest["truncated"][f"{card.name}-{split}"] = sum(
                     len(s) >= max_length for u in units for s in u.sequences
@@ -95,6 +96,14 @@ def encode_dataset(
         building.rename(out)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
+    """A split that a partial release leaves empty is encoded as empty: a study that does not use
+    the task must not stumble over it, and a training that does says so."""
+    if not cached.tasks[task][split].samples:
+        return []
+    return read_instances(folder, task, split)
 
 
 def _scoring_row(task: Task, row: Instance) -> tuple[str, tuple[str, ...], str]:

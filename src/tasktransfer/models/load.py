@@ -27,6 +27,7 @@ def load_model(
     seed: int,
     fidelity: Fidelity,
     loss_on: str,
+    dropout: float | None,
     device: torch.device,
 ) -> FamilyModel:
     """Build the model that a stage starts from.
@@ -36,13 +37,14 @@ def load_model(
         manifest: the encoded data's manifest (token ids of padding, longest answers).
         tokenizer_folder: where the encoded data keeps its tokenizer.
         seed: heads that the checkpoint lacks start from it.
+        dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
 
     Raises:
         ModelError: the checkpoint cannot be loaded, has no safetensors, or is of another family.
     """
     if family == "encoder":
         encoder = Encoder(
-            _pretrained(family, start, revision),
+            _pretrained(family, start, revision, dropout, device),
             tasks,
             seed=seed,
             pad_token_id=manifest["pad_token_id"],
@@ -55,7 +57,7 @@ def load_model(
             encoder.load_heads(heads)
         return encoder
     tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
-    model = _pretrained(family, start, revision)
+    model = _pretrained(family, start, revision, dropout, device)
     longest = manifest["max_answer_tokens"]
     if family == "decoder":
         return Decoder(
@@ -64,17 +66,28 @@ def load_model(
     return EncoderDecoder(model, tokenizer, tasks, max_answer_tokens=longest, device=device)
 
 
-def _pretrained(family: Family, start: str, revision: str | None) -> Any:
+def _pretrained(
+    family: Family, start: str, revision: str | None, dropout: float | None, device: torch.device
+) -> Any:
     """The checkpoint through transformers' Auto classes: safetensors only, no remote code."""
+    from transformers import AutoConfig
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
+        config = AutoConfig.from_pretrained(
+            start, revision=revision or "main", trust_remote_code=False
+        )
+        if dropout is not None:
+            _set_dropout(config, dropout)
         return _auto_class(family).from_pretrained(
             start,
+            config=config,
             revision=revision or "main",
             dtype=torch.float32,
+            # On CPUs torch's fused attention runs its backward pass slower than plain products.
+            attn_implementation="eager" if device.type == "cpu" else None,
             use_safetensors=True,
             trust_remote_code=False,
         )
@@ -83,6 +96,14 @@ def _pretrained(family: Family, start: str, revision: str | None) -> Any:
             f"cannot load {start!r} as {family}: {error}. Give a Hugging Face name that this "
             "machine can reach, or a folder with config.json and model.safetensors"
         ) from error
+
+
+def _set_dropout(config: Any, rate: float) -> None:
+    """Every dropout rate of a config, however its architecture spells it (``resid_pdrop``,
+    ``hidden_dropout_prob``, ``dropout_rate``, ``classifier_dropout``, ...)."""
+    for name, value in config.to_dict().items():
+        if "drop" in name and (isinstance(value, float) or name == "classifier_dropout"):
+            setattr(config, name, rate)
 
 
 def _auto_class(family: Family) -> Any:

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasktransfer.data.cache import read_instances
-from tasktransfer.models.encode import SPLITS
+from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.models.family import pad
 from tasktransfer.stage import Family
 from tasktransfer.tasks import DATASETS
+from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import answer_text, prompt_parts
 
 HIDDEN = 64
@@ -28,8 +28,8 @@ LAYERS = 2
 HEADS = 4
 POSITIONS = 512
 VOCABULARY = 1200
-STEPS = {"encoder": 400, "decoder": 400, "encoder_decoder": 600}
-BATCH = 32
+STEPS = {"encoder": 300, "decoder": 300, "encoder_decoder": 500}
+BATCH = 16
 LENGTH = 64
 LEARNING_RATE = 2e-3
 MASKED = 0.15
@@ -67,29 +67,25 @@ def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1
 
 def training_texts(instances: Sequence[Path]) -> Texts:
     """The distinct contexts of the training splits, in a fixed order."""
-    return sorted({row.context for row in _rows(instances, ("train",))})
+    return sorted({row.context for row, _ in _rows(instances)})
 
 
-def _rows(instances: Sequence[Path], splits: Sequence[str]) -> Iterator[Any]:
+def _rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
+    """Every training instance with its task; a folder's manifest says which dataset it holds."""
     for folder in instances:
-        dataset = folder.name.split("-")[0]
-        for task in DATASETS[dataset]:
-            for split in splits:
-                yield from read_instances(folder, task, split)
+        for task in DATASETS[read_manifest(folder).dataset].values():
+            for row in read_instances(folder, task.name, "train"):
+                yield row, task
 
 
 def _vocabulary_texts(instances: Sequence[Path]) -> Texts:
-    """What the tokenizer must be able to spell: contexts, prompts and answers."""
+    """What the tokenizer must be able to spell: prompts, with their contexts, and answers."""
     texts: set[str] = set()
-    for folder in instances:
-        dataset = folder.name.split("-")[0]
-        for name, task in DATASETS[dataset].items():
-            outputs: list[int | None] = list(range(len(task.outputs))) or [None]
-            for split in SPLITS[:1]:
-                for row in read_instances(folder, name, split):
-                    for output in outputs:
-                        texts.add("".join(prompt_parts(task, row, output)))
-                        texts.add(" " + answer_text(task, row, output))
+    for row, task in _rows(instances):
+        outputs: list[int | None] = list(range(len(task.outputs))) or [None]
+        for output in outputs:
+            texts.add("".join(prompt_parts(task, row, output)))
+            texts.add(" " + answer_text(task, row, output))
     return sorted(texts)
 
 
@@ -166,6 +162,8 @@ def new_model(family: Family, tokenizer: Any) -> Any:
                 intermediate_size=4 * HIDDEN,
                 max_position_embeddings=POSITIONS,
                 pad_token_id=tokenizer.pad_token_id,
+                hidden_dropout_prob=0.0,  # a tiny model underfits; dropout would only cost time
+                attention_probs_dropout_prob=0.0,
             )
         )
     if family == "decoder":
@@ -180,6 +178,9 @@ def new_model(family: Family, tokenizer: Any) -> Any:
                 n_positions=POSITIONS,
                 bos_token_id=tokenizer.eos_token_id,
                 eos_token_id=tokenizer.eos_token_id,
+                resid_pdrop=0.0,
+                embd_pdrop=0.0,
+                attn_pdrop=0.0,
             )
         )
     from transformers import T5Config, T5ForConditionalGeneration
@@ -192,6 +193,7 @@ def new_model(family: Family, tokenizer: Any) -> Any:
             d_ff=4 * HIDDEN,
             num_layers=LAYERS,
             num_heads=HEADS,
+            dropout_rate=0.0,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
             decoder_start_token_id=tokenizer.pad_token_id,  # type: ignore[call-arg]

@@ -37,7 +37,7 @@ from tasktransfer.training.progress import Progress
 CHECKPOINT = "checkpoint"
 RECORD = "metrics.json"
 
-CPU_TOKENS, CPU_EVAL_TOKENS = 2048, 4096
+CPU_TOKENS, CPU_EVAL_TOKENS = 1024, 2048
 GPU_TOKENS, GPU_EVAL_TOKENS = 16384, 65536
 """Tokens of a micro-batch, padding included. Large enough to fill the hardware, small enough for
 its memory; no result depends on them beyond floating-point noise."""
@@ -171,6 +171,7 @@ def _load(job: Job, tasks: dict[str, Task], manifest: dict[str, Any], setup: Set
         seed=stage.seed,
         fidelity=stage.training.fidelity,
         loss_on=stage.training.loss_on,
+        dropout=stage.training.dropout,
         device=setup.device,
     )
 

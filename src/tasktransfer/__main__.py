@@ -1,0 +1,7 @@
+"""``python -m tasktransfer``."""
+
+import sys
+
+from tasktransfer.cli import main
+
+sys.exit(main())

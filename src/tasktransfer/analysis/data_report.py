@@ -1,0 +1,73 @@
+"""The sizes of a study's data: printed, and written as CSV and Parquet.
+
+``table1``: samples per dataset, task and split (the paper's Table 1). ``lengths``: how many
+utterances and dialogues have which length (Figure 6's data).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from tasktransfer.data.stats import format_table, length_distributions, split_statistics, task_table
+from tasktransfer.records import replacing
+
+
+def as_text(folders: Sequence[Path], *, synthetic: bool) -> str:
+    """Table 1 and a summary of the lengths, for people.
+
+    Raises:
+        DataError: a folder is no cache of instances.
+    """
+    mark = "SYNTHETIC (tiny world). " if synthetic else ""
+    samples = format_table(task_table(split_statistics(folders)))
+    lengths = format_table(_summary(length_distributions(folders)))
+    return f"{mark}Samples per task and split\n\n{samples}\n{mark}Lengths\n\n{lengths}"
+
+
+def write(folders: Sequence[Path], out: Path, *, synthetic: bool) -> list[Path]:
+    """``table1`` and ``lengths`` as CSV and Parquet, each written atomically.
+
+    A column ``synthetic`` says whether the dialogues are made up.
+
+    Raises:
+        DataError: a folder is no cache of instances.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    written = []
+    frames = {
+        "table1": pd.DataFrame(split_statistics(folders)),
+        "lengths": pd.DataFrame(length_distributions(folders)),
+    }
+    for name, frame in frames.items():
+        marked = frame.assign(synthetic=synthetic)
+        with replacing(out / f"{name}.csv") as part:
+            marked.to_csv(part, index=False)
+        with replacing(out / f"{name}.parquet") as part:
+            marked.to_parquet(part, index=False)
+        written += [out / f"{name}.csv", out / f"{name}.parquet"]
+    return written
+
+
+def _summary(rows: Sequence[dict[str, str | int]]) -> list[dict[str, str | int]]:
+    """Count, mean, median and longest per dataset and unit."""
+    frame = pd.DataFrame(rows)
+    summary: list[dict[str, str | int]] = []
+    for (dataset, unit), group in frame.groupby(["dataset", "unit"], sort=False):
+        ordered = group.sort_values("length")
+        count = int(ordered["count"].sum())
+        middle = ordered.loc[ordered["count"].cumsum() >= count / 2, "length"].iloc[0]
+        mean = float((ordered["length"] * ordered["count"]).sum() / count)
+        summary.append(
+            {
+                "dataset": str(dataset),
+                "unit": str(unit),
+                "count": count,
+                "mean": f"{mean:.1f}",
+                "median": int(middle),
+                "longest": int(ordered["length"].max()),
+            }
+        )
+    return summary

@@ -1,0 +1,114 @@
+"""Every task and every family, on real instances, for a few steps: trains, scores, writes."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from small_models import first_instances, make_model
+from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.models.encode import encode_dataset
+from tasktransfer.models.encoded import read_split
+from tasktransfer.predictions import read_predictions
+from tasktransfer.records import read_record
+from tasktransfer.stage import FAMILIES, Family, ModelSpec, Stage, Training
+from tasktransfer.tasks import DATASETS
+from tasktransfer.training.job import Job
+from tasktransfer.training.run import train_stage
+
+INSTANCES = 24
+PAIRS = [(dataset, task) for dataset, cards in DATASETS.items() for task in cards]
+
+
+@pytest.fixture(scope="module")
+def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A few real instances of every task and split."""
+    base = tmp_path_factory.mktemp("instances")
+    found = {}
+    for dataset, cards in DATASETS.items():
+        prepare(dataset, shared / "feta", True, base / f"{dataset}-full")
+        found[dataset] = first_instances(
+            base / f"{dataset}-full", base / f"{dataset}-few", list(cards), INSTANCES
+        )
+    return found
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def encoded(
+    request: pytest.FixtureRequest,
+    instances: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Family, Path, dict[str, Path]]]:
+    """(family, checkpoint, encoded folder per dataset)."""
+    family: Family = request.param
+    base = tmp_path_factory.mktemp(family)
+    texts = [row.context for d, t in PAIRS for row in read_instances(instances[d], t, "train")[:8]]
+    checkpoint = make_model(family, texts, base / "model")
+    folders = {}
+    for dataset, folder in instances.items():
+        folders[dataset] = base / dataset
+        encode_dataset(folder, dataset, None, str(checkpoint), None, family, 384, folders[dataset])
+    yield family, checkpoint, folders
+
+
+@pytest.mark.parametrize(("dataset", "task"), PAIRS, ids=[f"{d}-{t}" for d, t in PAIRS])
+def test_every_task_trains_and_scores_with_every_family(
+    encoded: tuple[Family, Path, dict[str, Path]], dataset: str, task: str, tmp_path: Path
+) -> None:
+    family, checkpoint, folders = encoded
+    stage = Stage(
+        dataset=dataset,
+        data_revision="real",
+        few_sample=True,
+        model=ModelSpec("small", family, "sha256:0", 384),
+        train_tasks=(task,),
+        select_on=(task,),
+        parent=None,
+        training=Training(epochs=2, batch_size=12, learning_rate=1e-3, limit_test=10),
+        seed=1,
+        task_shorts={t: c.short for t, c in DATASETS[dataset].items()},
+    )
+    run = {
+        "dataset": dataset,
+        "model": "small",
+        "family": family,
+        "algorithm": "baseline",
+        "sources": [],
+        "target": task,
+        "seed": 1,
+    }
+    out = tmp_path / "out"
+    train_stage(
+        Job(
+            stage=stage,
+            run=run,
+            encoded=folders[dataset],
+            start=str(checkpoint),
+            revision=None,
+            out=out,
+            save_checkpoint=True,
+            threads=1,
+            study="test",
+            config_digest="0" * 64,
+            synthetic=False,
+        )
+    )
+    record = read_record(out / "metrics.json")
+    assert record["score"] is not None and 0 <= record["score"] <= 100
+    assert len(record["epochs"]) == 2
+    losses = [epoch["train_loss"][task] for epoch in record["epochs"]]
+    assert all(math.isfinite(loss) and loss > 0 for loss in losses)
+    assert losses[1] < losses[0], "two passes over a few instances must lower their loss"
+    assert record["predictions"] is not None
+    table = read_predictions(out / "predictions.parquet", record["predictions"])
+    test = read_split(folders[dataset], task, "test")
+    expected = min(10, len(test.ids))
+    assert table.num_rows == expected
+    assert table["gold"].to_pylist() == [list(t) for t in test.limited(10).targets]
+    assert (out / "checkpoint" / "model.safetensors").is_file()

@@ -1,0 +1,159 @@
+"""The command line: exit codes, messages, and what a training process is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasktransfer import cli
+from tasktransfer.plan import run_of
+from tasktransfer.study import open_study
+from tasktransfer.training import device
+from tasktransfer.training.job import Job
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = str(ROOT / "workflow" / "presets" / "paper.yaml")
+DEMO = str(ROOT / "workflow" / "presets" / "demo.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_plan_counts_the_paper_without_its_data(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "--config", PAPER, "--set", "multi_source.mode=off"]) == 0
+    out = capsys.readouterr().out
+    assert "distinct trainings: 6,195" in out
+    assert "255  baseline" in out
+    assert "not found: data/feta" in out
+    assert "cannot be told" in out
+
+
+def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "--config", PAPER, "--json"]) == 0
+    seen = json.loads(capsys.readouterr().out)
+    assert sum(seen["runs"]["single_source"].values()) == 6195
+    assert sum(seen["runs"]["multi_source"].values()) == 180
+    assert seen["trainings"]["by_kind"]["pretrain"] == 60
+    assert seen["trainings"]["done"] is None
+
+
+def test_plan_knows_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    study = open_study(DEMO)
+    for record in study.records()[:3]:
+        Path(record).parent.mkdir(parents=True)
+        Path(record).touch()
+    assert cli.main(["plan", "--config", DEMO]) == 0
+    assert f"done: 3, left: {len(study.plan.stages) - 3}" in capsys.readouterr().out
+
+
+def test_a_wrong_config_exits_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["validate", "--config", DEMO, "--set", "training.epochs=0"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert "training.epochs: found 0" in error
+    assert cli.main(["validate", "--config", DEMO]) == 0
+
+
+@pytest.mark.parametrize("option", ["epochs", "=3", "training.epochs=[1"])
+def test_malformed_overrides(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["validate", "--config", DEMO, "--set", option]) == 2
+    assert f"--set {option}" in capsys.readouterr().err
+
+
+def told(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> Job:
+    """The job that a train command would start, without torch."""
+    jobs: list[Job] = []
+    fake: Any = type(sys)("tasktransfer.training.run")
+    fake.train_stage = jobs.append
+    monkeypatch.setitem(sys.modules, "tasktransfer.training.run", fake)
+    monkeypatch.setattr(device, "device_pool", list)
+    assert cli.main(["train", *arguments]) == 0
+    return jobs[0]
+
+
+def test_train_tells_the_trainer_everything(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    study = open_study(DEMO)
+    stage = next(s for s in study.plan.stages if s.kind == "finetune")
+    (tmp_path / "stage.json").write_text(json.dumps(stage.to_json()))
+    where = ["--encoded", "enc", "--start", "parent", "--out", "out", "--config", DEMO]
+    job = told(monkeypatch, ["--stage", "@stage.json", *where, "--threads", "2"])
+    assert job.stage.digest == stage.digest
+    expected = run_of(stage)
+    assert expected is not None
+    assert job.run == expected.identity
+    assert (job.encoded, job.start, job.revision, job.out) == (
+        *(Path("enc"), "parent", None, Path("out")),
+    )
+    assert (job.save_checkpoint, job.threads, job.study, job.synthetic) == (False, 2, "demo", True)
+    assert job.config_digest == study.config.digest
+    scored_by_none = told(
+        monkeypatch, ["--stage", "@stage.json", *where, "--run", "null", "--save-checkpoint"]
+    )
+    assert scored_by_none.run is None
+    assert scored_by_none.save_checkpoint
+
+
+@pytest.mark.parametrize("stage", ["{", "@nowhere.json", "{}", "[]"])
+def test_a_stage_that_is_none(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--encoded", "e", "--start", "s", "--out", "o", "--config", DEMO]
+    assert cli.main(["train", "--stage", stage, *where]) == 2
+    assert "--stage" in capsys.readouterr().err
+
+
+def test_a_training_starts_without_heavy_imports() -> None:
+    """torch is imported after the device is taken; nothing else heavy comes before."""
+    code = (
+        "import sys\n"
+        "from tasktransfer import cli\n"
+        "from tasktransfer.training import device\n"
+        "def pool():\n"
+        "    heavy = {'torch', 'pandas', 'pyarrow', 'numpy', 'transformers'} & set(sys.modules)\n"
+        "    print(sorted(heavy)); sys.exit()\n"
+        "device.device_pool = pool\n"
+        f"cli.main(['train', '--stage', '@stage.json', '--encoded', 'e', '--start', 's',"
+        f" '--out', 'o', '--config', {DEMO!r}])\n"
+    )
+    stage = open_study(DEMO).plan.stages[0]
+    Path("stage.json").write_text(json.dumps(stage.to_json()))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_data_stats_prepares_what_is_missing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "study.yaml").write_text(
+        "study: s\n"
+        "datasets: {Friends: {tasks: [question_answering]}}\n"
+        "models: [{name: m, family: encoder, checkpoint: tiny}]\n"
+        "algorithms: [baseline]\n"
+        "data: {tiny_world: {dialogues: 120}}\n"
+    )
+    assert cli.main(["data", "stats", "--config", "study.yaml", "--out", "tables"]) == 0
+    out = capsys.readouterr().out
+    assert "SYNTHETIC" in out
+    assert "question_answering" in out
+    assert "utterance_words" in out
+    names = sorted(path.name for path in (tmp_path / "tables").iterdir())
+    assert names == ["lengths.csv", "lengths.parquet", "table1.csv", "table1.parquet"]
+    header, first = (tmp_path / "tables" / "table1.csv").read_text().splitlines()[:2]
+    assert dict(zip(header.split(","), first.split(","), strict=True))["synthetic"] == "True"
+
+
+@pytest.mark.parametrize(
+    "command", ["plan", "validate", "world", "data", "tiny-model", "encode", "train", "collect"]
+)
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main([command, "--help"])
+    assert caught.value.code == 0
+    assert "usage: tasktransfer" in capsys.readouterr().out

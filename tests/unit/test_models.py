@@ -1,0 +1,170 @@
+"""The three families: gradients that micro-batches do not change, heads, decoding."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from releases import tiny_release
+
+from small_models import make_model
+from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.errors import ModelError
+from tasktransfer.models.encode import encode_dataset
+from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.models.encoder import _best_spans
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.load import load_model
+from tasktransfer.stage import FAMILIES, Family
+from tasktransfer.tasks import DATASETS, get_task
+
+KINDS = {  # one task of each kind
+    "utterance_classification": ("DailyDialog", "emotion_recognition"),
+    "dialogue_classification": ("DailyDialog", "dialogue_nli"),
+    "multi_label": ("Friends", "relation_extraction"),
+    "multi_output": ("Friends", "personality_detection"),
+    "multiple_choice": ("DailyDialog", "adversarial_response_selection"),
+    "span": ("DailyDialog", "dialogue_reasoning_span_extraction"),
+}
+Loader = Callable[[Family, str, str], tuple[FamilyModel, EncodedSplit]]
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Loader:
+    """(family, dataset, task) → a small model without dropout, and the task's train split."""
+    base = tmp_path_factory.mktemp("models")
+    texts = []
+    for dataset in DATASETS:
+        tiny_release(dataset).write(base / "release")
+        prepare(dataset, base / "release", False, base / f"instances-{dataset}")
+        texts += [
+            row.context
+            for task in DATASETS[dataset]
+            for row in read_instances(base / f"instances-{dataset}", task, "train")
+        ]
+    for family in FAMILIES:
+        checkpoint = make_model(family, texts * 5, base / family)
+        for dataset in DATASETS:
+            instances = base / f"instances-{dataset}"
+            out = base / f"{dataset}-{family}"
+            encode_dataset(instances, dataset, None, str(checkpoint), None, family, 200, out)
+
+    def loaded(family: Family, dataset: str, task: str) -> tuple[FamilyModel, EncodedSplit]:
+        folder = base / f"{dataset}-{family}"
+        model = load_model(
+            family,
+            str(base / family),
+            None,
+            {task: get_task(dataset, task)},
+            read_manifest(folder),
+            folder / "tokenizer",
+            seed=0,
+            fidelity="default",
+            loss_on="answer",
+            dropout=0.0,
+            device=torch.device("cpu"),
+        )
+        return model, read_split(folder, task, "train")
+
+    return loaded
+
+
+def gradient(model: FamilyModel, split: EncodedSplit, groups: list[list[int]]) -> torch.Tensor:
+    """The gradient of the batch's mean loss, computed group by group, as one vector."""
+    model.module.zero_grad(set_to_none=True)
+    divisor = model.weight(split, [u for g in groups for u in g])
+    for group in groups:
+        (model.loss(split, group) / divisor).backward()
+    return torch.cat([p.grad.flatten() for p in model.module.parameters() if p.grad is not None])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_micro_batches_give_the_gradient_of_the_whole_batch(
+    load: Loader, family: Family, kind: str
+) -> None:
+    model, split = load(family, *KINDS[kind])
+    units = list(range(len(split)))
+    assert len(units) >= 2
+    whole = gradient(model, split, [units])
+    parts = gradient(model, split, [[unit] for unit in units])
+    assert whole.norm() > 0
+    assert (whole - parts).norm() / whole.norm() < 1e-5
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_predictions_do_not_depend_on_what_they_are_batched_with(
+    load: Loader, family: Family
+) -> None:
+    for dataset, task in KINDS.values():
+        model, split = load(family, dataset, task)
+        model.module.eval()
+        with torch.inference_mode():
+            together = model.predict(split, range(len(split)))
+            alone = [model.predict(split, [unit])[0] for unit in range(len(split))]
+        assert together == alone
+
+
+def test_a_parents_head_comes_along_and_a_new_tasks_head_is_fresh(
+    load: Loader, tmp_path: Path
+) -> None:
+    parent, _ = load("encoder", "DailyDialog", "dialogue_nli")
+    with torch.no_grad():
+        for p in parent.module.parameters():
+            p.add_(0.25)
+    parent.save(tmp_path)
+    tasks = {t: get_task("DailyDialog", t) for t in ("dialogue_nli", "topic_classification")}
+    child = load_model(
+        "encoder",
+        str(tmp_path),
+        None,
+        tasks,
+        {"pad_token_id": 0, "token_types": True, "max_answer_tokens": {}},
+        tmp_path,
+        seed=0,
+        fidelity="default",
+        loss_on="answer",
+        dropout=None,
+        device=torch.device("cpu"),
+    )
+    mine, theirs = child.module.state_dict(), parent.module.state_dict()
+    assert set(theirs) < set(mine)
+    assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
+    assert mine["heads.topic_classification.bias"].abs().sum() == 0
+
+
+def test_the_best_span_is_ordered_within_bounds_and_inside_the_context() -> None:
+    logits = torch.full((1, 6, 2), -10.0)
+    allowed = torch.tensor([[True, False, True, True, True, False]])
+    logits[0, 4, 0] = 5.0  # the best start comes after the best end: not a span
+    logits[0, 3, 1] = 5.0
+    logits[0, 2, 0] = 4.0
+    first, last = _best_spans(logits, allowed, longest=2)
+    assert (int(first), int(last)) == (2, 3)
+    logits[0, 1, 0] = logits[0, 1, 1] = 99.0  # outside the context
+    assert [int(x) for x in _best_spans(logits, allowed, longest=2)] == [2, 3]
+    logits[0, 0, 0] = logits[0, 0, 1] = 50.0  # "no answer" stands alone
+    assert [int(x) for x in _best_spans(logits, allowed, longest=6)] == [0, 0]
+
+
+def test_a_checkpoint_that_is_not_there_names_itself_and_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"nowhere.*model\.safetensors"):
+        load_model(
+            "encoder",
+            str(tmp_path / "nowhere"),
+            None,
+            {},
+            {},
+            tmp_path,
+            seed=0,
+            fidelity="default",
+            loss_on="answer",
+            dropout=None,
+            device=torch.device("cpu"),
+        )

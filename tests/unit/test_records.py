@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from record_factory import make_provenance, make_record
+
+from tasktransfer.errors import RecordError
+from tasktransfer.predictions import Prediction, read_predictions, write_predictions
+from tasktransfer.records import (
+    Record,
+    comparable,
+    read_record,
+    record_schema,
+    replacing,
+    write_record,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+TRANSFER = ("DailyDialog", "bert", "multitask", ("dialogue_nli",), "emotion_recognition", 3)
+
+
+@pytest.fixture
+def record() -> Record:
+    return make_record(TRANSFER, 61.25)
+
+
+def put(record: Any, key: str, value: Any) -> Any:
+    """A copy with the value at a dotted key; the value ``...`` removes the key."""
+    changed = copy.deepcopy(record)
+    *path, last = [int(part) if part.isdigit() else part for part in key.split(".")]
+    place = changed
+    for part in path:
+        place = place[part]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return changed
+
+
+def test_what_is_written_is_read_back(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "deep" / "metrics.json"
+    write_record(path, record)
+    assert read_record(path) == record
+    assert [file.name for file in path.parent.iterdir()] == ["metrics.json"]
+
+
+def test_a_stage_without_a_run_has_no_score(tmp_path: Path, record: Record) -> None:
+    bare = record | {"run": None, "score": None, "test": {}}
+    write_record(tmp_path / "m.json", bare)  # type: ignore[arg-type]
+    assert read_record(tmp_path / "m.json")["run"] is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("score", float("nan"), "score: found nan"),
+        ("epochs.1.train_loss.dialogue_nli", float("inf"), "epochs[1].train_loss.dialogue_nli"),
+        ("stage.identity.lr", float("-inf"), "stage.identity.lr: found -inf"),
+        ("provenance.seconds.train", -1.0, "provenance.seconds.train: found -1.0"),
+        ("provenance.host.device", "tpu", "provenance.host.device: found 'tpu', expected one of"),
+        ("provenance.started", "yesterday", "provenance.started: found 'yesterday'"),
+        ("stage.seed", True, "stage.seed: found True, expected a whole number"),
+        ("stage.parent", "abc", "stage.parent: found 'abc'"),
+        ("dev_score", 130.0, "dev_score: found 130.0"),
+        ("stage.kind", ..., "stage.kind: missing key"),
+        ("extra", 1, "extra: unknown key"),
+        ("schema", 2, "schema: found 2, this version reads schema 1"),
+        ("best_epoch", 3, "best_epoch: 3, but there are 2 epochs"),
+        ("best_epoch", 1, "dev_score: 61.25, but epochs[0].selection_score is 30.625"),
+        ("epochs.0.epoch", 2, "epochs: must be numbered"),
+        ("score", 60.0, "score: 60.0, but test.emotion_recognition.score is 61.25"),
+        ("score", None, "score: None"),
+        ("run", None, "run: null, but the record has a score"),
+        ("run.seed", 4, "run.seed: 4, but stage.seed is 3"),
+        ("run.sources", [], "run.sources"),
+        ("run.sources", ["emotion_recognition"], "cannot be a source of itself"),
+        ("stage.identity.seed", 4, "stage.digest"),
+        ("sizes", {}, "sizes: no sizes of"),
+        (
+            "predictions",
+            {"file": "p.parquet", "rows": 3, "sha256": "0" * 64},
+            "predictions.rows: 3, but test has 4 instances",
+        ),
+    ],
+)
+def test_a_wrong_record_is_refused_by_name_on_both_sides(
+    tmp_path: Path, record: Record, key: str, value: Any, said: str
+) -> None:
+    path = tmp_path / "metrics.json"
+    wrong = put(record, key, value)
+    with pytest.raises(RecordError) as refusal:
+        write_record(path, wrong)
+    assert said in str(refusal.value)
+    assert str(path) in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+    path.write_text(json.dumps(wrong))
+    with pytest.raises(RecordError) as refusal:
+        read_record(path)
+    assert said in str(refusal.value)
+
+
+def test_every_cut_of_a_record_is_refused(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "metrics.json"
+    write_record(path, record)
+    whole = path.read_bytes()
+    for length in range(0, len(whole) - 2, 97):
+        path.write_bytes(whole[:length])
+        with pytest.raises(RecordError, match="not valid JSON"):
+            read_record(path)
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "3", '{"a": 1}', "\xff\xfe", "[" * 100000])
+def test_foreign_files_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(RecordError, match=r"metrics\.json"):
+        read_record(path)
+
+
+def test_an_absent_record_is_a_record_error(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="cannot be read"):
+        read_record(tmp_path / "metrics.json")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="stop"), replacing(path) as part:
+        part.write_text("half")
+        raise ValueError("stop")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_comparable_leaves_out_provenance_and_times_only(record: Record) -> None:
+    again = put(record, "provenance", make_provenance(commit=None, tokens_per_second=1.0))
+    again = put(again, "epochs.0.seconds", 9.0)
+    assert comparable(again) == comparable(record)
+    assert comparable(put(record, "score", 61.0)) != comparable(record)
+    assert comparable(put(record, "epochs.0.train_loss.dialogue_nli", 2.0)) != comparable(record)
+
+
+def test_the_schema_agrees_with_the_checks(record: Record) -> None:
+    schema = record_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(record)
+    for key, value in [
+        ("schema", 2),
+        ("extra", 1),
+        ("score", "x"),
+        ("stage.kind", ...),
+        ("stage.parent", "abc"),
+        ("provenance.host.device", "tpu"),
+        ("dev_score", 130.0),
+    ]:
+        assert not validator.is_valid(put(record, key, value)), key
+
+
+def test_the_schema_file_is_fresh() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "tasktransfer.records"], capture_output=True, text=True, check=True
+    ).stdout
+    file = ROOT / "workflow" / "schemas" / "run-record.schema.json"
+    assert file.read_text() == printed, (
+        f"{file} is stale: python -m tasktransfer.records > {file.relative_to(ROOT)}"
+    )
+
+
+def test_reading_records_needs_the_standard_library_only() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import tasktransfer.records; "
+        "new = {name.split('.')[0] for name in set(sys.modules) - before}; "
+        "print(sorted(new - set(sys.stdlib_module_names) - {'tasktransfer'}))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.strip() == "[]"
+
+
+def rows(n: int = 3) -> list[Prediction]:
+    return [Prediction(i, "dialogue_nli", f"d-{i % 2}", ("a", "b"), ("a",), 50.0) for i in range(n)]
+
+
+def write(path: Path, kept: list[Prediction]) -> Any:
+    return write_predictions(
+        path, kept, digest="0" * 64, dataset="DailyDialog", target="dialogue_nli"
+    )
+
+
+def test_predictions_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.parquet"
+    file = write(path, rows())
+    table = read_predictions(path, file)
+    assert file["rows"] == 3
+    assert table["prediction"].to_pylist() == [["a", "b"]] * 3
+    assert table["instance_id"].to_pylist() == ["d-0", "d-1", "d-0"]
+    assert table.schema.metadata[b"target"] == b"dialogue_nli"
+    assert write(path, rows())["sha256"] == file["sha256"]
+
+
+def test_damaged_predictions_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.parquet"
+    file = write(path, rows())
+    with pytest.raises(RecordError, match="3 rows, the record says 4"):
+        read_predictions(path, {**file, "rows": 4})
+    with pytest.raises(RecordError, match="SHA-256"):
+        read_predictions(path, {**file, "sha256": "0" * 64})
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(RecordError, match="cannot be read as Parquet"):
+        read_predictions(path)
+    with pytest.raises(RecordError, match="cannot be read as Parquet"):
+        read_predictions(tmp_path / "absent.parquet")
+
+
+@pytest.mark.parametrize("order", [[0, 2], [0, 0, 1], [1, 0]])
+def test_predictions_must_cover_the_split_in_order(tmp_path: Path, order: list[int]) -> None:
+    kept = rows()
+    with pytest.raises(RecordError, match="rows are missing, repeated or out of order"):
+        write(tmp_path / "p.parquet", [kept[i] for i in order])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_nan_instance_score_is_refused(tmp_path: Path) -> None:
+    wrong = Prediction(0, "dialogue_nli", "d", ("a",), ("a",), float("nan"))
+    with pytest.raises(RecordError, match="score nan"):
+        write(tmp_path / "p.parquet", [wrong])

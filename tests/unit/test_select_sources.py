@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from record_factory import single_source_runs, write_study
+
+from tasktransfer.analysis.select_sources import select, select_from_tables
+from tasktransfer.analysis.tables import collect
+from tasktransfer.errors import RecordError
+
+TASKS = "abcd"
+# Delta of source -> target; benefit of a target is the mean of its column: a 2, b 5, c 5, d -1.
+DELTAS = {
+    ("b", "a"): 6.0, ("c", "a"): 0.0, ("d", "a"): 0.0,
+    ("a", "b"): 1.0, ("c", "b"): 9.0, ("d", "b"): 5.0,
+    ("a", "c"): 5.0, ("b", "c"): 5.0, ("d", "c"): 5.0,
+    ("a", "d"): -1.0, ("b", "d"): -1.0, ("c", "d"): -1.0,
+}  # fmt: skip
+
+
+def deltas(dataset: str = "DailyDialog") -> pd.DataFrame:
+    """Two models, two algorithms, two seeds: noise that cancels around DELTAS."""
+    rows = [
+        (dataset, model, algorithm, source, 1, target, seed, delta + sign * (model_n + algorithm_n))
+        for (source, target), delta in DELTAS.items()
+        for model_n, model in enumerate(("bert", "t5"))
+        for algorithm_n, algorithm in enumerate(("multitask", "pretrain_finetune"))
+        for seed, sign in enumerate((-3.7, 3.7))
+    ]
+    columns = ["dataset", "model", "algorithm", "source", "n_sources", "target", "seed", "delta"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_the_best_targets_and_their_best_sources_ties_by_name() -> None:
+    assert select(deltas(), targets_per_dataset=3, sources_per_target=2) == [
+        {"dataset": "DailyDialog", "target": "b", "sources": ["c", "d"]},
+        {"dataset": "DailyDialog", "target": "c", "sources": ["a", "b"]},
+        {"dataset": "DailyDialog", "target": "a", "sources": ["b", "c"]},
+    ]
+
+
+def test_row_order_does_not_matter_and_datasets_are_apart() -> None:
+    both = pd.concat([deltas("Friends"), deltas()], ignore_index=True)
+    shuffled = both.sample(frac=1, random_state=3)
+    one = sorted(select(shuffled), key=lambda each: each["dataset"])
+    other = sorted(select(both), key=lambda each: each["dataset"])
+    assert one == other
+    assert [(each["dataset"], each["target"]) for each in one] == [
+        ("DailyDialog", "b"),
+        ("DailyDialog", "c"),
+        ("Friends", "b"),
+        ("Friends", "c"),
+    ]
+    assert all(len(each["sources"]) == 3 for each in one)
+
+
+def test_runs_of_several_sources_do_not_vote() -> None:
+    several = deltas().assign(n_sources=2, source="a+b", target="d", delta=1000.0)
+    assert select(pd.concat([deltas(), several])) == select(deltas())
+
+
+@pytest.mark.parametrize("how", ["absent", "nan"])
+def test_one_missing_cell_is_refused(how: str) -> None:
+    frame = deltas()
+    if how == "absent":
+        frame = frame.drop(index=17)
+    else:
+        frame.loc[17, "delta"] = float("nan")
+    with pytest.raises(RecordError, match="1 of the cells to choose from have no delta, the first"):
+        select(frame)
+
+
+def test_asking_for_too_much_is_refused() -> None:
+    with pytest.raises(RecordError, match="b has 3 sources, 4 asked for"):
+        select(deltas(), sources_per_target=4)
+    with pytest.raises(RecordError, match="4 targets, 5 asked for"):
+        select(deltas(), targets_per_dataset=5)
+    with pytest.raises(RecordError, match="no single-source runs"):
+        select(deltas().assign(n_sources=2))
+
+
+def test_from_tables_to_json(tmp_path: Path) -> None:
+    runs = single_source_runs("DailyDialog", ["bert"], TASKS, [0], ["multitask"])
+    plan = write_study(
+        tmp_path, runs, lambda run: 50.0 + (DELTAS[run[3][0], run[4]] if run[3] else 0.0)
+    )
+    collect(tmp_path, plan, tmp_path / "tables")
+    out = tmp_path / "selection.json"
+    chosen = select_from_tables(tmp_path / "tables", out, 1, 2)
+    assert chosen == [{"dataset": "DailyDialog", "target": "b", "sources": ["c", "d"]}]
+    assert json.loads(out.read_text()) == chosen
+
+
+def test_a_model_that_failed_altogether_is_not_overlooked(tmp_path: Path) -> None:
+    runs = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0], ["multitask"])
+    plan = write_study(tmp_path, runs, lambda run: 50.0, leave_out=lambda run: run[1] == "t5")
+    collect(tmp_path, plan, tmp_path / "tables")
+    with pytest.raises(RecordError, match="16 single-source or baseline runs are missing"):
+        select_from_tables(tmp_path / "tables", tmp_path / "selection.json")
+    assert not (tmp_path / "selection.json").exists()

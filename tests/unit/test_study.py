@@ -1,0 +1,251 @@
+"""A study on disk: revisions, places, and what is remembered."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tasktransfer.analysis.tables import read_plan
+from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
+from tasktransfer.overview import overview
+from tasktransfer.revisions import UNKNOWN
+from tasktransfer.study import Study, open_study
+
+TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
+MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(**keys: Any) -> Path:
+    study = {
+        "study": "s",
+        "datasets": {"DailyDialog": {"tasks": TASKS}},
+        "models": [MODEL],
+    }
+    path = Path("study.yaml")
+    path.write_text(yaml.safe_dump(study | keys))
+    return path
+
+
+def opened(need_inputs: bool = True, **keys: Any) -> Study:
+    return open_study(write(**keys), need_inputs=need_inputs)
+
+
+def a_release(folder: Path, text: str = "{}") -> None:
+    """Files by their official names; opening a study digests them and does not parse them."""
+    home = folder / "TLiDB_DailyDialog"
+    home.mkdir(parents=True, exist_ok=True)
+    for name in (
+        "TLiDB_DailyDialog.json",
+        *(f"TTiDB_{split}_ids.txt" for split in ("train", "dev", "test")),
+        *(f"TTiDB_0.1_percent_few_shot_{split}_ids.txt" for split in ("train", "dev")),
+    ):
+        (home / name).write_text(text)
+
+
+def a_checkpoint(folder: Path, weights: str = "w") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_text(weights)
+
+
+def test_places_are_named_after_content() -> None:
+    study, other_world = opened(), opened(data={"tiny_world": {"seed": 1}})
+    assert study.tiny_world != other_world.tiny_world
+    assert study.instances("DailyDialog") != other_world.instances("DailyDialog")
+    assert study.tiny_model("tiny-bert") != other_world.tiny_model("tiny-bert")
+    assert study.instances("DailyDialog").startswith("results/data/instances/DailyDialog-")
+    assert study.instances("DailyDialog").endswith("-few")
+    assert opened(data={"few_sample": False}).instances("DailyDialog").endswith("-full")
+
+
+def test_encoded_depends_on_model_and_data_only() -> None:
+    first = opened().encoded("DailyDialog", "tiny-bert")
+    assert opened(training={"epochs": 3}).encoded("DailyDialog", "tiny-bert") == first
+    longer = opened(models=[MODEL | {"max_length": 65}]).encoded("DailyDialog", "tiny-bert")
+    assert longer != first
+
+
+def test_tiny_models_are_made_from_the_tiny_world_whatever_the_release() -> None:
+    a_release(Path("release"))
+    real, tiny = opened(data={"release": "release"}), opened()
+    assert real.tiny_model("tiny-bert") == tiny.tiny_model("tiny-bert")
+    assert real.instances("DailyDialog") != tiny.instances("DailyDialog")
+    assert tiny.tiny_instances("DailyDialog").endswith("-full")
+
+
+def test_where_stages_start() -> None:
+    study = opened()
+    base = next(s for s in study.plan.stages if s.kind == "baseline")
+    fine = next(s for s in study.plan.stages if s.kind == "finetune")
+    assert fine.parent is not None
+    assert study.start(base) == study.tiny_model("tiny-bert")
+    assert study.start(fine) == f"results/{fine.parent.path}/checkpoint"
+    assert study.start_revision(base) is None
+    assert study.stage(base.digest[:12]) is base
+    with pytest.raises(ConfigError, match="no stage of this study has the digest"):
+        study.stage("0" * 12)
+
+
+def test_hub_names_and_folders() -> None:
+    a_checkpoint(Path("models/mine"))
+    hub = MODEL | {"name": "hub", "checkpoint": "org/name"}
+    pinned = MODEL | {"name": "pinned", "checkpoint": "gpt2", "revision": "abc"}
+    local = MODEL | {"name": "local", "checkpoint": "models/mine"}
+    dotted = MODEL | {"name": "dotted", "checkpoint": "./models/mine"}
+    study = opened(models=[hub, pinned, local, dotted])
+    weights = {name: spec.weights for name, spec in study.revisions.models.items()}
+    assert weights["hub"] == "org/name@main"
+    assert weights["pinned"] == "gpt2@abc"
+    assert weights["local"] == weights["dotted"]
+    assert weights["local"].startswith("sha256:")
+    assert (study.revision("hub"), study.revision("local")) == ("main", None)
+    assert study.base_model("hub") == "org/name"
+
+
+def test_other_weights_make_other_stages() -> None:
+    local = MODEL | {"checkpoint": "./mine"}
+    a_checkpoint(Path("mine"))
+    before = set(opened(models=[local]).records())
+    a_checkpoint(Path("mine"), weights="others")
+    assert before.isdisjoint(opened(models=[local]).records())
+
+
+def test_missing_data_is_refused_by_name() -> None:
+    with pytest.raises(DataError, match="nowhere"):
+        opened(data={"release": "nowhere"})
+
+
+def test_missing_model_is_refused_by_name() -> None:
+    with pytest.raises(ModelError, match=r"model tiny-bert: no folder \./gone"):
+        opened(models=[MODEL | {"checkpoint": "./gone"}])
+
+
+def test_a_study_without_its_data_can_be_counted_only() -> None:
+    study = opened(need_inputs=False, data={"release": "nowhere"})
+    assert study.revisions.data == {"DailyDialog": UNKNOWN}
+    seen = overview(study)
+    assert seen["runs"]["total"] == 21
+    assert seen["trainings"]["done"] is None
+    assert "nowhere" in seen["absent"][0]
+
+
+def test_revisions_outlive_the_data_for_tables_and_figures() -> None:
+    a_release(Path("release"))
+    a_checkpoint(Path("mine"))
+    keys = {"data": {"release": "release"}, "models": [MODEL | {"checkpoint": "./mine"}]}
+    before = opened(**keys)
+    shutil.rmtree("release")
+    shutil.rmtree("mine")
+    after = opened(**keys)
+    assert after.records() == before.records()
+    assert len(after.absent) == 2
+    assert not after.unknown
+
+
+def test_changed_data_is_never_taken_for_what_is_remembered() -> None:
+    a_release(Path("release"))
+    keys = {"data": {"release": "release"}}
+    before = opened(**keys).revisions.data
+    a_release(Path("release"), text="[]")
+    assert opened(**keys).revisions.data != before
+
+
+AUTO = {"mode": "auto", "targets_per_dataset": 1, "sources_per_target": 2}
+PICKED = [{"dataset": "DailyDialog", "target": TASKS[0], "sources": TASKS[1:]}]
+
+
+def select(picked: Any) -> None:
+    path = Path("results/tables/selection.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(picked))
+
+
+def test_auto_grows_when_the_selection_is_there() -> None:
+    study = opened(multi_source=AUTO)
+    assert study.selection_pending
+    assert len(study.plan.runs) == 21
+    assert study.with_selection() is study
+    select(PICKED)
+    grown = study.with_selection()
+    assert not grown.selection_pending
+    assert len(grown.plan.runs) == 21 + 3
+    assert opened(multi_source=AUTO).records() == grown.records()
+    assert len(grown.single_source_plan.runs) == 21
+
+
+@pytest.mark.parametrize(
+    ("picked", "part"),
+    [
+        ([], "holds 0 targets"),
+        ([PICKED[0] | {"sources": TASKS[1:2]}], "has 1 sources"),
+        ([PICKED[0] | {"target": "question_answering"}], "question_answering is no task"),
+        ({"a": 1}, "damaged"),
+    ],
+)
+def test_a_selection_that_does_not_fit_is_refused(picked: Any, part: str) -> None:
+    select(picked)
+    with pytest.raises(RecordError, match=part):
+        opened(multi_source=AUTO)
+
+
+def test_a_selection_does_not_matter_when_it_is_not_asked_for() -> None:
+    select([])
+    assert opened().selection is None
+
+
+def test_which_checkpoints_are_written_and_kept() -> None:
+    study = opened()
+    assert study.keeps("baseline")
+    assert study.makes_checkpoint("multitask")
+    assert not study.keeps("multitask")
+    assert not study.makes_checkpoint("finetune")
+    alone = opened(algorithms=["multitask"])
+    assert not alone.makes_checkpoint("multitask")
+
+
+def test_the_plan_file_is_what_the_analysis_reads() -> None:
+    study = opened()
+    Path("plan.json").write_text(json.dumps(study.plan_file(study.plan)))
+    read = read_plan(Path("plan.json"))
+    assert [f"results/{run.record}" for run in read.runs] == [
+        study.record(run.scored) for run in study.plan.runs
+    ]
+    assert read.shorts["dialogue_nli"] == "DNLI"
+
+
+def test_arguments_open_the_same_study_again() -> None:
+    path = write()
+    overrides = {"training": {"epochs": "3"}, "seeds": ["4", "5"], "study": "it's mine"}
+    study = open_study(path, overrides)
+    done = subprocess.run(
+        [sys.executable, "-m", "tasktransfer", "plan", "--json", *shlex.split(study.arguments())],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["study"] == "it's mine"
+    assert json.loads(done.stdout)["trainings"]["total"] == len(study.plan.stages)
+
+
+def test_opening_needs_no_heavy_package() -> None:
+    """It is done at every start of Snakemake and of every training."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'pandas', 'pyarrow', 'numpy']));"
+        "from tasktransfer.study import open_study;"
+        f"print(len(open_study({str(write())!r}).plan.runs))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "21"

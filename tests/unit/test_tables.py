@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from record_factory import (
+    Run,
+    make_plan,
+    make_provenance,
+    make_record,
+    record_path,
+    single_source_runs,
+    write_study,
+)
+
+from tasktransfer.analysis.collect import Tables
+from tasktransfer.analysis.columns import TABLES, names
+from tasktransfer.analysis.tables import collect, read_tables, write_tables
+from tasktransfer.errors import RecordError
+from tasktransfer.records import write_record
+
+TASKS = ("a_task", "b_task", "c_task")
+RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
+
+
+def score(run: Run) -> float:
+    """Baselines: 40, 50, 60 by task, plus the seed; transfer adds 4 from a_task, takes 5 else."""
+    *_, sources, target, seed = run
+    base = {"a_task": 40.0, "b_task": 50.0, "c_task": 60.0}[target] + seed
+    return base + (0.0 if not sources else 4.0 if sources == ("a_task",) else -5.0)
+
+
+def gather(tmp_path: Path, plan: Path | None) -> Tables:
+    return collect(tmp_path, plan, tmp_path / "tables")[0]
+
+
+def one(frame: pd.DataFrame, **keys: Any) -> Any:
+    for key, value in keys.items():
+        frame = frame[frame[key] == value]
+    assert len(frame) == 1, frame
+    return frame.iloc[0]
+
+
+def test_each_run_is_a_row_and_each_delta_is_against_its_own_seed(tmp_path: Path) -> None:
+    tables = gather(tmp_path, write_study(tmp_path, RUNS, score))
+    assert len(tables.runs) == 6 + 12
+    assert len(tables.deltas) == 12
+    row = one(tables.deltas, source="a_task", target="b_task", seed=1)
+    assert (row.score, row.baseline_score, row.delta) == (55.0, 51.0, 4.0)
+    assert row.improvement == pytest.approx(100 * 4 / 51)
+    assert one(tables.deltas, source="b_task", target="c_task", seed=0).delta == -5.0
+    run = one(tables.runs, source="c_task", target="a_task", seed=0)
+    assert run.score == 35.0
+    assert run.path == record_path(("DailyDialog", "bert", "multitask", ("c_task",), "a_task", 0))
+    assert (run.train_size, run.dev_size, run.test_size, run.seconds) == (100, 10, 4, 2.0)
+    assert tables.missing.empty
+    assert tables.problems.empty
+
+
+def test_scores_are_long_over_test_and_the_best_dev_epoch(tmp_path: Path) -> None:
+    tables = gather(tmp_path, write_study(tmp_path, RUNS, score))
+    found = tables.scores[
+        (tables.scores.source == "a_task")
+        & (tables.scores.target == "b_task")
+        & (tables.scores.seed == 0)
+    ]
+    assert set(zip(found.split, found.metric, found.value, strict=True)) == {
+        ("test", "accuracy", 54.0),
+        ("test", "score", 54.0),
+        ("dev", "accuracy", 54.0),
+        ("dev", "score", 54.0),
+    }
+
+
+def test_what_is_written_is_read_back_with_its_footer(tmp_path: Path) -> None:
+    plan = write_study(tmp_path, RUNS, score, synthetic=True, shorts={"a_task": "A"})
+    tables, metadata = collect(tmp_path, plan, tmp_path / "tables")
+    again, same = read_tables(tmp_path / "tables")
+    assert same == metadata
+    assert (metadata.study, metadata.synthetic, metadata.records) == ("constructed", True, 18)
+    assert metadata.shorts == {"a_task": "A"}
+    for name in TABLES:
+        left, right = getattr(tables, name), getattr(again, name)
+        assert list(right.columns) == names(name)
+        pd.testing.assert_frame_equal(left, right)
+    field = pq.read_schema(tmp_path / "tables" / "deltas.parquet").field("delta")
+    assert b"baseline missing" in field.metadata[b"description"]
+
+
+def test_holes_are_listed_with_their_reason(tmp_path: Path) -> None:
+    gone = {
+        ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1),
+        ("DailyDialog", "bert", "baseline", (), "c_task", 0),
+    }
+    tables = gather(tmp_path, write_study(tmp_path, RUNS, score, leave_out=lambda r: r in gone))
+    missing = tables.missing
+    assert one(missing, source="a_task", target="b_task").reason == "no record"
+    assert one(missing, algorithm="baseline").target == "c_task"
+    orphans = missing[missing.reason == "its baseline is missing"]
+    assert set(zip(orphans.source, orphans.target, orphans.seed, strict=True)) == {
+        ("a_task", "c_task", 0),
+        ("b_task", "c_task", 0),
+    }
+    assert len(missing) == 4
+    row = one(tables.deltas, source="a_task", target="c_task", seed=0)
+    assert row.score == 64.0
+    assert math.isnan(row.delta)
+    assert math.isnan(row.improvement)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_without_a_plan_the_full_square_is_expected(tmp_path: Path, planned: bool) -> None:
+    gone = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
+    plan = write_study(tmp_path, RUNS, score, leave_out=lambda run: run == gone)
+    tables = gather(tmp_path, plan if planned else None)
+    assert tables.missing[["source", "target", "seed"]].to_numpy().tolist() == [
+        ["a_task", "b_task", 1]
+    ]
+
+
+def test_a_zero_baseline_has_a_delta_but_no_percentage(tmp_path: Path) -> None:
+    plan = write_study(tmp_path, RUNS, lambda run: 7.0 if run[3] else 0.0)
+    deltas = gather(tmp_path, plan).deltas
+    assert (deltas.delta == 7.0).all()
+    assert deltas.improvement.isna().all()
+
+
+@pytest.mark.parametrize("damage", ["truncate", "nan", "version", "other run"])
+def test_a_damaged_record_is_named_and_left_out(tmp_path: Path, damage: str) -> None:
+    plan = write_study(tmp_path, RUNS, score)
+    run = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
+    path = tmp_path / record_path(run)
+    text = path.read_text()
+    if damage == "truncate":
+        path.write_text(text[: len(text) // 2])
+    elif damage == "nan":
+        path.write_text(text.replace('"score": 55.0', '"score": NaN'))
+    elif damage == "version":
+        path.write_text(text.replace('"schema": 1', '"schema": 7'))
+    else:
+        path.write_text(json.dumps(make_record((*run[:5], 9), 1.0)))
+    tables = gather(tmp_path, plan)
+    assert tables.problems.path.tolist() == [record_path(run)]
+    assert record_path(run) in tables.problems.error.iloc[0]
+    assert len(tables.runs) == 17
+    assert one(tables.missing, source="a_task", target="b_task").reason.startswith("damaged")
+
+
+def test_of_two_records_of_one_run_neither_is_believed(tmp_path: Path) -> None:
+    write_study(tmp_path, RUNS, score)
+    run = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
+    write_record(tmp_path / "stages" / "copy" / "metrics.json", make_record(run, 99.0))
+    tables = gather(tmp_path, None)
+    assert set(tables.problems.path) == {record_path(run), "stages/copy/metrics.json"}
+    assert len(tables.runs) == 17
+    assert one(tables.missing, source="a_task").seed == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"synthetic": True}, "synthetic is"),
+        ({"data_revision": "r2"}, "data_revision of DailyDialog is 'r1'"),
+        ({"few_sample": False}, "few_sample of DailyDialog"),
+        ({"provenance": make_provenance(recipe=2)}, "provenance.recipe of DailyDialog is 1"),
+        (
+            {"sizes": {"b_task": {"train": 9, "dev": 9, "test": 4}}},
+            "sizes.b_task of DailyDialog",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    plan = write_study(tmp_path, RUNS, score)
+    run = ("DailyDialog", "bert", "baseline", (), "b_task", 1)
+    write_record(tmp_path / record_path(run), make_record(run, 51.0, **changes))
+    with pytest.raises(RecordError) as refusal:
+        gather(tmp_path, plan)
+    assert said in str(refusal.value)
+    assert record_path(run) in str(refusal.value)
+    assert str(refusal.value).count("metrics.json") == 2
+    assert not (tmp_path / "tables").exists()
+
+
+def test_two_datasets_may_have_two_data_revisions(tmp_path: Path) -> None:
+    friends = single_source_runs("Friends", ["bert"], TASKS[:2], [0], ["multitask"])
+    write_study(tmp_path, RUNS, score)
+    write_study(tmp_path, friends, score, data_revision="r2")
+    plan = tmp_path / "both.json"
+    plan.write_text(json.dumps(make_plan([*RUNS, *friends])))
+    assert len(gather(tmp_path, plan).runs) == 18 + 4
+
+
+def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
+    several = ("DailyDialog", "bert", "multitask", ("a_task", "b_task"), "c_task", 0)
+    tables = gather(tmp_path, write_study(tmp_path, [*RUNS, several], score))
+    row = one(tables.deltas, n_sources=2)
+    assert (row.source, list(row.sources), row.delta) == (
+        "a_task+b_task",
+        ["a_task", "b_task"],
+        -5.0,
+    )
+
+
+def test_nothing_usable_is_an_error_with_the_first_problem(tmp_path: Path) -> None:
+    plan = write_study(tmp_path, RUNS, score, leave_out=lambda run: True)
+    with pytest.raises(RecordError, match="no usable run record among 0 found and 18 planned"):
+        gather(tmp_path, plan)
+    path = tmp_path / record_path(RUNS[0])
+    path.parent.mkdir(parents=True)
+    path.write_text("{")
+    with pytest.raises(RecordError, match=r"the first: .*not valid JSON"):
+        gather(tmp_path, plan)
+
+
+def test_a_wrong_plan_and_damaged_tables_are_refused(tmp_path: Path) -> None:
+    plan = write_study(tmp_path, RUNS, score)
+    tables, metadata = collect(tmp_path, plan, tmp_path / "tables")
+    plan.write_text('{"runs": [{"dataset": "x"}]}')
+    with pytest.raises(RecordError, match="no key 'model'"):
+        gather(tmp_path, plan)
+    file = tmp_path / "tables" / "runs.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-30])
+    with pytest.raises(RecordError, match=r"runs\.parquet: cannot be read"):
+        read_tables(tmp_path / "tables")
+    write_tables(tmp_path / "other", tables, metadata)
+    assert len(read_tables(tmp_path / "other")[0].runs) == 18
+
+
+def test_analysis_needs_no_torch() -> None:
+    code = (
+        "import sys; import tasktransfer.analysis.figures, tasktransfer.analysis.select_sources; "
+        "print([m for m in sys.modules if m in ('torch', 'transformers') "
+        "or m.startswith('tasktransfer.training')])"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.strip() == "[]"

@@ -1,0 +1,187 @@
+# Opens the study and looks things up in it. No rules here.
+
+import shlex
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import RerunTrigger
+
+from tasktransfer.errors import TaskTransferError
+from tasktransfer.stage import canonical_json, digest_of
+from tasktransfer.study import open_study
+from tasktransfer.tasks import DATASETS
+
+
+def config_file():
+    """The file given with --configfile, else the config.yaml beside the Snakefile.
+
+    There is no `configfile:` directive: Snakemake would lay a preset over it key by key, and keys
+    that the preset leaves out would come from config.yaml instead of from the defaults.
+    """
+    given = workflow.overwrite_configfiles
+    if len(given) > 1:
+        raise WorkflowError(f"give one --configfile, a whole study, not {len(given)}")
+    path = Path(given[0] if given else Path(workflow.basedir, "config.yaml"))
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def opened():
+    """The study, with `--config key=value` laid over its file."""
+    try:
+        return open_study(config_file(), dict(workflow.config_settings.config))
+    except TaskTransferError as error:
+        raise WorkflowError(str(error)) from None
+
+
+STUDY = opened()
+RESULTS = STUDY.config.results
+LATEST = {"study": STUDY}
+
+# (dataset, model) -> the folder of token ids. Looked up for every training, so computed once.
+ENCODED = {
+    (dataset.name, model.name): STUDY.encoded(dataset.name, model.name)
+    for dataset in STUDY.config.datasets
+    for model in STUDY.config.models
+}
+
+
+def latest():
+    """The study with the multi-source runs that `auto` has picked by now."""
+    LATEST["study"] = LATEST["study"].with_selection()
+    return LATEST["study"]
+
+
+def stage_of(wildcards):
+    return latest().stage(wildcards.digest)
+
+
+# --- inputs of rules ---
+
+
+# Everything is named after its content, so what is there is right, whatever its time of change,
+# and needs nothing any more: a cache that was deleted is made again for new trainings only, and
+# those that are finished stay so. (`ancient()` is not enough: Snakemake runs a job again when an
+# ancient input of it is *missing* and made again.)
+def unless_there(file, *needed):
+    """What a file is made from; nothing if it is there."""
+    return [] if Path(file).exists() else [*needed]
+
+
+def tiny_model_files(name):
+    """What of a built-in tiny model has to be there; nothing for other checkpoints."""
+    tiny = STUDY.model(name).checkpoint == "tiny"
+    return [f"{STUDY.tiny_model(name)}/config.json"] if tiny else []
+
+
+def is_tiny_world(wildcards):
+    """Whether a cache is the one that tiny models are pre-trained on."""
+    folder = f"{wildcards.dataset}-{wildcards.revision}-{wildcards.sample}"
+    return Path(STUDY.tiny_instances(wildcards.dataset)).name == folder
+
+
+def dialogues(wildcards):
+    """The generated tiny world; nothing for a release, which `tasktransfer` finds and checks."""
+    made = f"{RESULTS}/data/instances/{wildcards.dataset}-{wildcards.revision}-{wildcards.sample}"
+    generated = STUDY.config.data.synthetic or is_tiny_world(wildcards)
+    return unless_there(
+        f"{made}/manifest.json", *([STUDY.tiny_world] if generated else [])
+    )
+
+
+def tiny_model_inputs(wildcards):
+    made = f"{RESULTS}/models/{wildcards.model}-{wildcards.digest}/config.json"
+    return unless_there(
+        made, *(f"{STUDY.tiny_instances(d)}/manifest.json" for d in DATASETS)
+    )
+
+
+def encode_inputs(wildcards):
+    folder = ENCODED[wildcards.dataset, wildcards.model]
+    instances = f"{STUDY.instances(wildcards.dataset)}/manifest.json"
+    return unless_there(
+        f"{folder}/manifest.json", instances, *tiny_model_files(wildcards.model)
+    )
+
+
+def refuse_triggers():
+    """Refuse to run with triggers that would start finished trainings over.
+
+    What is there needs no inputs, so the set of inputs says nothing; nor does the text of a shell
+    command. Asked when the DAG is built: Snakemake knows its settings only then.
+    """
+    harmful = {RerunTrigger.INPUT, RerunTrigger.CODE, RerunTrigger.SOFTWARE_ENV}
+    if harmful & set(workflow.rerun_triggers):
+        raise WorkflowError(
+            "finished trainings would be started over: use the profile in profiles/default, "
+            "or --rerun-triggers mtime params"
+        )
+
+
+def train_inputs(wildcards):
+    """Token ids, and what the stage starts from."""
+    study, stage = latest(), stage_of(wildcards)
+    if study.is_finished(stage):
+        refuse_triggers()
+        return []
+    encoded = f"{ENCODED[stage.dataset, stage.model.name]}/manifest.json"
+    if stage.parent is not None:
+        return [encoded, study.checkpoint(stage.parent)]
+    return [encoded, *tiny_model_files(stage.model.name)]
+
+
+def instances_everywhere():
+    return [STUDY.instances(dataset.name) for dataset in STUDY.config.datasets]
+
+
+def encoded_everywhere(wildcards):
+    return [f"{folder}/manifest.json" for folder in ENCODED.values()]
+
+
+def picked():
+    """With `auto`, wait until the multi-source sources are picked."""
+    if latest().selection_pending:
+        checkpoints.select_sources.get()
+    return latest()
+
+
+def records(wildcards):
+    """The records of all trainings; with `auto` the multi-source ones come when they are known."""
+    return picked().records()
+
+
+def single_source_records(wildcards):
+    return STUDY.records(STUDY.single_source_plan)
+
+
+# --- params and outputs of rules ---
+
+
+# These take `input`, which tells Snakemake not to compare them: a stage's identity is in its path
+# already, and where things are or what the study is called starts no training over.
+def train_options(wildcards, input, output):
+    study, stage = latest(), stage_of(wildcards)
+    words = ["--stage", canonical_json(stage.to_json())]
+    words += ["--encoded", ENCODED[stage.dataset, stage.model.name]]
+    words += ["--start", study.start(stage)]
+    revision = study.start_revision(stage)
+    words += ["--revision", revision] if revision else []
+    words += ["--save-checkpoint"] if "checkpoint" in output.keys() else []
+    return f"{STUDY.arguments()} {shlex.join([*words, '--out', study.folder(stage)])}"
+
+
+def study_options(wildcards, input):
+    return STUDY.arguments()
+
+
+def stage_folder(kind):
+    """The path of a kind of stage, with wildcards."""
+    return f"{RESULTS}/stages/{kind}/{{name}}/seed{{seed}}-{{digest}}"
+
+
+def checkpoint_of(kind):
+    """The checkpoint as an output: kept, or removed once no stage needs it, or not made."""
+    if not STUDY.makes_checkpoint(kind):
+        return {}
+    folder = directory(f"{stage_folder(kind)}/checkpoint")
+    return {"checkpoint": folder if STUDY.keeps(kind) else temp(folder)}

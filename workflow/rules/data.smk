@@ -1,0 +1,115 @@
+# Dialogues: generated or read, checked and cached once, tokenised once per model.
+
+DATA_TABLE_FILES = [
+    f"{STUDY.tables}/{name}.{ending}"
+    for name in ("table1", "lengths")
+    for ending in ("csv", "parquet")
+]
+
+
+wildcard_constraints:
+    dataset="|".join(DATASETS),
+    revision="[0-9a-f]{12}",
+    sample="few|full",
+    model="[A-Za-z0-9][A-Za-z0-9._-]*",
+    name="[^/]+/[^/]+/[^/]+",
+    seed="[0-9]+",
+    digest="[0-9a-f]{12}",
+
+
+rule tiny_world:
+    output:
+        directory(STUDY.tiny_world),
+    log:
+        f"{RESULTS}/logs/tiny_world.log",
+    conda:
+        "../../envs/train.yaml"
+    params:
+        seed=STUDY.config.data.tiny_world.seed,
+        dialogues=STUDY.config.data.tiny_world.dialogues,
+    message:
+        "generating the tiny world"
+    shell:
+        "tasktransfer world --seed {params.seed} --dialogues {params.dialogues} "
+        "--out {output:q} > {log:q} 2>&1"
+
+
+rule instances:
+    input:
+        dialogues,
+    output:
+        f"{RESULTS}/data/instances/{{dataset}}-{{revision}}-{{sample}}/manifest.json",
+    log:
+        f"{RESULTS}/logs/instances/{{dataset}}-{{revision}}-{{sample}}.log",
+    conda:
+        "../../envs/train.yaml"
+    params:
+        which=lambda wildcards: "--tiny-world" if is_tiny_world(wildcards) else "",
+        out=lambda wildcards, output: Path(output[0]).parent,
+        study=study_options,
+    message:
+        "reading and checking {wildcards.dataset} ({wildcards.sample})"
+    shell:
+        "tasktransfer data prepare {params.study} --dataset {wildcards.dataset} {params.which} "
+        "--out {params.out:q} > {log:q} 2>&1"
+
+
+rule data_stats:
+    input:
+        [f"{folder}/manifest.json" for folder in instances_everywhere()],
+    output:
+        DATA_TABLE_FILES,
+    log:
+        f"{RESULTS}/logs/data_stats.log",
+    conda:
+        "../../envs/figures.yaml"
+    params:
+        out=lambda wildcards, output: Path(output[0]).parent,
+        study=study_options,
+        folders=" ".join(instances_everywhere()),
+    message:
+        "counting samples and lengths"
+    shell:
+        "tasktransfer data stats {params.study} --out {params.out:q} > {log:q} 2>&1"
+
+
+# One thread, so that the weights do not depend on how many cores there are.
+rule tiny_model:
+    input:
+        tiny_model_inputs,
+    output:
+        f"{RESULTS}/models/{{model}}-{{digest}}/config.json",
+    log:
+        f"{RESULTS}/logs/models/{{model}}-{{digest}}.log",
+    conda:
+        "../../envs/train.yaml"
+    threads: 1
+    resources:
+        gpu=0,
+    params:
+        out=lambda wildcards, output: Path(output[0]).parent,
+        study=study_options,
+    message:
+        "building and pre-training {wildcards.model}"
+    shell:
+        "tasktransfer tiny-model {params.study} --model {wildcards.model} --threads {threads} "
+        "--out {params.out:q} > {log:q} 2>&1"
+
+
+rule encode:
+    input:
+        encode_inputs,
+    output:
+        f"{RESULTS}/data/encoded/{{dataset}}-{{revision}}-{{sample}}/{{model}}-{{digest}}/manifest.json",
+    log:
+        f"{RESULTS}/logs/encoded/{{dataset}}-{{revision}}-{{sample}}/{{model}}-{{digest}}.log",
+    conda:
+        "../../envs/train.yaml"
+    params:
+        out=lambda wildcards, output: Path(output[0]).parent,
+        study=study_options,
+    message:
+        "tokenising {wildcards.dataset} for {wildcards.model}"
+    shell:
+        "tasktransfer encode {params.study} --dataset {wildcards.dataset} "
+        "--model {wildcards.model} --out {params.out:q} > {log:q} 2>&1"

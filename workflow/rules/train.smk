@@ -1,0 +1,93 @@
+# Trainings. One shell command for all; four rules, so that each kind of stage can be asked for,
+# counted and given resources by its name.
+
+
+# A task alone: the baseline of a target, and what a single source's transfers start from.
+rule baseline:
+    input:
+        train_inputs,
+    output:
+        **checkpoint_of("baseline"),
+        record=f"{stage_folder('baseline')}/metrics.json",
+        predictions=f"{stage_folder('baseline')}/predictions.parquet",
+    log:
+        f"{stage_folder('baseline')}/train.log",
+    conda:
+        "../../envs/train.yaml"
+    threads: 1
+    resources:
+        gpu=1,
+    params:
+        options=train_options,
+    message:
+        "baseline {wildcards.name}, seed {wildcards.seed}"
+    shell:
+        "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
+
+
+# Several sources together, before the target is known: nothing is scored.
+rule pretrain:
+    input:
+        train_inputs,
+    output:
+        **checkpoint_of("pretrain"),
+        record=f"{stage_folder('pretrain')}/metrics.json",
+    log:
+        f"{stage_folder('pretrain')}/train.log",
+    conda:
+        "../../envs/train.yaml"
+    threads: 1
+    resources:
+        gpu=1,
+    params:
+        options=train_options,
+    message:
+        "pretrain {wildcards.name}, seed {wildcards.seed}"
+    shell:
+        "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
+
+
+# Sources and target together, the best epoch chosen on the target.
+rule multitask:
+    input:
+        train_inputs,
+    output:
+        **checkpoint_of("multitask"),
+        record=f"{stage_folder('multitask')}/metrics.json",
+        predictions=f"{stage_folder('multitask')}/predictions.parquet",
+    log:
+        f"{stage_folder('multitask')}/train.log",
+    conda:
+        "../../envs/train.yaml"
+    threads: 1
+    resources:
+        gpu=1,
+    params:
+        options=train_options,
+    message:
+        "multitask {wildcards.name}, seed {wildcards.seed}"
+    shell:
+        "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
+
+
+# The target alone, from where a source or a multitask training ended.
+rule finetune:
+    input:
+        train_inputs,
+    output:
+        **checkpoint_of("finetune"),
+        record=f"{stage_folder('finetune')}/metrics.json",
+        predictions=f"{stage_folder('finetune')}/predictions.parquet",
+    log:
+        f"{stage_folder('finetune')}/train.log",
+    conda:
+        "../../envs/train.yaml"
+    threads: 1
+    resources:
+        gpu=1,
+    params:
+        options=train_options,
+    message:
+        "finetune {wildcards.name}, seed {wildcards.seed}"
+    shell:
+        "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
