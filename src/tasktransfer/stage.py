@@ -63,8 +63,8 @@ class Training:
     """The hyperparameters of one training (paper, Appendix B). Everything here changes numbers.
 
     Units: ``batch_size`` in instances, ``epochs`` in passes over the training set,
-    ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all). ``dropout`` replaces every
-    dropout rate of the model (null: the checkpoint's own).
+    ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all).
+    ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
     """
 
     learning_rate: float = 3e-5

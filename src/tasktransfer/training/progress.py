@@ -46,8 +46,9 @@ class Progress:
         share = min(1.0, self.done / self.total)
         left = elapsed / share - elapsed if share else float("nan")
         bar = "#" * int(20 * share)
+        rate = self.done / max(elapsed, 1e-9)
         print(
-            f"{self.label} [{bar:<20}] {100 * share:3.0f} % {self.done / max(elapsed, 1e-9):.0f}/s, "
+            f"{self.label} [{bar:<20}] {100 * share:3.0f} % {rate:.0f}/s, "
             f"{_clock(elapsed)} gone, {_clock(left)} left{text}",
             file=self.out,
             flush=True,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,17 +90,12 @@ def _shown(score: float | None) -> str:
     return "not scored" if score is None else f"{score:.2f}"
 
 
-class _timed(AbstractContextManager[None]):
-    """Adds the block's wall time to a clock under a phase's name."""
-
-    def __init__(self, clock: Clock, phase: str) -> None:
-        self.clock, self.phase = clock, phase
-
-    def __enter__(self) -> None:
-        self.began = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self.clock[self.phase] = time.perf_counter() - self.began
+@contextmanager
+def _timed(clock: Clock, phase: str) -> Iterator[None]:
+    """Write the block's wall time into a clock under a phase's name."""
+    began = time.perf_counter()
+    yield
+    clock[phase] = time.perf_counter() - began
 
 
 # --- before -------------------------------------------------------------------------------------

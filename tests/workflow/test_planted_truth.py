@@ -1,0 +1,197 @@
+"""The tiny world for real: Snakemake, the trainer, the tables. What was planted must be found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from scipy import stats
+
+from tasktransfer import metrics
+from tasktransfer.analysis.tables import read_tables
+from tasktransfer.data.cache import read_instances
+from tasktransfer.data.tiny_world.truth import HELPFUL, UNRELATED
+from tasktransfer.records import comparable, read_record
+from tasktransfer.tasks import ALL_TASKS
+from tasktransfer.tasks.card import Task
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 128}
+TRAINING = {"learning_rate": 2e-3, "batch_size": 16, "epochs": 15}
+PLANTED = [pair for pair in (*HELPFUL, *UNRELATED) if pair.dataset == "DailyDialog"]
+
+# One results folder for two studies: what one has trained, the other does not train again.
+EVERY_TASK: dict[str, Any] = {
+    "study": "every task",
+    "datasets": {"DailyDialog": {}, "Friends": {}},
+    "models": [MODEL],
+    "algorithms": ["baseline"],
+    "training": TRAINING,
+}
+PAIRS: dict[str, Any] = {
+    "study": "planted pairs",
+    "datasets": {
+        "DailyDialog": {
+            "tasks": list(dict.fromkeys(t for p in PLANTED for t in (p.source, p.target))),
+            "pairs": [{"source": p.source, "target": p.target} for p in PLANTED],
+        }
+    },
+    "models": [MODEL],
+    "algorithms": ["pretrain_finetune"],
+    "seeds": 5,
+    "training": TRAINING,
+}
+
+
+def snakemake(folder: Path, study: dict[str, Any], *targets: str) -> list[str]:
+    """The command for a study in a folder."""
+    (folder / "study.yaml").write_text(yaml.safe_dump(study))
+    return [
+        *(sys.executable, "-m", "snakemake", *targets, "--snakefile", str(ROOT / "Snakefile")),
+        *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "2"),
+        *("--configfile", "study.yaml"),
+    ]
+
+
+def run(folder: Path, study: dict[str, Any], *targets: str) -> None:
+    done = subprocess.run(
+        snakemake(folder, study, *targets),
+        cwd=folder,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    logs = "\n".join(log.read_text()[-2000:] for log in (folder / "results").rglob("*.log"))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs[-6000:]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both studies run to the end."""
+    folder = tmp_path_factory.mktemp("planted")
+    run(folder, EVERY_TASK, "trainings")
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("metrics.json")}
+    run(folder, PAIRS)
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())
+    return folder
+
+
+def majority_score(task: Task, folder: Path) -> float:
+    """The test score of always giving the most frequent right answer of the training set."""
+    train = read_instances(folder, task.name, "train")
+    test = [row.target for row in read_instances(folder, task.name, "test")]
+    frequent = Counter(
+        row.target if task.kind != "span" else row.target[:1] for row in train
+    ).most_common(1)[0][0]
+    return metrics.score(task, metrics.evaluate(task, [frequent] * len(test), test))
+
+
+@pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.name)
+def test_every_task_beats_its_majority_class(world: Path, task: Task) -> None:
+    (record,) = (
+        read_record(path)
+        for path in (world / "results/stages/baseline" / task.dataset).glob(
+            f"tiny-bert/{task.short}/seed0-*/metrics.json"
+        )
+    )
+    (instances,) = (world / "results/data/instances").glob(f"{task.dataset}-*")
+    assert record["synthetic"]
+    assert record["score"] is not None
+    assert record["score"] > majority_score(task, instances)
+
+
+def deltas_of(world: Path, source: str, target: str) -> list[float]:
+    tables, metadata = read_tables(world / "results/tables")
+    assert metadata.synthetic
+    rows = tables.deltas
+    chosen = rows[(rows["source"] == source) & (rows["target"] == target)]
+    assert sorted(chosen["seed"]) == [0, 1, 2, 3, 4]
+    return [float(delta) for delta in chosen["delta"]]
+
+
+def interval(deltas: list[float]) -> tuple[float, float]:
+    """95 % t-interval of the mean over seeds."""
+    low, high = stats.t.interval(
+        0.95, len(deltas) - 1, loc=sum(deltas) / len(deltas), scale=stats.sem(deltas)
+    )
+    return float(low), float(high)
+
+
+@pytest.mark.parametrize("pair", [p for p in PLANTED if p in HELPFUL], ids=lambda p: p.source)
+def test_a_pair_planted_to_help_is_found_to_help(world: Path, pair: Any) -> None:
+    low, _ = interval(deltas_of(world, pair.source, pair.target))
+    assert low > 0
+
+
+@pytest.mark.parametrize("pair", [p for p in PLANTED if p in UNRELATED], ids=lambda p: p.source)
+def test_a_pair_planted_as_unrelated_is_not_found_to_help(world: Path, pair: Any) -> None:
+    low, _ = interval(deltas_of(world, pair.source, pair.target))
+    assert low <= 0
+
+
+def one_stage(world: Path) -> tuple[dict[str, Any], Path]:
+    """A study of one stage, and where the finished world keeps its results."""
+    (record,) = (world / "results/stages/baseline/DailyDialog/tiny-bert/DAC").glob("seed0-*")
+    tasks = {"DailyDialog": {"tasks": ["dialogue_act_classification"]}}
+    return {**EVERY_TASK, "study": "one stage", "datasets": tasks}, record
+
+
+def prepared_copy(world: Path, folder: Path) -> None:
+    """The world's data and models without its trainings."""
+    for part in ("data", "models"):
+        shutil.copytree(world / "results" / part, folder / "results" / part, symlinks=True)
+
+
+def test_trained_again_elsewhere_the_record_is_the_same(world: Path, tmp_path: Path) -> None:
+    study, finished = one_stage(world)
+    prepared_copy(world, tmp_path)
+    run(tmp_path, study, "trainings")
+    again = tmp_path / finished.relative_to(world)
+    ours, theirs = read_record(again / "metrics.json"), read_record(finished / "metrics.json")
+    assert comparable(ours) == comparable(theirs)
+    for name in ("predictions.parquet", "checkpoint/model.safetensors"):
+        assert (again / name).read_bytes() == (finished / name).read_bytes()
+
+
+def test_killed_in_mid_training_nothing_is_half_written_and_a_new_start_completes_it(
+    world: Path, tmp_path: Path
+) -> None:
+    study, finished = one_stage(world)
+    prepared_copy(world, tmp_path)
+    again = tmp_path / finished.relative_to(world)
+    process = subprocess.Popen(
+        snakemake(tmp_path, study, "trainings"),
+        cwd=tmp_path,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    log = again / "train.log"
+    deadline = time.time() + 120
+    while time.time() < deadline and not (log.exists() and "epoch 2" in log.read_text()):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)  # Snakemake and the training with it
+    process.wait(30)
+    assert "epoch 2" in log.read_text()
+    assert not (again / "metrics.json").exists()
+    assert not (again / "predictions.parquet").exists()
+    unlock = [*snakemake(tmp_path, study), "--unlock"]
+    unlock.remove("--configfile")
+    unlock.remove("study.yaml")
+    subprocess.run([*unlock, "--configfile", "study.yaml"], cwd=tmp_path, check=True)
+    run(tmp_path, study, "trainings")
+    ours, theirs = read_record(again / "metrics.json"), read_record(finished / "metrics.json")
+    assert comparable(ours) == comparable(theirs)
+    left = [path.name for path in again.rglob("*") if path.name.startswith(".")]
+    assert left == []
