@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 
-from tasktransfer.data.cache import instance_file, read_instances, write_instances
+from releases import tiny_release
+from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
+from tasktransfer.models.encode import encode_dataset
+from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.load import load_model
 from tasktransfer.models.tiny import new_model, new_tokenizer
-from tasktransfer.stage import Family
+from tasktransfer.stage import FAMILIES, Family
+from tasktransfer.tasks import DATASETS, get_task
 
 
 def make_model(family: Family, texts: Sequence[str], folder: Path) -> Path:
@@ -33,3 +39,47 @@ def first_instances(full: Path, folder: Path, tasks: Sequence[str], count: int) 
             manifest["tasks"][task][split]["samples"] = len(rows)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
+
+
+Loader = Callable[[Family, str, str], tuple[FamilyModel, EncodedSplit]]
+
+
+def loader(base: Path) -> Loader:
+    """(family, dataset, task) → a small model without dropout, and the task's train split.
+
+    Makes a hand-made release, its caches and three models under ``base`` first.
+    """
+    texts = []
+    for dataset in DATASETS:
+        tiny_release(dataset).write(base / "release")
+        prepare(dataset, base / "release", False, base / f"instances-{dataset}")
+        texts += [
+            row.context
+            for task in DATASETS[dataset]
+            for row in read_instances(base / f"instances-{dataset}", task, "train")
+        ]
+    for family in FAMILIES:
+        checkpoint = make_model(family, texts * 5, base / family)
+        for dataset in DATASETS:
+            instances = base / f"instances-{dataset}"
+            out = base / f"{dataset}-{family}"
+            encode_dataset(instances, dataset, None, str(checkpoint), None, family, 200, out)
+
+    def loaded(family: Family, dataset: str, task: str) -> tuple[FamilyModel, EncodedSplit]:
+        folder = base / f"{dataset}-{family}"
+        model = load_model(
+            family,
+            str(base / family),
+            None,
+            {task: get_task(dataset, task)},
+            read_manifest(folder),
+            folder / "tokenizer",
+            seed=0,
+            fidelity="default",
+            loss_on="answer",
+            dropout=0.0,
+            device=torch.device("cpu"),
+        )
+        return model, read_split(folder, task, "train")
+
+    return loaded

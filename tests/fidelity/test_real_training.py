@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from small_models import first_instances, make_model
 from tasktransfer.data.cache import prepare, read_instances

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encode import _encoder_units, _text_to_text_units

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from releases import tiny_release
-
-from small_models import make_model
-from tasktransfer.data.cache import prepare, read_instances
+from small_models import Loader
 from tasktransfer.errors import ModelError
-from tasktransfer.models.encode import encode_dataset
-from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import _best_spans
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.stage import FAMILIES, Family
-from tasktransfer.tasks import DATASETS, get_task
+from tasktransfer.tasks import get_task
 
 KINDS = {  # one task of each kind
     "utterance_classification": ("DailyDialog", "emotion_recognition"),
@@ -32,47 +24,6 @@ KINDS = {  # one task of each kind
     "multiple_choice": ("DailyDialog", "adversarial_response_selection"),
     "span": ("DailyDialog", "dialogue_reasoning_span_extraction"),
 }
-Loader = Callable[[Family, str, str], tuple[FamilyModel, EncodedSplit]]
-
-
-@pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> Loader:
-    """(family, dataset, task) → a small model without dropout, and the task's train split."""
-    base = tmp_path_factory.mktemp("models")
-    texts = []
-    for dataset in DATASETS:
-        tiny_release(dataset).write(base / "release")
-        prepare(dataset, base / "release", False, base / f"instances-{dataset}")
-        texts += [
-            row.context
-            for task in DATASETS[dataset]
-            for row in read_instances(base / f"instances-{dataset}", task, "train")
-        ]
-    for family in FAMILIES:
-        checkpoint = make_model(family, texts * 5, base / family)
-        for dataset in DATASETS:
-            instances = base / f"instances-{dataset}"
-            out = base / f"{dataset}-{family}"
-            encode_dataset(instances, dataset, None, str(checkpoint), None, family, 200, out)
-
-    def loaded(family: Family, dataset: str, task: str) -> tuple[FamilyModel, EncodedSplit]:
-        folder = base / f"{dataset}-{family}"
-        model = load_model(
-            family,
-            str(base / family),
-            None,
-            {task: get_task(dataset, task)},
-            read_manifest(folder),
-            folder / "tokenizer",
-            seed=0,
-            fidelity="default",
-            loss_on="answer",
-            dropout=0.0,
-            device=torch.device("cpu"),
-        )
-        return model, read_split(folder, task, "train")
-
-    return loaded
 
 
 def gradient(model: FamilyModel, split: EncodedSplit, groups: list[list[int]]) -> torch.Tensor:

@@ -36,12 +36,13 @@ def load_model(
         start: Hugging Face name or folder; the folder of a parent stage brings its heads along.
         manifest: the encoded data's manifest (token ids of padding, longest answers).
         tokenizer_folder: where the encoded data keeps its tokenizer.
-        seed: heads that the checkpoint lacks start from it.
+        seed: weights that the checkpoint lacks, new heads above all, start from it.
         dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
 
     Raises:
         ModelError: the checkpoint cannot be loaded, has no safetensors, or is of another family.
     """
+    torch.manual_seed(seed)  # weights that the checkpoint lacks (a pooler) are drawn while loading
     if family == "encoder":
         encoder = Encoder(
             _pretrained(family, start, revision, dropout, device),

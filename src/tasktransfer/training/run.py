@@ -155,7 +155,6 @@ def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
 
 def _load(job: Job, tasks: dict[str, Task], manifest: dict[str, Any], setup: Setup) -> FamilyModel:
     stage = job.stage
-    torch.manual_seed(stage.seed)  # weights that the checkpoint lacks are drawn while loading
     return load_model(
         stage.model.family,
         job.start,
