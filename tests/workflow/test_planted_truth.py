@@ -52,6 +52,14 @@ PAIRS: dict[str, Any] = {
 }
 
 
+# The `tasktransfer` of the environment that the tests run in, and no hub.
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "HF_HUB_OFFLINE": "1",
+}
+
+
 def snakemake(folder: Path, study: dict[str, Any], *targets: str) -> list[str]:
     """The command for a study in a folder."""
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
@@ -66,7 +74,7 @@ def run(folder: Path, study: dict[str, Any], *targets: str) -> None:
     done = subprocess.run(
         snakemake(folder, study, *targets),
         cwd=folder,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
@@ -172,7 +180,7 @@ def test_killed_in_mid_training_nothing_is_half_written_and_a_new_start_complete
     process = subprocess.Popen(
         snakemake(tmp_path, study, "trainings"),
         cwd=tmp_path,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        env=ENVIRONMENT,
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -186,10 +194,7 @@ def test_killed_in_mid_training_nothing_is_half_written_and_a_new_start_complete
     assert "epoch 2" in log.read_text()
     assert not (again / "metrics.json").exists()
     assert not (again / "predictions.parquet").exists()
-    unlock = [*snakemake(tmp_path, study), "--unlock"]
-    unlock.remove("--configfile")
-    unlock.remove("study.yaml")
-    subprocess.run([*unlock, "--configfile", "study.yaml"], cwd=tmp_path, check=True)
+    run(tmp_path, study, "--unlock")
     run(tmp_path, study, "trainings")
     ours, theirs = read_record(again / "metrics.json"), read_record(finished / "metrics.json")
     assert comparable(ours) == comparable(theirs)

@@ -78,7 +78,7 @@ def encode_dataset(
             "truncated": {},
         }
         for card in cards:
-            limit = _answer_limit(tokenizer, card) if family != "encoder" else 0
+            limit = _answer_limit(tokenizer, card, family) if family != "encoder" else 0
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
@@ -286,14 +286,22 @@ def _cut_context(encoded: Any, parts: tuple[str, str, str], room: int, name: str
 
 
 def _answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
-    """The answers' tokens, each with the end-of-sequence token."""
-    texts = [f" {answer}" for answer in answers] if family == "decoder" else list(answers)
-    ids: list[list[int]] = tokenizer(text_target=texts, add_special_tokens=False)["input_ids"]
-    return [[*row, tokenizer.eos_token_id] for row in ids]
+    """The answers' tokens, each with the end-of-sequence token.
+
+    A decoder goes on where the prompt ended; an encoder-decoder begins a sequence, with whatever
+    special tokens its tokenizer puts around one (BART's begins with one, T5's does not).
+    """
+    eos = tokenizer.eos_token_id
+    if family == "decoder":
+        texts = [f" {answer}" for answer in answers]
+        bare: list[list[int]] = tokenizer(text_target=texts, add_special_tokens=False)["input_ids"]
+        return [[*row, eos] for row in bare]
+    whole: list[list[int]] = tokenizer(text_target=list(answers))["input_ids"]
+    return [row if row[-1:] == [eos] else [*row, eos] for row in whole]
 
 
-def _answer_limit(tokenizer: Tokenizer, task: Task) -> int:
+def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family) -> int:
     """Tokens that generation may take: the longest label's, or the card's limit for free text."""
     if task.kind in ("span", "multi_label"):
         return task.prompt.max_answer_tokens
-    return max(len(ids) for ids in _answer_ids(tokenizer, label_words(task), "decoder")) + 1
+    return max(len(ids) for ids in _answer_ids(tokenizer, label_words(task), family))
