@@ -26,7 +26,7 @@ from tasktransfer.tasks.card import Task
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 128}
-TRAINING = {"learning_rate": 2e-3, "batch_size": 16, "epochs": 15}
+TRAINING = {"learning_rate": 2e-3, "batch_size": 16, "epochs": 20}
 PLANTED = [pair for pair in (*HELPFUL, *UNRELATED) if pair.dataset == "DailyDialog"]
 
 # One results folder for two studies: what one has trained, the other does not train again.
@@ -112,7 +112,7 @@ def test_every_task_beats_its_majority_class(world: Path, task: Task) -> None:
             f"tiny-bert/{task.short}/seed0-*/metrics.json"
         )
     )
-    (instances,) = (world / "results/data/instances").glob(f"{task.dataset}-*")
+    (instances,) = (world / "results/data/instances").glob(f"{task.dataset}-*-few")
     assert record["synthetic"]
     assert record["score"] is not None
     assert record["score"] > majority_score(task, instances)
@@ -198,5 +198,5 @@ def test_killed_in_mid_training_nothing_is_half_written_and_a_new_start_complete
     run(tmp_path, study, "trainings")
     ours, theirs = read_record(again / "metrics.json"), read_record(finished / "metrics.json")
     assert comparable(ours) == comparable(theirs)
-    left = [path.name for path in again.rglob("*") if path.name.startswith(".")]
-    assert left == []
+    left = {path.name for path in again.rglob("*") if path.name.startswith(".")}
+    assert left <= {".snakemake_timestamp"}  # Snakemake's own, in every folder it makes

@@ -6,6 +6,7 @@ choice: one score an option; multi-label: a sigmoid a label; multi-output: two-w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -201,7 +202,9 @@ def _fresh_head(hidden: int, task: Task, seed: int) -> nn.Linear:
     generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))
     with torch.no_grad():
         head.weight.normal_(0.0, 0.02, generator=generator)
-        head.bias.zero_()
+        # Of many labels few are right. Starting every sigmoid at one half, the first steps would
+        # do nothing but push all of them down, through the encoder too, which may not recover.
+        head.bias.fill_(-math.log(task.classes - 1) if task.kind == "multi_label" else 0.0)
     return head
 
 
