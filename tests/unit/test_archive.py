@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from releases import TinyRelease, tiny_release
 
+from releases import TinyRelease, tiny_release
 from tasktransfer.data import archive
 from tasktransfer.errors import DataError
 

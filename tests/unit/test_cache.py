@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from releases import tiny_release
 
+from releases import tiny_release
 from tasktransfer.data import cache
 from tasktransfer.data.cache import prepare, read_instances, read_manifest, read_table
 from tasktransfer.data.release import load_release

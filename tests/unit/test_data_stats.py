@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from releases import tiny_release
 
+from releases import tiny_release
 from tasktransfer.data.cache import prepare
 from tasktransfer.data.stats import (
     format_table,

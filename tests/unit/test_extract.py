@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from releases import tiny_release
 
+from releases import tiny_release
 from tasktransfer.data.extract import LAYOUTS, phrase_around
 from tasktransfer.data.release import Release, load_release, read_instances
 from tasktransfer.tasks import DATASETS

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from releases import TinyRelease, tiny_release
 
+from releases import TinyRelease, tiny_release
 from tasktransfer.data.cache import prepare
 from tasktransfer.errors import DataError
 from tasktransfer.tasks import DATASETS

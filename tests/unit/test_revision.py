@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from releases import tiny_release
 
+from releases import tiny_release
 from tasktransfer.data import revision
 from tasktransfer.data.release import load_release
 from tasktransfer.data.revision import directory_digest, release_revision
