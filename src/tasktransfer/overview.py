@@ -34,6 +34,9 @@ def overview(study: Study) -> dict[str, Any]:
         },
         "trainings": {
             "total": len(plan.stages),
+            "single_source": len(
+                {s.digest for run in plan.runs if len(run.sources) < 2 for s in run.stages}
+            ),
             "by_kind": {
                 kind: count
                 for kind in STAGE_KINDS
@@ -83,7 +86,9 @@ def as_text(seen: dict[str, Any]) -> str:
     lines += _counts(runs["multi_source"], ", several sources")
     if runs["multi_source_pending"]:
         lines.append("  and several sources: picked when the single-source runs are done (auto)")
-    lines += ["", f"distinct trainings: {trainings['total']:,}"]
+    total, single = trainings["total"], trainings["single_source"]
+    share = f", {single:,} of them for single-source runs" if single < total else ""
+    lines += ["", f"distinct trainings: {total:,}{share}"]
     lines += _counts(trainings["by_kind"], "")
     lines += ["", *_table(trainings["by_dataset_and_model"]), ""]
     lines += _progress(seen)
