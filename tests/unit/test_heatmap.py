@@ -109,7 +109,11 @@ def test_missing_cells_are_hatched_never_zero(tmp_path: Path) -> None:
         ["−10.0*", "−7.8*", hatch],
     ]
     words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert words == ["diagonal: baseline score", "missing", "* some seeds missing"]
+    assert words == [
+        "diagonal: baseline score",
+        "missing or not in the study",
+        "* some seeds missing",
+    ]
 
 
 def test_a_whole_figure_has_no_missing_in_its_legend(tmp_path: Path) -> None:

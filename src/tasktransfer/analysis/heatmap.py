@@ -277,7 +277,7 @@ def _legend(figure: Figure, grid: list[list[Panel]]) -> None:
     entries: list[Any] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
     off = ~np.eye(len(every[0].baseline), dtype=bool)
     if any(np.isnan(one.delta[off]).any() or np.isnan(one.baseline).any() for one in every):
-        entries.append(Patch(**MISSING, label="missing"))
+        entries.append(Patch(**MISSING, label="missing or not in the study"))
     if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
         entries.append(
             Patch(facecolor="#f7f7f7", edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
