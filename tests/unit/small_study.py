@@ -1,0 +1,45 @@
+"""A small right study to spoil in one place, and what is said of it then."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from tasktransfer import config
+from tasktransfer.errors import ConfigError
+
+SMALL: dict[str, Any] = {
+    "study": "small",
+    "datasets": {
+        "DailyDialog": {
+            "tasks": ["emotion_recognition", "dialogue_nli", "topic_classification"],
+        },
+        "Friends": {"tasks": ["question_answering", "relation_extraction"]},
+    },
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+}
+
+GONE = object()
+
+
+def changed(*path: str | int, to: Any) -> dict[str, Any]:
+    """SMALL with the value at a path replaced (or removed)."""
+    result = copy.deepcopy(SMALL)
+    place: Any = result
+    for key in path[:-1]:
+        place = place.setdefault(key, {}) if isinstance(place, dict) else place[key]
+    if to is GONE:
+        del place[path[-1]]
+    elif isinstance(place, list) and path[-1] == len(place):
+        place.append(to)
+    else:
+        place[path[-1]] = to
+    return result
+
+
+def refusal(study: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        config.parse(study, "study.yaml")
+    return str(caught.value)

@@ -1,0 +1,313 @@
+"""Every way in which a config file is refused: place, value and remedy."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from small_study import GONE, SMALL, changed, refusal
+
+from tasktransfer.data.tiny_world.revision import MINIMUM_DIALOGUES
+
+DD = ("datasets", "DailyDialog")
+MODEL = ("models", 0)
+NAMED = {"dataset": "DailyDialog", "target": "dialogue_nli", "sources": ["emotion_recognition"]}
+
+REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("unknown key", changed("modles", to=1), ["modles: unknown key", "did you mean 'models'"]),
+    (
+        "unknown key inside a section",
+        changed("training", "learning_rte", to=1e-3),
+        ["training.learning_rte", "did you mean 'learning_rate'"],
+    ),
+    (
+        "unknown key of a model",
+        changed(*MODEL, "famly", to="encoder"),
+        ["models[0].famly", "did you mean 'family'"],
+    ),
+    (
+        "unknown key of a dataset",
+        changed(*DD, "source", to="all"),
+        ["datasets.DailyDialog.source", "did you mean 'sources'"],
+    ),
+    ("missing datasets", changed("datasets", to=GONE), ["datasets: is missing"]),
+    ("missing models", changed("models", to=GONE), ["models: is missing"]),
+    ("missing study", changed("study", to=GONE), ["study: is missing"]),
+    ("missing family", changed(*MODEL, "family", to=GONE), ["models[0].family: is missing"]),
+    (
+        "unknown dataset",
+        changed("datasets", "friends", to={"tasks": "all"}),
+        ["datasets.friends: unknown dataset 'friends'", "did you mean 'Friends'"],
+    ),
+    (
+        "unknown task",
+        changed(*DD, "tasks", 1, to="dialog_nli"),
+        ["datasets.DailyDialog.tasks[1]", "'dialog_nli'", "did you mean 'dialogue_nli'"],
+    ),
+    (
+        "short name of a task",
+        changed(*DD, "tasks", 1, to="DNLI"),
+        ["datasets.DailyDialog.tasks[1]", "write 'dialogue_nli'"],
+    ),
+    (
+        "task of the other dataset",
+        changed(*DD, "tasks", 1, to="question_answering"),
+        ["datasets.DailyDialog.tasks[1]", "it is a task of Friends", "never mixes datasets"],
+    ),
+    (
+        "cross-dataset source",
+        changed(*DD, "sources", to=["relation_extraction"]),
+        ["datasets.DailyDialog.sources[0]", "it is a task of Friends"],
+    ),
+    (
+        "cross-dataset pair",
+        changed(*DD, "pairs", to=[{"source": "question_answering", "target": "dialogue_nli"}]),
+        ["datasets.DailyDialog.pairs[0].source", "it is a task of Friends"],
+    ),
+    (
+        "source = target",
+        changed(*DD, "pairs", to=[{"source": "dialogue_nli", "target": "dialogue_nli"}]),
+        ["datasets.DailyDialog.pairs[0]", "same task, 'dialogue_nli'"],
+    ),
+    (
+        "pair of a task that is not studied",
+        changed(
+            *DD,
+            "pairs",
+            to=[{"source": "adversarial_response_selection", "target": "dialogue_nli"}],
+        ),
+        ["pairs[0].source", "is not studied", "add it to datasets.DailyDialog.tasks"],
+    ),
+    (
+        "pairs beside sources",
+        copy.deepcopy(SMALL)
+        | {
+            "datasets": {
+                "DailyDialog": {
+                    "tasks": ["emotion_recognition", "dialogue_nli"],
+                    "sources": ["emotion_recognition"],
+                    "pairs": [{"source": "emotion_recognition", "target": "dialogue_nli"}],
+                }
+            }
+        },
+        ["datasets.DailyDialog.sources", "pairs, which replace it"],
+    ),
+    (
+        "source that is not studied",
+        changed(*DD, "sources", to=["adversarial_response_selection"]),
+        ["datasets.DailyDialog.sources[0]", "is not studied"],
+    ),
+    (
+        "one task cannot transfer",
+        changed(*DD, "tasks", to=["dialogue_nli"]),
+        ["datasets.DailyDialog: has no pair", "algorithms: [baseline]"],
+    ),
+    ("no datasets", changed("datasets", to={}), ["datasets: is empty"]),
+    ("no tasks", changed(*DD, "tasks", to=[]), ["datasets.DailyDialog.tasks: has 0 items"]),
+    ("no models", changed("models", to=[]), ["models: has 0 items"]),
+    ("no seeds", changed("seeds", to=[]), ["seeds: has 0 items"]),
+    (
+        "task twice",
+        changed(*DD, "tasks", 1, to="emotion_recognition"),
+        ["datasets.DailyDialog.tasks[1]", "stands already at datasets.DailyDialog.tasks[0]"],
+    ),
+    ("seed twice", changed("seeds", to=[0, 1, 0]), ["seeds[2]", "stands already at seeds[0]"]),
+    (
+        "model name twice",
+        changed("models", 1, to={"name": "TINY-bert", "family": "decoder", "checkpoint": "tiny"}),
+        ["models[1].name", "'TINY-bert' names models[0] already"],
+    ),
+    (
+        "task without brackets",
+        changed(*DD, "tasks", to="dialogue_nli"),
+        ["datasets.DailyDialog.tasks", "write [dialogue_nli]"],
+    ),
+    (
+        "unknown family",
+        changed(*MODEL, "family", to="encoder-decoder"),
+        ["models[0].family", "unknown family", "did you mean 'encoder_decoder'"],
+    ),
+    (
+        "unknown algorithm",
+        changed("algorithms", to=["baseline", "multi_task"]),
+        ["algorithms[1]", "unknown algorithm 'multi_task'", "did you mean 'multitask'"],
+    ),
+    (
+        "name unfit for a path",
+        changed(*MODEL, "name", to="../bert"),
+        ["models[0].name", "'../bert'", "part of paths"],
+    ),
+    (
+        "name with a slash",
+        changed(*MODEL, "name", to="google/bert"),
+        ["models[0].name", "use letters, digits"],
+    ),
+    (
+        "revision of a tiny model",
+        changed(*MODEL, "revision", to="main"),
+        ["models[0].revision", "only hub names have revisions"],
+    ),
+    (
+        "revision that YAML reads as a number",
+        changed(*MODEL, "revision", to=1.0),
+        ["models[0].revision", "found 1.0"],
+    ),
+    ("max_length", changed(*MODEL, "max_length", to=0), ["models[0].max_length", "16 or more"]),
+    ("epochs 0", changed("training", "epochs", to=0), ["training.epochs", "1 or more"]),
+    ("epochs true", changed("training", "epochs", to=True), ["training.epochs: found true"]),
+    ("epochs 2.5", changed("training", "epochs", to=2.5), ["training.epochs: found 2.5"]),
+    (
+        "epochs of one dataset missing",
+        changed("training", "epochs", to={"DailyDialog": 3}),
+        ["training.epochs", "says nothing of Friends"],
+    ),
+    (
+        "epochs of an unknown dataset",
+        changed("training", "epochs", to={"DailyDialog": 3, "Freinds": 2}),
+        ["training.epochs.Freinds", "did you mean 'Friends'"],
+    ),
+    (
+        "learning rate 0",
+        changed("training", "learning_rate", to=0),
+        ["training.learning_rate: found 0", "above 0"],
+    ),
+    (
+        "learning rate -1e-3",
+        changed("training", "learning_rate", to=-1e-3),
+        ["training.learning_rate"],
+    ),
+    (
+        "learning rate above 1",
+        changed("training", "learning_rate", to=3),
+        ["training.learning_rate: found 3", "1 at most"],
+    ),
+    (
+        "learning rate nan",
+        changed("training", "learning_rate", to=float("nan")),
+        ["training.learning_rate: found nan"],
+    ),
+    (
+        "learning rate as words",
+        changed("training", "learning_rate", to="small"),
+        ["training.learning_rate: found 'small'", "a number"],
+    ),
+    (
+        "gradient norm infinite",
+        changed("training", "max_grad_norm", to=float("inf")),
+        ["training.max_grad_norm: found inf"],
+    ),
+    ("batch size 0", changed("training", "batch_size", to=0), ["training.batch_size: found 0"]),
+    (
+        "batch size as text",
+        changed("training", "batch_size", to="60"),
+        ["training.batch_size: found '60'", "a whole number"],
+    ),
+    (
+        "precision",
+        changed("training", "precision", to="bf16"),
+        ["training.precision: unknown precision 'bf16'", "did you mean 'bfloat16'"],
+    ),
+    ("dropout 1", changed("training", "dropout", to=1), ["training.dropout: found 1"]),
+    ("dropout -0.1", changed("training", "dropout", to=-0.1), ["training.dropout: found -0.1"]),
+    ("limit 0", changed("training", "limit_train", to=0), ["training.limit_train: found 0"]),
+    ("seeds 0", changed("seeds", to=0), ["seeds: found 0"]),
+    ("seed -1", changed("seeds", to=[-1]), ["seeds[0]: found -1"]),
+    ("seed true", changed("seeds", to=[True]), ["seeds[0]: found true"]),
+    (
+        "few_sample as text",
+        changed("data", "few_sample", to="yes please"),
+        ["data.few_sample: found 'yes please'", "true or false"],
+    ),
+    (
+        "too small a world",
+        changed("data", "tiny_world", to={"dialogues": 5}),
+        ["data.tiny_world.dialogues: found 5", str(MINIMUM_DIALOGUES)],
+    ),
+    ("section as a list", changed("training", to=[1]), ["training: found [1]", "a mapping"]),
+    ("section left empty", changed("training", to=None), ["training: found null", "a mapping"]),
+    ("results with a wildcard", changed("results", to="out/{x}"), ["results: 'out/{x}'"]),
+    (
+        "baseline not kept",
+        changed("checkpoints", to={"keep": ["pretrain"]}),
+        ["checkpoints.keep", "without 'baseline'", "add it"],
+    ),
+    (
+        "unknown kind kept",
+        changed("checkpoints", to={"keep": ["baseline", "finetuned"]}),
+        ["checkpoints.keep[1]", "did you mean 'finetune'"],
+    ),
+    (
+        "multi-source mode",
+        changed("multi_source", to={"mode": "automatic"}),
+        ["multi_source.mode: unknown mode 'automatic'", "did you mean 'auto'"],
+    ),
+    (
+        "named without names",
+        changed("multi_source", to={"mode": "named"}),
+        ["multi_source.named: is empty"],
+    ),
+    (
+        "named target among its sources",
+        changed(
+            "multi_source",
+            to={"mode": "named", "named": [NAMED | {"sources": ["dialogue_nli"]}]},
+        ),
+        ["multi_source.named[0].sources[0]", "is the target itself"],
+    ),
+    (
+        "named across datasets",
+        changed(
+            "multi_source",
+            to={"mode": "named", "named": [NAMED | {"sources": ["question_answering"]}]},
+        ),
+        ["multi_source.named[0].sources[0]", "'question_answering' is a task of Friends"],
+    ),
+    (
+        "named target of another dataset",
+        changed("multi_source", to={"mode": "named", "named": [NAMED | {"dataset": "Friends"}]}),
+        ["multi_source.named[0].target", "'dialogue_nli' is a task of DailyDialog"],
+    ),
+    (
+        "named without sources",
+        changed("multi_source", to={"mode": "named", "named": [NAMED | {"sources": []}]}),
+        ["multi_source.named[0].sources: has 0 items"],
+    ),
+    (
+        "sources_per_target 0",
+        changed("multi_source", to={"mode": "auto", "sources_per_target": 0}),
+        ["multi_source.sources_per_target: found 0"],
+    ),
+    (
+        "sources_per_target above n - 1",
+        changed("multi_source", to={"mode": "auto", "sources_per_target": 3}),
+        ["multi_source.sources_per_target: found 3", "a target of DailyDialog has 2 sources"],
+    ),
+    (
+        "targets_per_dataset above n",
+        changed(
+            "multi_source",
+            to={"mode": "auto", "sources_per_target": 1, "targets_per_dataset": 3},
+        ),
+        ["multi_source.targets_per_dataset: found 3", "Friends has 2 targets"],
+    ),
+    (
+        "baseline with several sources",
+        changed("multi_source", to={"algorithms": ["baseline"]}),
+        ["multi_source.algorithms[0]: unknown transfer algorithm 'baseline'"],
+    ),
+    (
+        "auto without transfers",
+        changed("multi_source", to={"mode": "auto", "sources_per_target": 1})
+        | {"algorithms": ["baseline"]},
+        ["multi_source.mode", "algorithms has none"],
+    ),
+    ("not a mapping", [1, 2], ["a mapping"]),  # type: ignore[list-item]
+]
+
+
+@pytest.mark.parametrize(("study", "parts"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_refuses_with_place_value_and_remedy(study: Any, parts: list[str]) -> None:
+    message = refusal(study)
+    for part in ["study.yaml", *parts]:
+        assert part in message
