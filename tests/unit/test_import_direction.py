@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "tasktransfer"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "shape", "__init__"}),
     frozenset({"tasks", "algorithms", "stage"}),
-    frozenset({"config", "metrics", "predictions", "records"}),
+    frozenset({"config", "metrics", "predictions", "records", "stage_state"}),
     frozenset({"plan"}),
     frozenset({"data"}),
     frozenset({"models", "analysis"}),

@@ -1,0 +1,48 @@
+"""The command line: thin commands over the library.
+
+Every command imports what it needs when it runs, so that ``--help``, ``plan`` and the start of a
+training are fast. Each module here holds the commands of one phase and adds them to the parser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from tasktransfer import __version__
+from tasktransfer.cli import analyse, describe, prepare, train
+from tasktransfer.errors import TaskTransferError
+
+PROGRAM = "tasktransfer"
+
+PHASES = (describe, prepare, train, analyse)
+"""In the order in which ``--help`` lists their commands."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is 0, or that of the error (see ``errors``)."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        chosen.command(chosen)
+    except TaskTransferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has seen enough. Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Few-sample task transfer in dialogue (the FETA benchmark). "
+        "To run a whole study, use snakemake; these are its parts.",
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for phase in PHASES:
+        phase.add_commands(commands)
+    return parser

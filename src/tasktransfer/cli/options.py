@@ -1,0 +1,95 @@
+"""What the commands share: options, and what they are read into."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from tasktransfer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasktransfer.study import Study
+
+
+def add_command(
+    commands: Any, name: str, function: Any, *, config: bool = True
+) -> argparse.ArgumentParser:
+    text = function.__doc__
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text[0].lower() + text[1:].rstrip("."), description=text
+    )
+    parser.set_defaults(command=function)
+    if config:
+        parser.add_argument(
+            "--config",
+            metavar="FILE",
+            default="config.yaml",
+            help="the study (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--set",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help="put a value in place of the file's, for example training.epochs=2; repeatable",
+        )
+    return parser
+
+
+def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
+    parser.add_argument("--out", metavar="DIR", type=Path, required=required, help=what)
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--threads",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="CPU threads (default: %(default)s)",
+    )
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+    return int(text)
+
+
+def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study:
+    """The study of ``--config`` and ``--set``."""
+    from tasktransfer import study
+
+    return study.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
+
+
+def overrides(chosen: argparse.Namespace) -> dict[str, Any]:
+    """``--set a.b=value`` options as a nested mapping, values read as YAML."""
+    result: dict[str, Any] = {}
+    for option in chosen.set:
+        key, equals, text = option.partition("=")
+        if not (key and equals):
+            raise ConfigError(
+                f"--set {option}: write it as key=value, for example training.epochs=2"
+            )
+        *parents, last = key.split(".")
+        place = result
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        try:
+            place[last] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--set {option}: the value is not YAML ({error})") from error
+    return result
+
+
+def read_json(option: str, text: str) -> Any:
+    """JSON text, or the JSON of a file (``@file``)."""
+    try:
+        return json.loads(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{option}: not JSON ({error}); give JSON text or @file") from error

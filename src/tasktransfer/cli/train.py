@@ -1,0 +1,79 @@
+"""The command that trains one stage. It takes its device before torch is imported."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.cli.options import add_command, add_out, add_threads, overrides, read_json
+from tasktransfer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasktransfer.stage import Stage
+
+
+def add_commands(commands: Any) -> None:
+    """``train``."""
+    command = add_command(commands, "train", train)
+    command.add_argument(
+        "--stage", metavar="JSON", required=True, help="the stage as JSON, or @file"
+    )
+    command.add_argument(
+        "--run",
+        metavar="JSON",
+        help="the run that it scores, as JSON, or @file, or null (default: read off the stage)",
+    )
+    command.add_argument(
+        "--encoded", metavar="DIR", type=Path, required=True, help="folder of the token ids"
+    )
+    command.add_argument(
+        "--start", metavar="CHECKPOINT", required=True, help="folder or hub name to start from"
+    )
+    command.add_argument("--revision", metavar="NAME", help="revision of a hub name")
+    add_out(command, "folder of record, predictions and checkpoint")
+    command.add_argument(
+        "--save-checkpoint", action="store_true", help="write the best epoch's weights"
+    )
+    add_threads(command)
+
+
+def train(chosen: argparse.Namespace) -> None:
+    """Train one stage and write its record."""
+    from tasktransfer.config import load
+    from tasktransfer.plan import run_of
+    from tasktransfer.training.device import device_pool, lease
+    from tasktransfer.training.job import Job
+
+    config = load(chosen.config, overrides(chosen))
+    stage = _stage(chosen.stage)
+    run = run_of(stage)
+    job = Job(
+        stage=stage,
+        run=(run.identity if run else None)
+        if chosen.run is None
+        else read_json("--run", chosen.run),
+        encoded=chosen.encoded,
+        start=chosen.start,
+        revision=chosen.revision,
+        out=chosen.out,
+        save_checkpoint=chosen.save_checkpoint,
+        threads=chosen.threads,
+        study=config.study,
+        config_digest=config.digest,
+        synthetic=config.data.synthetic,
+    )
+    with lease(device_pool()):
+        from tasktransfer.training.run import train_stage
+
+        train_stage(job)
+
+
+def _stage(text: str) -> Stage:
+    from tasktransfer.stage import Stage
+
+    value = read_json("--stage", text)
+    try:
+        return Stage.from_json(value)
+    except (KeyError, TypeError) as error:
+        raise ConfigError(f"--stage: no stage ({error!r}); give what Stage.to_json made") from error
