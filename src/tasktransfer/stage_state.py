@@ -61,10 +61,9 @@ def claim(folder: Path, **facts: Any) -> Iterator[None]:
         stream.truncate(0)
         stream.write(json.dumps(who))
         stream.flush()
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+        # The file stays: were it removed, a process that waits for it would lock a file that
+        # nobody else can see.
+        yield
 
 
 def _lock(descriptor: int, path: Path) -> None:
