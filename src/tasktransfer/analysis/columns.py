@@ -85,6 +85,90 @@ PROBLEMS: tuple[_Column, ...] = (
     ("error", pa.string(), "why it was left out"),
 )
 
+_GROUP: tuple[_Column, ...] = _RUN[:3]
+_CELL: tuple[_Column, ...] = (*_RUN[:7],)
+
+CELLS: tuple[_Column, ...] = (
+    *_CELL,
+    ("n_seeds", pa.int64(), "seeds with both the transfer run and its baseline"),
+    ("seeds", pa.list_(pa.int64()), "those seeds, ascending"),
+    ("score", pa.float64(), "mean over seeds of the transfer runs' scores, 0-100"),
+    ("baseline_score", pa.float64(), "mean over the same seeds of the baselines' scores"),
+    ("delta", pa.float64(), "mean over seeds of score - baseline score, points"),
+    ("improvement", pa.float64(), "100 * delta / baseline_score, %; NaN: baseline 0"),
+    ("instances", pa.int64(), "test instances resampled; 0: no predictions, seeds only"),
+    ("standard_error", pa.float64(), "of delta, over seeds and test instances, points"),
+    ("degrees", pa.float64(), "degrees of freedom of the t distribution behind low, high and p"),
+    ("low", pa.float64(), "lower end of the 95 % interval of delta; NaN: cannot be told"),
+    ("high", pa.float64(), "upper end of the 95 % interval of delta"),
+    ("p", pa.float64(), "two-sided p of delta = 0, paired by seed and instance; NaN: no test"),
+    ("q", pa.float64(), "p adjusted for the dataset's heatmap (Benjamini-Hochberg); NaN: no test"),
+    ("significant", pa.bool_(), "q <= 0.05"),
+    ("inputs", pa.string(), "digest of everything that the numbers of this row depend on"),
+)
+SUMMARY: tuple[_Column, ...] = (
+    *_GROUP,
+    ("n_cells", pa.int64(), "single-source cells behind the row"),
+    ("n_seeds", pa.int64(), "seeds behind the row"),
+    ("mean", pa.float64(), "mean delta, points"),
+    ("mean_low", pa.float64(), "lower end of its 95 % interval"),
+    ("mean_high", pa.float64(), "upper end"),
+    ("iqm", pa.float64(), "interquartile mean of the deltas, points"),
+    ("iqm_low", pa.float64(), "lower end of its 95 % interval"),
+    ("iqm_high", pa.float64(), "upper end"),
+    ("improvement", pa.float64(), "probability that transfer beats the baseline, 0-1; ties half"),
+    ("improvement_low", pa.float64(), "lower end of its 95 % interval"),
+    ("improvement_high", pa.float64(), "upper end"),
+    ("rank", pa.float64(), "mean rank among the algorithms of the model, 1 is best"),
+    ("rank_low", pa.float64(), "lower end of its 95 % interval"),
+    ("rank_high", pa.float64(), "upper end"),
+)
+VARIANCE: tuple[_Column, ...] = (
+    *_GROUP,
+    ("component", pa.string(), "source, target, source x target, or seed"),
+    ("variance", pa.float64(), "variance component of delta, squared points, at least 0"),
+    ("share", pa.float64(), "of the sum of the components, 0-1"),
+)
+ASYMMETRY: tuple[_Column, ...] = (
+    *_GROUP,
+    ("task_a", pa.string(), "one task"),
+    ("task_b", pa.string(), "another task, after it in the study's order"),
+    ("a_to_b", pa.float64(), "delta of task_a as the source of task_b, points"),
+    ("b_to_a", pa.float64(), "delta of task_b as the source of task_a, points"),
+    ("difference", pa.float64(), "a_to_b - b_to_a, points"),
+    ("p", pa.float64(), "two-sided p of difference = 0; NaN: no test"),
+)
+AGREEMENT: tuple[_Column, ...] = (
+    ("dataset", pa.string(), "dataset"),
+    ("between", pa.string(), "what is compared: model or algorithm"),
+    ("held", pa.string(), "the algorithm (or model) that both share"),
+    ("a", pa.string(), "one model (or algorithm)"),
+    ("b", pa.string(), "another model (or algorithm)"),
+    ("n_pairs", pa.int64(), "source-target pairs that both have"),
+    ("correlation", pa.float64(), "Spearman's rank correlation of the two transfer matrices"),
+    ("low", pa.float64(), "lower end of its 95 % interval (bootstrap over tasks)"),
+    ("high", pa.float64(), "upper end"),
+    ("p", pa.float64(), "two-sided p of no agreement (task labels permuted)"),
+)
+OVERLAP: tuple[_Column, ...] = (
+    ("dataset", pa.string(), "dataset"),
+    ("source", pa.string(), "source task"),
+    ("target", pa.string(), "target task"),
+    ("basis", pa.string(), "what is shared: `test instances` or `training dialogues`"),
+    ("shared", pa.int64(), "how many of the target's the source has as well"),
+    ("of", pa.int64(), "how many the target has"),
+    ("share", pa.float64(), "shared / of, 0-1"),
+)
+OVERLAP_EFFECT: tuple[_Column, ...] = (
+    *_GROUP,
+    ("basis", pa.string(), "as in overlap"),
+    ("n_pairs", pa.int64(), "source-target pairs"),
+    ("correlation", pa.float64(), "Spearman's rank correlation of share and delta over pairs"),
+    ("low", pa.float64(), "lower end of its 95 % interval (bootstrap over tasks)"),
+    ("high", pa.float64(), "upper end"),
+    ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
+)
+
 TABLES: dict[str, tuple[_Column, ...]] = {
     "runs": RUNS,
     "scores": SCORES,
@@ -93,18 +177,33 @@ TABLES: dict[str, tuple[_Column, ...]] = {
     "missing": MISSING,
     "problems": PROBLEMS,
 }
+"""What ``collect`` writes."""
+
+STATISTICS: dict[str, tuple[_Column, ...]] = {
+    "cells": CELLS,
+    "summary": SUMMARY,
+    "variance": VARIANCE,
+    "asymmetry": ASYMMETRY,
+    "agreement": AGREEMENT,
+    "overlap": OVERLAP,
+    "overlap_effect": OVERLAP_EFFECT,
+}
+"""What ``statistics`` makes of them."""
+
+
+_all = TABLES | STATISTICS
 
 
 def arrow_schema(table: str) -> pa.Schema:
     """The Arrow schema of a table; each field's metadata holds the column's description."""
     return pa.schema(
-        [pa.field(name, kind, metadata={"description": text}) for name, kind, text in TABLES[table]]
+        [pa.field(name, kind, metadata={"description": text}) for name, kind, text in _all[table]]
     )
 
 
 def names(table: str) -> list[str]:
     """The column names of a table, in order."""
-    return [name for name, _, _ in TABLES[table]]
+    return [name for name, _, _ in _all[table]]
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
