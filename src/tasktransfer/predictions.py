@@ -7,19 +7,26 @@ the release's ids may repeat; the id is kept for reading.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
+from tasktransfer.metrics import Coded
 from tasktransfer.records import PredictionsFile, replacing
+from tasktransfer.stage_state import PREDICTIONS
 
 SCHEMA_VERSION = 1
-FILE_NAME = "predictions.parquet"
+FILE_NAME = PREDICTIONS
+
+_HIGHEST = 100.000001
+"""A score of 100 may come out a rounding error above it."""
 
 COLUMNS = pa.schema(
     [
@@ -67,13 +74,6 @@ def write_predictions(
         RecordError: an index appears twice or is skipped, or a score is not within 0-100.
     """
     kept = list(rows)
-    _check_rows(path, [row.task for row in kept], [row.index for row in kept])
-    for row in kept:
-        if not (math.isfinite(row.score) and 0 <= row.score <= 100.000001):
-            raise RecordError(
-                f"{path}: {row.task} instance {row.instance_id}: score {row.score}, "
-                "expected between 0 and 100"
-            )
     columns = {
         "index": [row.index for row in kept],
         "task": [row.task for row in kept],
@@ -84,6 +84,8 @@ def write_predictions(
     }
     footer = {"schema": str(SCHEMA_VERSION), "stage": digest, "dataset": dataset, "target": target}
     table = pa.table(columns, schema=COLUMNS.with_metadata(footer))
+    _check_order(path, table)
+    _check_values(path, table)
     with replacing(path) as part:
         pq.write_table(table, part, compression="zstd")
         sha256 = _sha256(part)
@@ -98,13 +100,16 @@ def read_predictions(path: Path, expected: PredictionsFile | None = None) -> pa.
         expected: what the record says of the file; its rows and SHA-256 are checked then.
 
     Raises:
-        RecordError: the file is absent or damaged, of another schema, lacks instances, or is not
-            the one that the record was written with.
+        RecordError: the file is absent or damaged, of another schema, lacks instances, has a
+            score that is not within 0-100, or is not the one that the record was written with.
     """
     try:
-        table = pq.read_table(path)
-        if expected is not None and _sha256(path) != expected["sha256"]:
-            raise RecordError(f"{path}: its SHA-256 is not the one in the record beside it")
+        content = path.read_bytes()
+        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    except FileNotFoundError as error:
+        raise RecordError(
+            f"{path}: cannot be read: no such file; delete its record and run the stage again"
+        ) from error
     except (OSError, pa.ArrowException) as error:
         raise RecordError(f"{path}: cannot be read as Parquet: {error}") from error
     footer = table.schema.metadata or {}
@@ -113,22 +118,69 @@ def read_predictions(path: Path, expected: PredictionsFile | None = None) -> pa.
             f"{path}: not predictions of schema {SCHEMA_VERSION}: footer schema "
             f"{footer.get(b'schema')!r}, columns {', '.join(table.schema.names)}"
         )
-    if expected is not None and table.num_rows != expected["rows"]:
-        raise RecordError(f"{path}: {table.num_rows} rows, the record says {expected['rows']}")
-    _check_rows(path, table["task"].to_pylist(), table["index"].to_pylist())
+    _check_expected(path, table.num_rows, content, expected)
+    _check_order(path, table)
+    _check_values(path, table)
     return table
 
 
-def _check_rows(path: Path, tasks: list[str], indices: list[int]) -> None:
-    """Each task's rows are the positions 0, 1, 2, ... in order: none twice, none left out."""
-    following: dict[str, int] = {}
-    for task, index in zip(tasks, indices, strict=True):
-        if index != following.get(task, 0):
-            raise RecordError(
-                f"{path}: {task}: expected instance {following.get(task, 0)} of the test split, "
-                f"found {index}; rows are missing, repeated or out of order"
-            )
-        following[task] = index + 1
+def rows_of(table: pa.Table, task: str) -> pa.Table:
+    """The rows of one task, in the order of its test split."""
+    if table.num_rows and pc.all(pc.equal(table["task"], task)).as_py():
+        return table
+    return table.filter(pc.equal(table["task"], task))
+
+
+def answers(column: pa.ChunkedArray) -> Coded:
+    """A column of answers (``prediction`` or ``gold``) as the metrics count them."""
+    lists = column.combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    starts = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(pc.list_value_length(lists).to_numpy(zero_copy_only=False), out=starts[1:])
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Coded(encoded.dictionary.to_pylist(), codes, starts)
+
+
+def _check_expected(
+    path: Path, rows: int, content: bytes, expected: PredictionsFile | None
+) -> None:
+    if expected is None:
+        return
+    if rows != expected["rows"]:
+        raise RecordError(f"{path}: {rows} rows, the record says {expected['rows']}")
+    if hashlib.sha256(content).hexdigest() != expected["sha256"]:
+        raise RecordError(f"{path}: its SHA-256 is not the one in the record beside it")
+
+
+def _check_order(path: Path, table: pa.Table) -> None:
+    tasks = table["task"].combine_chunks().dictionary_encode()
+    codes = tasks.indices.to_numpy(zero_copy_only=False)
+    indices = table["index"].to_numpy()
+    for code, task in enumerate(tasks.dictionary.to_pylist()):
+        _check_rows(path, task, indices[codes == code])
+
+
+def _check_rows(path: Path, task: str, indices: npt.NDArray[np.int32]) -> None:
+    """A task's rows are the positions 0, 1, 2, ... in order: none twice, none left out."""
+    wrong = np.flatnonzero(indices != np.arange(len(indices)))
+    if wrong.size:
+        raise RecordError(
+            f"{path}: {task}: expected instance {wrong[0]} of the test split, found "
+            f"{indices[wrong[0]]}; rows are missing, repeated or out of order"
+        )
+
+
+def _check_values(path: Path, table: pa.Table) -> None:
+    scores = table["score"].to_numpy()
+    wrong = np.flatnonzero(~((scores >= 0) & (scores <= _HIGHEST)))
+    if wrong.size:
+        name = table["instance_id"][int(wrong[0])]
+        raise RecordError(
+            f"{path}: instance {name}: score {scores[wrong[0]]}, expected between 0 and 100"
+        )
+    for column in ("prediction", "gold"):
+        if any(chunk.flatten().null_count for chunk in table[column].chunks):
+            raise RecordError(f"{path}: {column}: an answer is null; run the stage again")
 
 
 def _sha256(path: Path) -> str:

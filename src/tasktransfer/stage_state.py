@@ -12,21 +12,21 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer.errors import TrainingError
-
 CLAIM = ".claim"
+HISTORY = "history.jsonl"
 RECORD = "metrics.json"
+PREDICTIONS = "predictions.parquet"
 LOG = "train.log"
 
-PATIENCE = 2.0
-"""Seconds that a claim is tried for: whoever only looks at a stage holds its lock for a moment."""
+POLL_SECONDS = 0.2
+REMIND_SECONDS = 60.0
 
 State = Literal["done", "running", "failed", "interrupted", "waiting"]
 
@@ -42,49 +42,84 @@ class StageState:
 
 
 @contextmanager
-def claim(folder: Path, **facts: Any) -> Iterator[None]:
-    """Hold a stage's folder for this process.
+def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Callable[..., None]]:
+    """Hold a stage's folder for this process, waiting until nobody else does.
+
+    It waits and does not fail: Snakemake removes the outputs of a job that fails, and these may be
+    what the other process has just finished.
 
     Args:
         folder: the stage's folder; made if it is not there.
-        facts: what others may read while it is held, for example the device.
+        say: told whom it waits for.
+        facts: what others may read while it is held.
 
-    Raises:
-        TrainingError: another process trains this stage.
+    Yields:
+        A function that adds facts.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / CLAIM
     with path.open("a+", encoding="utf-8") as stream:
-        _lock(stream.fileno(), path)
-        started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        who = {"pid": os.getpid(), "host": platform.node(), "started": started, **facts}
-        stream.truncate(0)
-        stream.write(json.dumps(who))
-        stream.flush()
+        _lock(stream.fileno(), path, say)
+        known = {"started": _now(), **_process(), **facts}
+
+        def tell(**more: Any) -> None:
+            known.update(more)
+            stream.truncate(0)
+            stream.write(json.dumps(known))
+            stream.flush()
+
+        tell()
         # The file stays: were it removed, a process that waits for it would lock a file that
         # nobody else can see.
-        yield
+        yield tell
 
 
-def _lock(descriptor: int, path: Path) -> None:
-    until = time.monotonic() + PATIENCE
+def _lock(descriptor: int, path: Path, say: Callable[[str], None]) -> None:
+    reminder = time.monotonic() + 2.0  # whoever only looks holds a lock for a moment
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > until:
-                raise TrainingError(
-                    f"{path}: another process trains this stage ({_holder(path)}); two workflows "
-                    "on one results folder share what is finished, so wait for it and start again"
-                ) from None
-            time.sleep(0.05)
+            if time.monotonic() > reminder:
+                reminder = time.monotonic() + REMIND_SECONDS
+                who = _read_claim(path)
+                say(
+                    f"waiting: process {who.get('pid', '?')} on {who.get('host', '?')} trains this "
+                    f"stage since {who.get('started', '?')}"
+                )
+            time.sleep(POLL_SECONDS)
         else:
             return
 
 
-def _holder(path: Path) -> str:
-    who = _read_claim(path)
-    return f"pid {who.get('pid', '?')} on {who.get('host', '?')}, since {who.get('started', '?')}"
+def _process() -> dict[str, Any]:
+    return {"pid": os.getpid(), "host": platform.node()}
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def remember(folder: Path, event: str, **facts: Any) -> None:
+    """Add a line to the stage's history: started, resumed, failed or finished, and when."""
+    line = json.dumps({"event": event, "time": _now(), **_process(), **facts}) + "\n"
+    with (folder / HISTORY).open("a", encoding="utf-8") as stream:
+        stream.write(line)
+
+
+def history(folder: Path) -> list[dict[str, Any]]:
+    """The events of a stage, oldest first; a line that was cut off by a crash is left out."""
+    events = []
+    try:
+        lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        try:
+            events.append(json.loads(line))
+        except ValueError:
+            continue
+    return [event for event in events if isinstance(event, dict)]
 
 
 def _read_claim(path: Path) -> dict[str, Any]:

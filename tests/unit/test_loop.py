@@ -17,10 +17,18 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import Training
 from tasktransfer.tasks import get_task
 from tasktransfer.training.loop import Setup, Trained, train
+from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 
 TASK = get_task("DailyDialog", "emotion_recognition")
-SETUP = Setup(torch.device("cpu"), 256, 256, nullcontext)
+
+
+def setup_with(tokens: int) -> Setup:
+    budgets = TokenBudget(tokens, "training"), TokenBudget(256, "evaluation")
+    return Setup(torch.device("cpu"), *budgets, nullcontext)
+
+
+SETUP = setup_with(256)
 TRAINING = Training(epochs=4, batch_size=2, learning_rate=1e-3)
 
 
@@ -55,7 +63,7 @@ def test_the_size_of_micro_batches_changes_nothing_but_rounding(load: Loader) ->
     made = []
     for tokens in (1, 100_000):
         model, split = load("encoder", "DailyDialog", TASK.name)
-        trained_on(model, split, setup=replace(SETUP, token_budget=tokens))
+        trained_on(model, split, setup=setup_with(tokens))
         made.append(weights(model))
     assert (made[0] - made[1]).norm() / made[0].norm() < 1e-5
 
@@ -106,4 +114,4 @@ def test_a_loss_that_is_no_number_stops_with_task_epoch_update_and_remedy(load: 
     with pytest.raises(
         TrainingError, match=r"emotion_recognition became nan in epoch 1, update \d.*learning_rate"
     ):
-        trained_on(Poisoned(model), split, setup=replace(SETUP, token_budget=1))
+        trained_on(Poisoned(model), split, setup=setup_with(1))

@@ -170,6 +170,11 @@ def train_options(wildcards, input, output):
     return f"{STUDY.arguments()} {shlex.join([*words, '--out', study.folder(stage)])}"
 
 
+def count_attempts(wildcards, attempt):
+    """Which attempt at a job this is: the trainer tries bad input once only."""
+    return attempt
+
+
 def study_options(wildcards, input):
     return STUDY.arguments()
 

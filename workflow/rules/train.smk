@@ -17,12 +17,14 @@ rule baseline:
     threads: 1
     resources:
         gpu=1,
+        attempt=count_attempts,
     params:
         options=train_options,
     message:
         "baseline {wildcards.name}, seed {wildcards.seed}"
     shell:
-        "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
+        "tasktransfer train {params.options} --threads {threads} "
+        "--attempt {resources.attempt} > {log:q} 2>&1"
 
 
 # Several sources together, before the target is known: nothing is scored.
@@ -39,12 +41,14 @@ rule pretrain:
     threads: 1
     resources:
         gpu=1,
+        attempt=count_attempts,
     params:
         options=train_options,
     message:
         "pretrain {wildcards.name}, seed {wildcards.seed}"
     shell:
-        "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
+        "tasktransfer train {params.options} --threads {threads} "
+        "--attempt {resources.attempt} > {log:q} 2>&1"
 
 
 # Sources and target together, the best epoch chosen on the target.
@@ -62,12 +66,14 @@ rule multitask:
     threads: 1
     resources:
         gpu=1,
+        attempt=count_attempts,
     params:
         options=train_options,
     message:
         "multitask {wildcards.name}, seed {wildcards.seed}"
     shell:
-        "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
+        "tasktransfer train {params.options} --threads {threads} "
+        "--attempt {resources.attempt} > {log:q} 2>&1"
 
 
 # The target alone, from where a source or a multitask training ended.
@@ -85,9 +91,11 @@ rule finetune:
     threads: 1
     resources:
         gpu=1,
+        attempt=count_attempts,
     params:
         options=train_options,
     message:
         "finetune {wildcards.name}, seed {wildcards.seed}"
     shell:
-        "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
+        "tasktransfer train {params.options} --threads {threads} "
+        "--attempt {resources.attempt} > {log:q} 2>&1"

@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_out, add_threads, overrides, read_json
+from tasktransfer.cli.options import (
+    add_command,
+    add_out,
+    add_threads,
+    overrides,
+    positive,
+    read_json,
+)
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,6 +42,14 @@ def add_commands(commands: Any) -> None:
     command.add_argument(
         "--save-checkpoint", action="store_true", help="write the best epoch's weights"
     )
+    command.add_argument(
+        "--attempt",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="which attempt this is; from the second on, an error of the input that ended the "
+        "last one ends this one at once (default: %(default)s)",
+    )
     add_threads(command)
 
 
@@ -42,7 +57,7 @@ def train(chosen: argparse.Namespace) -> None:
     """Train one stage and write its record."""
     from tasktransfer.config import load
     from tasktransfer.plan import run_of
-    from tasktransfer.training.device import device_pool, lease
+    from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
     config = load(chosen.config, overrides(chosen))
@@ -62,11 +77,9 @@ def train(chosen: argparse.Namespace) -> None:
         study=config.study,
         config_digest=config.digest,
         synthetic=config.data.synthetic,
+        rules=config.rules,
     )
-    with lease(device_pool()):
-        from tasktransfer.training.run import train_stage
-
-        train_stage(job)
+    attempt(job, chosen.attempt)
 
 
 def _stage(text: str) -> Stage:

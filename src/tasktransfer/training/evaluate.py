@@ -13,6 +13,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.batches import micro_batches
+from tasktransfer.training.memory import TokenBudget
 
 Prediction = tuple[str, ...]
 
@@ -54,11 +55,17 @@ def evaluate(
     model: FamilyModel,
     task: Task,
     split: EncodedSplit,
-    token_budget: int,
+    budget: TokenBudget,
     fidelity: Fidelity,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
-    """Predict a split and score it with the task's metrics."""
-    predictions = predict(model, split, token_budget, progress)
+    """Predict a split and score it with the task's metrics.
+
+    Raises:
+        MemoryShortageError: not even one instance at a time fits into memory.
+    """
+    predictions = budget.fitting(
+        lambda tokens: predict(model, split, tokens, progress), undo=lambda: None
+    )
     values = metrics.evaluate(task, predictions, split.targets, fidelity=fidelity)
     return Evaluation(predictions, values, metrics.score(task, values))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tasktransfer.stage import Stage
+
+CHECKPOINT = "checkpoint"
+"""Folder of the best epoch's weights, in the stage's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +32,4 @@ class Job:
     study: str
     config_digest: str
     synthetic: bool
+    rules: Literal["challenge", "free"] = "free"

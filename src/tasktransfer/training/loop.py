@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +24,9 @@ from tasktransfer.stage import Training
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.batches import Batch, epoch_batches, micro_batches, task_weights
 from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
+from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
 
 Splits = Mapping[str, EncodedSplit]
 
@@ -50,6 +54,8 @@ class Trained:
     samples: int = 0
     train_seconds: float = 0.0
     dev_seconds: float = 0.0
+    resumed_after: list[int] = field(default_factory=list)
+    """The epochs after which it was interrupted and went on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,14 @@ class Setup:
     """How the hardware is used. Nothing here changes a result beyond floating-point noise."""
 
     device: torch.device
-    token_budget: int
-    eval_token_budget: int
+    train_budget: TokenBudget
+    eval_budget: TokenBudget
     autocast: Callable[[], AbstractContextManager[object]]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the record should say of how memory was used."""
+        return [*self.train_budget.notes, *self.eval_budget.notes]
 
 
 def train(
@@ -71,44 +82,75 @@ def train(
     seed: int,
     setup: Setup,
     progress: Progress,
+    snapshots: Snapshots | None = None,
 ) -> Trained:
     """Train on the tasks of ``train_splits``, choose the best epoch on those of ``dev_splits``.
 
+    With ``snapshots`` it goes on from the last epoch that was kept there, if there is one.
+
     Raises:
         TrainingError: a loss is not a finite number.
+        MemoryShortageError: not even one instance at a time fits into memory.
     """
     torch.manual_seed(seed)
     optimiser = torch.optim.Adam(model.module.parameters(), lr=training.learning_rate, fused=True)
-    sizes = {name: len(split) for name, split in train_splits.items()}
-    weights = task_weights(sizes, training.batch_size, training.task_weighting)
-    lengths = {name: split.longest() for name, split in train_splits.items()}
-    trained = Trained()
-    for epoch in range(1, training.epochs + 1):
+    trained = _resumed(model, optimiser, snapshots) or Trained()
+    if trained.epochs:
+        progress.say(f"goes on after epoch {len(trained.epochs)}, where it was interrupted")
+        units = sum(map(len, [*train_splits.values(), *dev_splits.values()]))
+        progress.skip(len(trained.epochs) * units)
+    for epoch in range(len(trained.epochs) + 1, training.epochs + 1):
         started = time.perf_counter()
-        model.module.train()
-        losses: list[tuple[str, Tensor]] = []
-        for batch in epoch_batches(sizes, training.batch_size, seed, epoch):
-            split = train_splits[batch.task]
-            groups = micro_batches(split, batch.units, lengths[batch.task], setup.token_budget)
-            losses.append((batch.task, _add_gradients(model, split, batch, groups, weights, setup)))
-            torch.nn.utils.clip_grad_norm_(model.module.parameters(), training.max_grad_norm)
-            optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
-            trained.samples += len(batch.units)
-            progress.advance(len(batch.units))
-        train_loss = _mean_losses(losses, epoch)
+        train_loss = _train_epoch(
+            model, optimiser, train_splits, training, seed, epoch, setup, progress
+        )
         ended = time.perf_counter()
         dev, score = _dev(model, tasks, dev_splits, training, setup, progress)
+        done = time.perf_counter()
+        trained.samples += sum(map(len, train_splits.values()))
         trained.train_seconds += ended - started
-        trained.dev_seconds += time.perf_counter() - ended
-        seconds = time.perf_counter() - started
-        trained.epochs.append(Epoch(epoch, train_loss, dev, score, seconds))
+        trained.dev_seconds += done - ended
+        trained.epochs.append(Epoch(epoch, train_loss, dev, score, done - started))
         if score > trained.best_score:
             trained.best_epoch, trained.best_score = epoch, score
             trained.best_weights = _copy_weights(model)
         progress.epoch(epoch, train_loss, score, trained.best_epoch)
+        if snapshots is not None and epoch < training.epochs:
+            snapshots.keep(partial(_state, model, optimiser, trained))
     trained.tokens = training.epochs * sum(len(s.sequences.values) for s in train_splits.values())
     return trained
+
+
+def _train_epoch(
+    model: FamilyModel,
+    optimiser: torch.optim.Optimizer,
+    train_splits: Splits,
+    training: Training,
+    seed: int,
+    epoch: int,
+    setup: Setup,
+    progress: Progress,
+) -> dict[str, float]:
+    """Every batch of every task once, one update each; the mean loss per task."""
+    sizes = {name: len(split) for name, split in train_splits.items()}
+    weights = task_weights(sizes, training.batch_size, training.task_weighting)
+    lengths = {name: split.longest() for name, split in train_splits.items()}
+    model.module.train()
+    losses: list[tuple[str, Tensor]] = []
+    for batch in epoch_batches(sizes, training.batch_size, seed, epoch):
+        split = train_splits[batch.task]
+
+        def gradients(tokens: int, batch: Batch = batch, split: EncodedSplit = split) -> Tensor:
+            groups = micro_batches(split, batch.units, lengths[batch.task], tokens)
+            return _add_gradients(model, split, batch, groups, weights, setup)
+
+        loss = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
+        losses.append((batch.task, loss))
+        torch.nn.utils.clip_grad_norm_(model.module.parameters(), training.max_grad_norm)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        progress.advance(len(batch.units))
+    return _mean_losses(losses, epoch)
 
 
 def _add_gradients(
@@ -132,6 +174,43 @@ def _add_gradients(
         (loss * weights[batch.task]).backward()  # type: ignore[no-untyped-call]
         total += loss.detach()
     return total
+
+
+# --- going on after a kill ----------------------------------------------------------------------
+
+
+def _state(
+    model: FamilyModel, optimiser: torch.optim.Optimizer, trained: Trained
+) -> dict[str, Any]:
+    """All that the next epoch depends on; the order of the data follows from seed and epoch."""
+    history = asdict(replace(trained, best_weights={}))
+    newest_is_best = trained.best_epoch == len(trained.epochs)
+    return {
+        "weights": model.module.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "random": random_state(),
+        "history": history,
+        "best_weights": None if newest_is_best else trained.best_weights,
+    }
+
+
+def _resumed(
+    model: FamilyModel,
+    optimiser: torch.optim.Optimizer,
+    snapshots: Snapshots | None,
+) -> Trained | None:
+    """Put everything back to where an interrupted training was; None if there is none."""
+    kept = snapshots.read() if snapshots is not None else None
+    if kept is None:
+        return None
+    model.module.load_state_dict(kept["weights"])
+    optimiser.load_state_dict(kept["optimiser"])
+    restore_random_state(kept["random"])
+    history = kept["history"]
+    trained = Trained(**history | {"epochs": [Epoch(**epoch) for epoch in history["epochs"]]})
+    trained.best_weights = kept["best_weights"] or _copy_weights(model)
+    trained.resumed_after.append(len(trained.epochs))
+    return trained
 
 
 def _mean_losses(losses: list[tuple[str, Tensor]], epoch: int) -> dict[str, float]:
@@ -162,12 +241,7 @@ def _dev(
     for name, split in dev_splits.items():
         with setup.autocast():
             evaluation = evaluate(
-                model,
-                tasks[name],
-                split,
-                setup.eval_token_budget,
-                training.fidelity,
-                progress.advance,
+                model, tasks[name], split, setup.eval_budget, training.fidelity, progress.advance
             )
         measured[name] = evaluation.metrics
         scores.append(evaluation.score)

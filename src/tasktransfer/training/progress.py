@@ -21,6 +21,7 @@ class Progress:
         self.out = out
         self.done = 0
         self.started = time.perf_counter()
+        self._skipped = 0
         self._last = 0.0
 
     def advance(self, count: int) -> None:
@@ -28,6 +29,12 @@ class Progress:
         self.done += count
         if time.perf_counter() - self._last >= 10:
             self._line("")
+
+    def skip(self, count: int) -> None:
+        """``count`` instances were seen before this process began: they tell nothing of its
+        speed."""
+        self.done += count
+        self._skipped += count
 
     def epoch(
         self, epoch: int, train_loss: Mapping[str, float], score: float, best_epoch: int
@@ -44,9 +51,9 @@ class Progress:
         self._last = time.perf_counter()
         elapsed = self._last - self.started
         share = min(1.0, self.done / self.total)
-        left = elapsed / share - elapsed if share else float("nan")
+        rate = (self.done - self._skipped) / max(elapsed, 1e-9)
+        left = max(0, self.total - self.done) / rate if rate else float("nan")
         bar = "#" * int(20 * share)
-        rate = self.done / max(elapsed, 1e-9)
         print(
             f"{self.label} [{bar:<20}] {100 * share:3.0f} % {rate:.0f}/s, "
             f"{_clock(elapsed)} gone, {_clock(left)} left{text}",

@@ -26,16 +26,16 @@ from tasktransfer.models.load import load_model
 from tasktransfer.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.records import Record, TaskResult, write_record
 from tasktransfer.stage import RECIPE_VERSION, Stage
+from tasktransfer.stage_state import RECORD
 from tasktransfer.tasks import get_task
 from tasktransfer.tasks.card import Task
 from tasktransfer.training import provenance
 from tasktransfer.training.evaluate import Evaluation, evaluate
-from tasktransfer.training.job import Job
+from tasktransfer.training.job import CHECKPOINT, Job
 from tasktransfer.training.loop import Setup, Trained, train
+from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
-
-CHECKPOINT = "checkpoint"
-RECORD = "metrics.json"
+from tasktransfer.training.resume import Snapshots
 
 CPU_TOKENS, CPU_EVAL_TOKENS = 1024, 2048
 GPU_TOKENS, GPU_EVAL_TOKENS = 16384, 65536
@@ -52,8 +52,10 @@ def train_stage(job: Job) -> Record:
         DataError: an encoded split is missing or empty.
         ModelError: the checkpoint cannot be loaded.
         TrainingError: the loss is not a finite number.
+        MemoryShortageError: not even one instance at a time fits into memory.
+        StorageError: the disk is full or cannot be written.
     """
-    started = datetime.now(UTC)
+    started, began = datetime.now(UTC), time.perf_counter()
     clock: Clock = {}
     stage = job.stage
     setup, precision = _set_up(job)
@@ -67,8 +69,17 @@ def train_stage(job: Job) -> Record:
         model = _load(job, tasks, manifest, setup)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
     dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
+    snapshots = Snapshots(job.out, _belongs_to(stage, setup, precision), progress.say)
     trained = train(
-        model, tasks, train_splits, dev_splits, stage.training, stage.seed, setup, progress
+        model,
+        tasks,
+        train_splits,
+        dev_splits,
+        stage.training,
+        stage.seed,
+        setup,
+        progress,
+        snapshots,
     )
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
     model.module.load_state_dict(trained.best_weights)
@@ -78,10 +89,13 @@ def train_stage(job: Job) -> Record:
     if job.save_checkpoint:
         with _timed(clock, "save"):
             _save_checkpoint(model, job.out / CHECKPOINT)
+    # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
+    clock["total"] = time.perf_counter() - began
     record = _record(job, splits, trained, tested, started, clock, setup, precision)
     if tested:
         record["predictions"] = _write_predictions(job, tasks, splits, tested)
     write_record(job.out / RECORD, record)
+    snapshots.clear()
     progress.say(f"done: dev {record['dev_score']:.2f}, test {_shown(record['score'])}")
     return record
 
@@ -117,10 +131,21 @@ def _set_up(job: Job) -> tuple[Setup, str]:
             return nullcontext()
         return torch.autocast(device.type, torch.bfloat16)
 
-    budgets = (
+    train_tokens, eval_tokens = (
         (GPU_TOKENS, GPU_EVAL_TOKENS) if device.type == "cuda" else (CPU_TOKENS, CPU_EVAL_TOKENS)
     )
-    return Setup(device, *budgets, autocast), wanted
+    train_budget = TokenBudget(train_tokens, "training")
+    return Setup(device, train_budget, TokenBudget(eval_tokens, "evaluation"), autocast), wanted
+
+
+def _belongs_to(stage: Stage, setup: Setup, precision: str) -> dict[str, str]:
+    """What the state of an interrupted training must agree with, to end in the same record."""
+    return {
+        "stage": stage.digest,
+        "device": setup.device.type,
+        "precision": precision,
+        "torch": torch.__version__,
+    }
 
 
 def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], EncodedSplit]:
@@ -189,7 +214,7 @@ def _test(
                 model,
                 tasks[task],
                 splits[task, "test"],
-                setup.eval_token_budget,
+                setup.eval_budget,
                 job.stage.training.fidelity,
                 progress.advance,
             )
@@ -245,7 +270,6 @@ def _record(
 ) -> Record:
     """Everything but the predictions' entry, which is added once their file exists."""
     stage = job.stage
-    clock["total"] = (datetime.now(UTC) - started).total_seconds()
     results: dict[str, TaskResult] = {
         task: {
             "metrics": evaluation.metrics,
@@ -290,6 +314,7 @@ def _record(
             "dirty": dirty,
             "config_digest": job.config_digest,
             "study": job.study,
+            "rules": job.rules,
             "host": provenance.host(setup.device, precision, job.threads),
             "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "seconds": clock,
@@ -299,9 +324,13 @@ def _record(
             "tokens_per_second": trained.tokens * rate,
             "peak_memory_mb": provenance.peak_memory_mb(),
             "peak_gpu_memory_mb": provenance.peak_gpu_memory_mb(setup.device),
-            "notes": [],
+            "notes": [*_resumptions(trained), *setup.notes],
         },
     }
+
+
+def _resumptions(trained: Trained) -> list[str]:
+    return [f"interrupted and resumed after epoch {epoch}" for epoch in trained.resumed_after]
 
 
 def _sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, dict[str, int]]:

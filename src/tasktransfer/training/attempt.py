@@ -1,0 +1,87 @@
+"""One attempt at a stage: whether to train at all, on which device, and what is remembered of it.
+
+Standard library only until the device is leased: torch must see that device alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+
+from tasktransfer import errors
+from tasktransfer.errors import TaskTransferError, storage_error
+from tasktransfer.stage_state import PREDICTIONS, RECORD, claim, history, remember
+from tasktransfer.training.device import device_pool, lease
+from tasktransfer.training.job import CHECKPOINT, Job
+
+WORTH_ANOTHER_TRY = frozenset({"MemoryShortageError", "StorageError"})
+"""Failures that another attempt may mend. All other errors of ours follow from the input, and the
+same input fails again. A process that dies (a lost node, a kill) leaves no error, and what is not
+ours is a bug or the machine's; both are tried again."""
+
+
+def attempt(job: Job, number: int = 1) -> None:
+    """Train a stage, unless it is trained already or failed for a reason that stays.
+
+    Args:
+        number: which attempt it is, from 1, as Snakemake counts.
+
+    Raises:
+        TaskTransferError: what ``training.run.train_stage`` raises; on a later attempt also what
+            ended the one before.
+    """
+    with claim(job.out, _say, label=job.stage.label) as tell:
+        if is_there(job):
+            _say(f"{job.out}: trained already, nothing to do")
+            return
+        if number > 1:
+            _refuse_what_stays(job)
+        remember(job.out, "started", attempt=number, digest=job.stage.digest)
+        try:
+            with lease(device_pool()) as device:
+                tell(device=device or "cpu")
+                _train(job)
+        except Exception as error:
+            known = storage_error(error) or error
+            with suppress(OSError):  # on a full disk this cannot be written either
+                remember(job.out, "failed", cause=type(known).__name__, error=str(known))
+            if known is error:
+                raise
+            raise known from error
+        remember(job.out, "finished", digest=job.stage.digest)
+
+
+def _train(job: Job) -> None:
+    # Before torch is imported: its libraries read this once.
+    os.environ["OMP_NUM_THREADS"] = str(max(1, job.threads))
+    from tasktransfer.training.run import train_stage
+
+    train_stage(job)
+
+
+def is_there(job: Job) -> bool:
+    """Whether all that the job should leave is there, of this very stage."""
+    try:
+        record = json.loads((job.out / RECORD).read_bytes())
+        same = record["stage"]["digest"] == job.stage.digest
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    wanted = [PREDICTIONS] * (job.run is not None) + [CHECKPOINT] * job.save_checkpoint
+    return same and all((job.out / name).exists() for name in wanted)
+
+
+def _refuse_what_stays(job: Job) -> None:
+    """Raise what ended the last attempt, if the same input would end this one too."""
+    events = history(job.out)
+    last = events[-1] if events else {}
+    kind = getattr(errors, str(last.get("cause")), None) if last.get("event") == "failed" else None
+    if kind is None or kind.__name__ in WORTH_ANOTHER_TRY:
+        return
+    if isinstance(kind, type) and issubclass(kind, TaskTransferError):
+        raise kind(f"{last.get('error')} (it failed before, and is not tried again)")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,70 @@
+"""Out of memory is no end: the micro-batch is halved and the work done again, the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import torch
+
+from tasktransfer.errors import MemoryShortageError
+
+T = TypeVar("T")
+
+FEWEST_TOKENS = 8
+"""Below this every unit is a micro-batch of its own; halving further changes nothing."""
+
+
+@dataclass(slots=True)
+class TokenBudget:
+    """Tokens of a micro-batch, padding included; halved for good where they do not fit.
+
+    ``what`` is said in the notes, which end up in the record.
+    """
+
+    tokens: int
+    what: str
+    notes: list[str] = field(default_factory=list)
+
+    def fitting(self, work: Callable[[int], T], undo: Callable[[], None]) -> T:
+        """``work(tokens)``, with ever fewer tokens until it fits into memory.
+
+        Args:
+            work: computes something in micro-batches of at most so many tokens; the result must
+                not depend on how many.
+            undo: takes back what a ``work`` that failed half-way has left.
+
+        Raises:
+            MemoryShortageError: even single units do not fit.
+        """
+        while True:
+            shortage = None
+            try:
+                return work(self.tokens)
+            except RuntimeError as error:
+                if not is_shortage(error):
+                    raise
+                shortage = str(error).splitlines()[0]
+            # Outside the handler: the exception holds on to the tensors of the failed try.
+            undo()
+            self._halve(shortage)
+
+    def _halve(self, shortage: str) -> None:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if self.tokens <= FEWEST_TOKENS:
+            raise MemoryShortageError(
+                f"out of memory in {self.what}, even with one instance at a time: {shortage}; use "
+                "a device with more memory, fewer trainings a device, or a smaller max_length"
+            )
+        self.tokens //= 2
+        self.notes[:] = [note for note in self.notes if self.what not in note]
+        self.notes.append(f"out of memory: {self.what} in micro-batches of {self.tokens} tokens")
+
+
+def is_shortage(error: RuntimeError) -> bool:
+    """Whether an error of torch says that memory ran out, on a GPU or on the CPU."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    return "can't allocate memory" in str(error) or "not enough memory" in str(error)

@@ -1,0 +1,214 @@
+"""What an attempt at a stage does before and after the training itself, which is replaced here."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tasktransfer.errors import (
+    DataError,
+    MemoryShortageError,
+    StorageError,
+    TaskTransferError,
+    TrainingError,
+)
+from tasktransfer.stage_state import history, last_error, stage_state
+from tasktransfer.training import attempt as module
+from tasktransfer.training.attempt import attempt
+from tasktransfer.training.job import Job
+
+STAGE = SimpleNamespace(digest="d" * 64, label="DNLI")
+
+
+def job(out: Path, *, scored: bool = True, checkpoint: bool = False) -> Job:
+    return Job(
+        stage=STAGE,  # type: ignore[arg-type]
+        run={} if scored else None,
+        encoded=out,
+        start="start",
+        revision=None,
+        out=out,
+        save_checkpoint=checkpoint,
+        threads=1,
+        study="study",
+        config_digest="c",
+        synthetic=True,
+    )
+
+
+def finish(out: Path, digest: str = "d" * 64) -> None:
+    (out / "predictions.parquet").write_bytes(b"")
+    (out / "metrics.json").write_text(json.dumps({"stage": {"digest": digest}}))
+
+
+@pytest.fixture
+def trainings(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[Job], None]]:
+    """What the following trainings do, in order; whatever is left was not trained."""
+    planned: list[Callable[[Job], None]] = []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+    def train(what: Job) -> None:
+        planned.pop(0)(what)
+
+    monkeypatch.setattr(module, "_train", train)
+    return planned
+
+
+def failing(error: Exception) -> Callable[[Job], None]:
+    def train(_: Job) -> None:
+        raise error
+
+    return train
+
+
+def succeeding(what: Job) -> None:
+    finish(what.out)
+
+
+def test_a_finished_stage_is_not_trained_again(
+    tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    trainings += [succeeding]
+    attempt(job(tmp_path))
+    attempt(job(tmp_path))
+    assert [event["event"] for event in history(tmp_path)] == ["started", "finished"]
+
+
+@pytest.mark.parametrize("lost", ["metrics.json", "predictions.parquet", "checkpoint"])
+def test_a_stage_that_lacks_something_is_trained(
+    lost: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    finish(tmp_path)
+    (tmp_path / "checkpoint").mkdir()
+    path = tmp_path / lost
+    path.rmdir() if path.is_dir() else path.unlink()
+    trainings += [succeeding]
+    attempt(job(tmp_path, checkpoint=True))
+    assert trainings == []
+
+
+def test_the_record_of_another_stage_is_not_taken_for_this_one(
+    tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    finish(tmp_path, digest="e" * 64)
+    trainings += [succeeding]
+    attempt(job(tmp_path))
+    assert trainings == []
+
+
+@pytest.mark.parametrize("error", [DataError("no such split"), TrainingError("became nan")])
+def test_bad_input_is_not_tried_again(
+    error: TaskTransferError, tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    trainings += [failing(error), succeeding]
+    with pytest.raises(type(error)):
+        attempt(job(tmp_path))
+    with pytest.raises(type(error), match=f"{error} .it failed before") as again:
+        attempt(job(tmp_path), 2)
+    assert again.value.exit_code == error.exit_code
+    assert len(trainings) == 1
+    attempt(job(tmp_path), 1)  # a new start asks again: the input may have been mended
+    assert trainings == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryShortageError("too small"), OSError(errno.ENOSPC, "No space left"), KeyError("bug")],
+)
+def test_what_may_pass_is_tried_again(
+    error: Exception, tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    trainings += [failing(error), succeeding]
+    with pytest.raises((MemoryShortageError, StorageError, KeyError)):
+        attempt(job(tmp_path))
+    attempt(job(tmp_path), 2)
+    assert trainings == []
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "a/b"), "a/b: No space left.*free some"),
+        (RuntimeError("I/O error: No space left on device (os error 28)"), "No space left.*free"),
+        (OSError(errno.EROFS, "Read-only file system", "a"), "a: Read-only.*elsewhere"),
+    ],
+)
+def test_a_full_or_read_only_disk_is_named_with_its_remedy(
+    error: Exception, said: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    trainings += [failing(error)]
+    with pytest.raises(StorageError, match=said):
+        attempt(job(tmp_path))
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from tasktransfer.stage_state import claim
+with claim(Path(sys.argv[1]), print, device="fake") as tell:
+    print("held", flush=True)
+    time.sleep(float(sys.argv[2]))
+    if len(sys.argv) > 3:
+        Path(sys.argv[1], "predictions.parquet").touch()
+        Path(sys.argv[1], "metrics.json").write_text(sys.argv[3])
+"""
+
+
+def hold(folder: Path, seconds: float, *result: str) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-c", HOLDER, str(folder), str(seconds), *result]
+    holder = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    return holder
+
+
+def test_of_two_workflows_one_trains_and_the_other_waits_for_it(
+    tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    holder = hold(tmp_path, 1.0, json.dumps({"stage": {"digest": "d" * 64}}))
+    assert stage_state(tmp_path).state == "running"
+    attempt(job(tmp_path))  # trains nothing: there is no training planned
+    assert holder.wait(10) == 0
+    assert stage_state(tmp_path).state == "done"
+
+
+def test_a_killed_holder_frees_its_stage(
+    tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    holder = hold(tmp_path, 600)
+    claim = stage_state(tmp_path).claim
+    assert claim is not None
+    assert (claim["pid"], claim["device"]) == (holder.pid, "fake")
+    holder.kill()
+    holder.wait(10)
+    (tmp_path / "train.log").write_text("some progress\n")
+    assert stage_state(tmp_path).state == "interrupted"
+    trainings += [succeeding]
+    began = time.monotonic()
+    attempt(job(tmp_path), 2)
+    assert time.monotonic() - began < 5
+
+
+def test_the_state_of_a_failed_stage_names_the_error(tmp_path: Path) -> None:
+    assert stage_state(tmp_path).state == "waiting"
+    log = tmp_path / "train.log"
+    log.write_text("10 %\nerror: the loss became nan\n\n")
+    assert stage_state(tmp_path) == stage_state(tmp_path).__class__("failed", "the loss became nan")
+    log.write_text('Traceback (most recent call last):\n  File "x"\nKeyError: 1\n')
+    assert last_error(log) == "KeyError: 1"
+    log.write_bytes(b"\xff" * 100_000 + os.linesep.encode() + b"20 %\n")
+    assert last_error(log) is None
+
+
+def test_a_cut_off_line_of_the_history_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").write_text('{"event": "started"}\n{"event": "fin')
+    assert history(tmp_path) == [{"event": "started"}]

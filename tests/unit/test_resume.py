@@ -1,0 +1,220 @@
+"""Interrupted trainings go on, and end as if nothing had happened."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import torch
+from torch import Tensor
+
+from small_models import Loader
+from tasktransfer.errors import MemoryShortageError
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.stage import FAMILIES, Family, Training
+from tasktransfer.tasks import get_task
+from tasktransfer.training.loop import Setup, Trained, train
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.progress import Progress
+from tasktransfer.training.resume import Snapshots
+
+TASK = get_task("DailyDialog", "emotion_recognition")
+TRAINING = Training(epochs=5, batch_size=2, learning_rate=1e-3, dropout=0.3)
+
+
+class KilledError(Exception):
+    """Stands for SIGKILL: nothing after it runs."""
+
+
+class Killing(Progress):
+    """Ends the process, so to speak, after an epoch, before its state is kept."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__(1, "test", io.StringIO())
+        self._last_epoch = epoch
+
+    def epoch(self, epoch: int, *_: Any) -> None:
+        if epoch == self._last_epoch:
+            raise KilledError
+
+
+def setup(train_tokens: int = 256) -> Setup:
+    budgets = TokenBudget(train_tokens, "training"), TokenBudget(256, "evaluation")
+    return Setup(torch.device("cpu"), *budgets, nullcontext)
+
+
+def snapshots(folder: Path, said: list[str] | None = None, **belongs_to: str) -> Snapshots:
+    say = (said if said is not None else []).append
+    return Snapshots(folder, {"stage": "a", **belongs_to}, say, share=float("inf"))
+
+
+def run(
+    model: FamilyModel,
+    split: EncodedSplit,
+    kept: Snapshots | None,
+    *,
+    kill_after: int | None = None,
+    training: Training = TRAINING,
+    how: Setup | None = None,
+) -> Trained:
+    progress = Progress(1, "test", io.StringIO()) if kill_after is None else Killing(kill_after)
+    splits = {TASK.name: split}
+    tasks = {TASK.name: TASK}
+    return train(model, tasks, splits, splits, training, 3, how or setup(), progress, kept)
+
+
+def outcome(trained: Trained, model: FamilyModel) -> tuple[Any, ...]:
+    """All that a record or a checkpoint is made of, but for times."""
+    epochs = [replace(epoch, seconds=0.0) for epoch in trained.epochs]
+    best = torch.cat([w.flatten().float() for w in trained.best_weights.values()])
+    last = torch.cat([p.detach().flatten() for p in model.module.parameters()])
+    return epochs, trained.best_epoch, trained.samples, trained.tokens, best.tolist(), last.tolist()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_killed_training_goes_on_and_ends_bit_for_bit_the_same(
+    family: Family, load: Loader, tmp_path: Path
+) -> None:
+    model, split = load(family, "DailyDialog", TASK.name)
+    undisturbed = outcome(run(model, split, None), model)
+    for death in (2, 4, 4):
+        model, split = load(family, "DailyDialog", TASK.name)
+        with pytest.raises(KilledError):
+            run(model, split, snapshots(tmp_path), kill_after=death)
+    model, split = load(family, "DailyDialog", TASK.name)
+    trained = run(model, split, snapshots(tmp_path))
+    assert trained.resumed_after == [1, 3]  # the third process died before it kept anything
+    assert outcome(trained, model) == undisturbed
+
+
+Damage = Callable[[Path], object]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda file: file.write_bytes(file.read_bytes()[:1000]), "damaged"),
+        (lambda file: file.write_bytes(b""), "damaged"),
+        (lambda file: torch.save({"weights": {}}, file), "another stage"),
+    ],
+)
+def test_a_state_that_cannot_be_used_is_named_and_the_training_starts_over(
+    damage: Damage, said: str, load: Loader, tmp_path: Path
+) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    with pytest.raises(KilledError):
+        run(model, split, snapshots(tmp_path), kill_after=3)
+    damage(snapshots(tmp_path).file)
+    lines: list[str] = []
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    assert run(model, split, snapshots(tmp_path, lines)).resumed_after == []
+    assert said in lines[0]
+    assert str(snapshots(tmp_path).file) in lines[0]
+
+
+def test_the_state_of_another_device_or_version_is_not_used(load: Loader, tmp_path: Path) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    with pytest.raises(KilledError):
+        run(model, split, snapshots(tmp_path, device="cuda"), kill_after=3)
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    assert run(model, split, snapshots(tmp_path, device="cpu")).resumed_after == []
+
+
+def test_a_state_that_costs_too_much_time_is_not_kept(tmp_path: Path) -> None:
+    kept = snapshots(tmp_path)
+    kept.share = 0.0
+    written: list[int] = []
+
+    def state() -> dict[str, Any]:
+        written.append(1)
+        return {}
+
+    kept.keep(state)
+    kept.keep(state)
+    assert written == [1]  # the first tells what it costs
+
+
+def test_a_full_disk_costs_the_state_and_not_the_training(tmp_path: Path) -> None:
+    lines: list[str] = []
+    blocked = tmp_path / "stage"
+    blocked.write_text("a file where the folder should be")
+    snapshots(blocked, lines).keep(dict)
+    assert "cannot be written" in lines[0]
+
+
+def test_clear_leaves_nothing(tmp_path: Path) -> None:
+    kept = snapshots(tmp_path)
+    kept.keep(dict)
+    kept.clear()
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- out of memory ---
+
+
+class Small:
+    """A model on a device whose memory holds so many tokens of a micro-batch."""
+
+    def __init__(self, model: FamilyModel, tokens: int) -> None:
+        self._model, self._tokens = model, tokens
+        self.module, self.weight, self.save = model.module, model.weight, model.save
+        self.refused = 0
+
+    def _fits(self, split: EncodedSplit, units: list[int]) -> bool:
+        lengths = split.longest()
+        return len(units) * max(int(lengths[unit]) for unit in units) <= self._tokens
+
+    def _refuse(self) -> NoReturn:
+        self.refused += 1
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    def loss(self, split: EncodedSplit, units: list[int]) -> Tensor:
+        value = self._model.loss(split, units)
+        if not self._fits(split, units):
+            (value * 1000).backward()  # what a failed try leaves behind has to go
+            self._refuse()
+        return value
+
+    def predict(self, split: EncodedSplit, units: list[int]) -> list[tuple[str, ...]]:
+        if not self._fits(split, units):
+            self._refuse()
+        return self._model.predict(split, units)
+
+
+def test_out_of_memory_halves_the_micro_batch_and_changes_no_number(load: Loader) -> None:
+    still = replace(TRAINING, dropout=None, batch_size=4, epochs=2)
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    plain = run(model, split, None, training=still)
+    longest = int(split.longest().max())
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    small = Small(model, longest)
+    how = setup(longest * 4)
+    tight = run(small, split, None, training=still, how=how)
+    assert small.refused
+    assert [e.train_loss for e in tight.epochs] == [
+        {TASK.name: pytest.approx(e.train_loss[TASK.name], rel=1e-5)} for e in plain.epochs
+    ]
+    assert [e.dev for e in tight.epochs] == [e.dev for e in plain.epochs]
+    tokens = how.train_budget.tokens
+    assert tokens < longest * 4
+    assert f"out of memory: training in micro-batches of {tokens} tokens" in how.notes
+
+
+def test_what_fits_in_no_way_is_an_error_with_a_remedy(load: Loader) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    with pytest.raises(MemoryShortageError, match=r"one instance at a time.*max_length"):
+        run(Small(model, 1), split, None)
+
+
+def test_other_errors_of_torch_are_not_taken_for_a_shortage() -> None:
+    def work(tokens: int) -> None:
+        raise RuntimeError("shape mismatch")
+
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        TokenBudget(64, "training").fitting(work, lambda: None)
