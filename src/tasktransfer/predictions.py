@@ -7,7 +7,7 @@ the release's ids may repeat; the id is kept for reading.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,15 +103,8 @@ def read_predictions(path: Path, expected: PredictionsFile | None = None) -> pa.
         RecordError: the file is absent or damaged, of another schema, lacks instances, has a
             score that is not within 0-100, or is not the one that the record was written with.
     """
-    try:
-        content = path.read_bytes()
-        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
-    except FileNotFoundError as error:
-        raise RecordError(
-            f"{path}: cannot be read: no such file; delete its record and run the stage again"
-        ) from error
-    except (OSError, pa.ArrowException) as error:
-        raise RecordError(f"{path}: cannot be read as Parquet: {error}") from error
+    content = _content(path)
+    table = _parsed(path, content)
     footer = table.schema.metadata or {}
     if footer.get(b"schema") != str(SCHEMA_VERSION).encode() or table.schema != COLUMNS:
         raise RecordError(
@@ -122,6 +115,37 @@ def read_predictions(path: Path, expected: PredictionsFile | None = None) -> pa.
     _check_order(path, table)
     _check_values(path, table)
     return table
+
+
+def read_columns(path: Path, expected: PredictionsFile, columns: Sequence[str]) -> pa.Table:
+    """Some columns of predictions that ``read_predictions`` has read before; that they are the
+    same is all that is checked.
+
+    Raises:
+        RecordError: the file is absent, or not the one that the record was written with.
+    """
+    content = _content(path)
+    _check_sha256(path, content, expected)
+    return _parsed(path, content, columns)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise RecordError(
+            f"{path}: cannot be read: no such file; delete its record and run the stage again"
+        ) from error
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _parsed(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        return file.read(columns=columns and list(columns), use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise RecordError(f"{path}: cannot be read as Parquet: {error}") from error
 
 
 def rows_of(table: pa.Table, task: str) -> pa.Table:
@@ -148,6 +172,10 @@ def _check_expected(
         return
     if rows != expected["rows"]:
         raise RecordError(f"{path}: {rows} rows, the record says {expected['rows']}")
+    _check_sha256(path, content, expected)
+
+
+def _check_sha256(path: Path, content: bytes, expected: PredictionsFile) -> None:
     if hashlib.sha256(content).hexdigest() != expected["sha256"]:
         raise RecordError(f"{path}: its SHA-256 is not the one in the record beside it")
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from tasktransfer.errors import RecordError
 from tasktransfer.shape import AtLeast, Checker, Finite, Matches, Within, checker, json_schema
@@ -114,6 +115,12 @@ class Provenance(TypedDict):
     dirty: Annotated[bool | None, "uncommitted changes; null: unknown"]
     config_digest: str
     study: str
+    rules: NotRequired[
+        Annotated[
+            Literal["challenge", "free"],
+            "under which rules it was trained (config key `rules`); absent: before there were any",
+        ]
+    ]
     host: Host
     started: Annotated[
         str,
@@ -127,6 +134,13 @@ class Provenance(TypedDict):
     tokens_per_second: Amount
     peak_memory_mb: Annotated[Amount, "peak resident memory, MiB"]
     peak_gpu_memory_mb: Annotated[Amount | None, "peak GPU memory, MiB"]
+    energy_joules: NotRequired[
+        Annotated[
+            Amount | None,
+            "energy of the device (this training's share) in the process that finished it; "
+            "null: the device does not tell; absent: before it was asked",
+        ]
+    ]
     notes: list[str]
 
 
@@ -225,6 +239,15 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left half-written in a folder that nobody else writes to now."""
+    for half in folder.glob(".*.part"):
+        if half.is_dir():
+            shutil.rmtree(half, ignore_errors=True)
+        else:
+            half.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

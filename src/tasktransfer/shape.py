@@ -1,8 +1,9 @@
 """Checks and JSON schemas of plain JSON values, both made from the same TypedDicts.
 
-A TypedDict says which keys an object has; ``Annotated`` adds limits (the classes below) and a
-description (a plain string). ``checker`` turns it into a function that is fast enough for
-thousands of files, ``json_schema`` into a schema that other tools read.
+A TypedDict says which keys an object has (``NotRequired`` ones may be left out); ``Annotated``
+adds limits (the classes below) and a description (a plain string). ``checker`` turns it into a
+function that is fast enough for thousands of files, ``json_schema`` into a schema that other tools
+read.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    NotRequired,
     Union,
     get_args,
     get_origin,
@@ -105,15 +107,16 @@ def _base_checker(bare: Any) -> Checker:
 
 
 def _object_checker(hints: dict[str, Any]) -> Checker:
-    checks = {key: checker(hint) for key, hint in hints.items()}
+    checks = {key: checker(_present(hint)) for key, hint in hints.items()}
+    needed = {key for key, hint in hints.items() if not _may_be_absent(hint)}
 
     def check(value: Any) -> str | None:
         if type(value) is not dict:
             return _found(value, "an object")
-        if value.keys() != checks.keys():
-            return _wrong_keys(value, checks)
+        if not needed <= value.keys() <= checks.keys():
+            return _wrong_keys(value, checks, needed)
         for key, part in checks.items():
-            problem = part(value[key])
+            problem = part(value[key]) if key in value else None
             if problem:
                 return _at(key, problem)
         return None
@@ -121,8 +124,17 @@ def _object_checker(hints: dict[str, Any]) -> Checker:
     return check
 
 
-def _wrong_keys(value: dict[str, Any], checks: dict[str, Checker]) -> str:
-    missing = [key for key in checks if key not in value]
+def _may_be_absent(hint: Any) -> bool:
+    return get_origin(hint) is NotRequired
+
+
+def _present(hint: Any) -> Any:
+    """The type of a key where it is there."""
+    return get_args(hint)[0] if _may_be_absent(hint) else hint
+
+
+def _wrong_keys(value: dict[str, Any], checks: dict[str, Checker], needed: set[str]) -> str:
+    missing = [key for key in checks if key in needed and key not in value]
     if missing:
         return f"{missing[0]}: missing key"
     unknown = next(key for key in value if key not in checks)
@@ -232,8 +244,8 @@ def _base_schema(bare: Any) -> dict[str, Any]:
         return {
             "type": "object",
             "description": " ".join((bare.__doc__ or "").split()),
-            "properties": {key: json_schema(hint) for key, hint in hints.items()},
-            "required": list(hints),
+            "properties": {key: json_schema(_present(hint)) for key, hint in hints.items()},
+            "required": [key for key, hint in hints.items() if not _may_be_absent(hint)],
             "additionalProperties": False,
         }
     if origin is Literal:

@@ -7,11 +7,9 @@ two workflows on one results folder never train one stage at once. Standard libr
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,14 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from tasktransfer import locks
+
 CLAIM = ".claim"
 HISTORY = "history.jsonl"
 RECORD = "metrics.json"
 PREDICTIONS = "predictions.parquet"
 LOG = "train.log"
-
-POLL_SECONDS = 0.2
-REMIND_SECONDS = 60.0
 
 State = Literal["done", "running", "failed", "interrupted", "waiting"]
 
@@ -59,7 +56,7 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / CLAIM
     with path.open("a+", encoding="utf-8") as stream:
-        _lock(stream.fileno(), path, say)
+        locks.wait(stream.fileno(), lambda: say(_who_holds(path)))
         known = {"started": _now(), **_process(), **facts}
 
         def tell(**more: Any) -> None:
@@ -74,22 +71,12 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
         yield tell
 
 
-def _lock(descriptor: int, path: Path, say: Callable[[str], None]) -> None:
-    reminder = time.monotonic() + 2.0  # whoever only looks holds a lock for a moment
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > reminder:
-                reminder = time.monotonic() + REMIND_SECONDS
-                who = _read_claim(path)
-                say(
-                    f"waiting: process {who.get('pid', '?')} on {who.get('host', '?')} trains this "
-                    f"stage since {who.get('started', '?')}"
-                )
-            time.sleep(POLL_SECONDS)
-        else:
-            return
+def _who_holds(path: Path) -> str:
+    who = _read_claim(path)
+    return (
+        f"waiting: process {who.get('pid', '?')} on {who.get('host', '?')} trains this stage since "
+        f"{who.get('started', '?')}"
+    )
 
 
 def _process() -> dict[str, Any]:
@@ -139,27 +126,13 @@ def stage_state(folder: Path) -> StageState:
     if (folder / RECORD).exists():
         return StageState("done")
     path = folder / CLAIM
-    if _is_held(path):
+    if locks.is_held(path):
         return StageState("running", claim=_read_claim(path))
     log = folder / LOG
     if not log.exists():
         return StageState("waiting")
     error = last_error(log)
     return StageState("failed", error) if error else StageState("interrupted")
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def last_error(log: Path) -> str | None:

@@ -206,9 +206,11 @@ class Study:
         scored = len(stage.select_on) == 1
         if scored and not (folder / "predictions.parquet").exists():
             return False
-        return (folder / "checkpoint").exists() or all(
-            self.is_finished(child) for child in self._children.get(stage.digest, ())
-        )
+        return (folder / "checkpoint").exists() or not self.is_start(stage)
+
+    def is_start(self, stage: Stage) -> bool:
+        """Whether a stage that is not finished starts from this one."""
+        return not all(map(self.is_finished, self._children.get(stage.digest, ())))
 
     @cached_property
     def _children(self) -> dict[str, list[Stage]]:
@@ -233,6 +235,10 @@ class Study:
         return f"{self.config.results}/figures"
 
     @property
+    def report(self) -> str:
+        return f"{self.config.results}/report.html"
+
+    @property
     def selection_file(self) -> str:
         """What ``auto`` picked. Pinned: it is made once, and made anew only if deleted."""
         return f"{self.tables}/selection.json"
@@ -245,7 +251,13 @@ class Study:
             "config_digest": self.config.digest,
             "shorts": shorts,
             "runs": [
-                {**run.identity, "record": f"{run.scored.path}/metrics.json"} for run in plan.runs
+                {
+                    **run.identity,
+                    "record": f"{run.scored.path}/metrics.json",
+                    "digest": run.scored.digest,
+                    "stages": [stage.path for stage in run.stages],
+                }
+                for run in plan.runs
             ],
         }
 

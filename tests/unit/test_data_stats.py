@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from releases import tiny_release
-from tasktransfer.data.cache import prepare
+from tasktransfer.analysis.data_report import write
+from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.stats import (
     format_table,
     length_distributions,
     split_statistics,
     task_table,
+    training_overlap,
 )
 from tasktransfer.errors import DataError
 from tasktransfer.tasks import DATASETS
@@ -59,6 +62,29 @@ def test_lengths(folders: list[Path]) -> None:
         ("dialogue_turns", 3): 5,
         ("dialogue_words", 17): 5,
     }
+
+
+def test_training_dialogues_that_tasks_share(folders: list[Path]) -> None:
+    rows = training_overlap(folders)
+    assert len(rows) == 10 * 9 + 7 * 6
+    assert all(row["few_sample"] is True for row in rows)
+    for row in rows:
+        folder = folders[list(DATASETS).index(str(row["dataset"]))]
+        source, target = (
+            {instance.dialogue_id for instance in read_instances(folder, str(task), "train")}
+            for task in (row["source"], row["target"])
+        )
+        assert (row["shared"], row["of"]) == (len(source & target), len(target))
+    assert {row["shared"] for row in rows} >= {1}
+
+
+def test_written_beside_the_other_tables(folders: list[Path], tmp_path: Path) -> None:
+    write(folders, tmp_path, synthetic=True)
+    found = pd.read_parquet(tmp_path / "overlap_data.parquet")
+    assert list(found.columns) == [
+        *("dataset", "source", "target", "shared", "of", "few_sample", "synthetic")
+    ]
+    assert len(pd.read_csv(tmp_path / "overlap_data.csv")) == len(found) == 132
 
 
 def test_a_folder_that_is_no_cache(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tasktransfer"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "shape", "__init__"}),
+    frozenset({"errors", "locks", "shape", "__init__"}),
     frozenset({"tasks", "algorithms", "stage"}),
     frozenset({"config", "metrics", "predictions", "records", "stage_state"}),
     frozenset({"plan"}),
     frozenset({"data"}),
     frozenset({"models", "analysis"}),
-    frozenset({"revisions", "study", "training"}),
-    frozenset({"overview"}),
+    frozenset({"revisions", "study", "training", "finished", "forecast"}),
+    frozenset({"overview", "overview_text", "challenge", "operate", "pilot"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
 )

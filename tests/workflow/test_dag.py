@@ -205,6 +205,8 @@ def test_tables_and_figures_come_from_records_alone(study: Sandbox) -> None:
         shutil.rmtree(study.folder / "results" / folder)
     shutil.rmtree(study.folder / ".snakemake")
     assert study.run("figures") == {"collect": 1}
+    assert (study.folder / "results" / "report.html").exists()
+    assert not (study.folder / "results" / "data").exists()
 
 
 def test_triggers_that_would_repeat_trainings_are_refused(study: Sandbox) -> None:

@@ -1,9 +1,23 @@
-# Records to tables.
+# Records to tables, tables to statistics.
 
 TABLE_FILES = [
     f"{STUDY.tables}/{name}.parquet"
     for name in ("runs", "scores", "deltas", "sizes", "missing", "problems")
 ]
+
+STATISTICS_FILES = [
+    f"{STUDY.tables}/{name}.parquet"
+    for name in (
+        "cells",
+        "summary",
+        "variance",
+        "asymmetry",
+        "agreement",
+        "overlap",
+        "overlap_effect",
+    )
+]
+DATA_TABLES = data_tables()
 
 
 rule collect:
@@ -22,6 +36,26 @@ rule collect:
         "collecting the records into {STUDY.tables}"
     shell:
         "tasktransfer collect {params.study} --complete > {log:q} 2>&1"
+
+
+# What the last call computed is still there (`update`): cells whose records and predictions are the
+# same are taken over from it.
+rule statistics:
+    input:
+        TABLE_FILES,
+        DATA_TABLES,
+    output:
+        update(STATISTICS_FILES),
+    log:
+        f"{RESULTS}/logs/statistics.log",
+    conda:
+        "../../envs/figures.yaml"
+    params:
+        study=study_options,
+    message:
+        "computing how sure the numbers are"
+    shell:
+        "tasktransfer statistics {params.study} > {log:q} 2>&1"
 
 
 # With multi_source.mode auto: which targets and sources, from the single-source results. Made

@@ -154,6 +154,17 @@ def single_source_records(wildcards):
     return STUDY.records(STUDY.single_source_plan)
 
 
+def submission_records(wildcards):
+    """The records of one dataset and model: every run that may be submitted."""
+    if STUDY.config.rules != "challenge":
+        raise WorkflowError(
+            f"{STUDY.config_file}: a free study has no submission: set rules: challenge"
+        )
+    wanted = (wildcards.dataset, wildcards.model)
+    found = [s for s in picked().plan.stages if (s.dataset, s.model.name) == wanted]
+    return [latest().record(stage) for stage in found]
+
+
 # --- params and outputs of rules ---
 
 
@@ -188,5 +199,43 @@ def checkpoint_of(kind):
     """The checkpoint as an output: kept, or removed once no stage needs it, or not made."""
     if not STUDY.makes_checkpoint(kind):
         return {}
-    folder = directory(f"{stage_folder(kind)}/checkpoint")
+    folder = directory(update(f"{stage_folder(kind)}/checkpoint"))
     return {"checkpoint": folder if STUDY.keeps(kind) else temp(folder)}
+
+
+# --- analysis ---
+
+
+def data_tables():
+    """What is known of the dialogues themselves, for the figures and tables that show it.
+
+    Asked for where it is there, can be counted, or dialogues have to be prepared for trainings
+    anyway. Where every record is there and the dialogues are not, figures come from records alone.
+    """
+    prepared = all(
+        Path(folder, "manifest.json").exists() for folder in instances_everywhere()
+    )
+    if prepared or all(Path(file).exists() for file in DATA_TABLE_FILES):
+        return DATA_TABLE_FILES
+    finished = all(Path(record).exists() for record in STUDY.records())
+    return [] if finished else DATA_TABLE_FILES
+
+
+def figures_of(dataset):
+    """The figures that a dataset of this study always has, by name."""
+    counts = {len(run.sources) for run in STUDY.plan.runs if run.dataset == dataset}
+    return [
+        *(SINGLE_SOURCE_FIGURES if 1 in counts else ()),
+        *(["lengths"] if DATA_TABLES else []),
+        *(["multi_source"] if any(count > 1 for count in counts) else []),
+    ]
+
+
+def captioned(file, category, caption, **labels):
+    """An output that `snakemake --report` shows."""
+    return report(
+        file,
+        caption=f"../report/{caption}.rst",
+        category=category,
+        labels=labels,
+    )

@@ -2,7 +2,7 @@
 
 DATA_TABLE_FILES = [
     f"{STUDY.tables}/{name}.{ending}"
-    for name in ("table1", "lengths")
+    for name in ("table1", "lengths", "overlap_data")
     for ending in ("csv", "parquet")
 ]
 

@@ -1,20 +1,63 @@
-# Tables to figures.
+# Tables and statistics to figures, printed tables and the report.
 
+TABLE_TITLES = {
+    "table1": "Table 1",
+    "table2": "Table 2",
+    "table3": "Table 3",
+    "table6": "Table 6",
+    "published_check": "Published Table 2, checked",
+}
+PRINTED_FILES = [
+    f"{STUDY.figures}/{name}.{ending}"
+    for name in TABLE_TITLES
+    for ending in ("csv", "md", "tex", "parquet")
+]
+SINGLE_SOURCE_FIGURES = (
+    "heatmap",
+    "transfer_graph",
+    "sample_ratio",
+    "sample_count",
+    "aggregate_transfer",
+    "source_type",
+)
+
+DRAWINGS = [
+    (name, dataset.name)
+    for dataset in STUDY.config.datasets
+    for name in figures_of(dataset.name)
+]
 FIGURE_FILES = [
-    *(
-        f"{STUDY.figures}/heatmap_{dataset.name}.{ending}"
-        for dataset in STUDY.config.datasets
-        for ending in ("png", "pdf")
-    ),
-    *(f"{STUDY.figures}/table2.{ending}" for ending in ("csv", "md", "tex")),
+    f"{STUDY.figures}/{name}_{dataset}.{ending}"
+    for name, dataset in DRAWINGS
+    for ending in ("png", "pdf")
 ]
 
 
+# Figures whose data are the same are not drawn again, and so are not removed first (`update`).
 rule draw:
     input:
         TABLE_FILES,
+        STATISTICS_FILES,
+        DATA_TABLES,
     output:
-        FIGURE_FILES,
+        [
+            update(
+                captioned(
+                    f"{STUDY.figures}/{name}_{dataset}.png",
+                    "Figures",
+                    name,
+                    figure=name.replace("_", " "),
+                    dataset=dataset,
+                )
+            )
+            for name, dataset in DRAWINGS
+        ],
+        [update(f"{STUDY.figures}/{name}_{dataset}.pdf") for name, dataset in DRAWINGS],
+        [
+            captioned(f"{STUDY.figures}/{name}.csv", "Tables", name, table=title)
+            for name, title in TABLE_TITLES.items()
+        ],
+        [file for file in PRINTED_FILES if not file.endswith(".csv")],
     log:
         f"{RESULTS}/logs/draw.log",
     conda:
@@ -27,8 +70,29 @@ rule draw:
         "tasktransfer figures {params.study} > {log:q} 2>&1"
 
 
-# Tables and figures of what is there, holes shown: while trainings run, or after some failed.
-# It has no output, so that it runs whenever it is asked for and depends on nothing.
+rule report:
+    input:
+        TABLE_FILES,
+        STATISTICS_FILES,
+        FIGURE_FILES,
+        PRINTED_FILES,
+    output:
+        captioned(STUDY.report, "Report", "report", page="everything in one page"),
+    log:
+        f"{RESULTS}/logs/report.log",
+    conda:
+        "../../envs/figures.yaml"
+    params:
+        study=study_options,
+    message:
+        "writing {STUDY.report}"
+    shell:
+        "tasktransfer report {params.study} > {log:q} 2>&1"
+
+
+# Tables, statistics, figures and report of what is there, holes shown: while trainings run, or
+# after some failed. It has no output, so that it runs whenever it is asked for and depends on
+# nothing.
 rule figures_now:
     log:
         f"{RESULTS}/logs/figures_now.log",
@@ -39,5 +103,6 @@ rule figures_now:
     message:
         "drawing what is there into {STUDY.figures}"
     shell:
-        "(tasktransfer collect {params.study} && tasktransfer figures {params.study}) "
+        "(tasktransfer collect {params.study} && tasktransfer statistics {params.study} "
+        "&& tasktransfer figures {params.study} && tasktransfer report {params.study}) "
         "> {log:q} 2>&1"

@@ -1,5 +1,12 @@
 # Trainings. One shell command for all; four rules, so that each kind of stage can be asked for,
 # counted and given resources by its name.
+#
+# Outputs are flagged `update` so that Snakemake does not remove them before a job: a training may
+# have outlived the workflow that started it and have finished since. The trainer writes each of
+# them whole and the record last, and ends at once where all of them are there.
+#
+# Retries are for what may pass: a lost node, memory that others held. The trainer tells an error of
+# the input once; asked again it ends at once.
 
 
 # A task alone: the baseline of a target, and what a single source's transfers start from.
@@ -8,13 +15,14 @@ rule baseline:
         train_inputs,
     output:
         **checkpoint_of("baseline"),
-        record=f"{stage_folder('baseline')}/metrics.json",
-        predictions=f"{stage_folder('baseline')}/predictions.parquet",
+        record=update(f"{stage_folder('baseline')}/metrics.json"),
+        predictions=update(f"{stage_folder('baseline')}/predictions.parquet"),
     log:
         f"{stage_folder('baseline')}/train.log",
     conda:
         "../../envs/train.yaml"
     threads: 1
+    retries: 2
     resources:
         gpu=1,
         attempt=count_attempts,
@@ -33,12 +41,13 @@ rule pretrain:
         train_inputs,
     output:
         **checkpoint_of("pretrain"),
-        record=f"{stage_folder('pretrain')}/metrics.json",
+        record=update(f"{stage_folder('pretrain')}/metrics.json"),
     log:
         f"{stage_folder('pretrain')}/train.log",
     conda:
         "../../envs/train.yaml"
     threads: 1
+    retries: 2
     resources:
         gpu=1,
         attempt=count_attempts,
@@ -57,13 +66,14 @@ rule multitask:
         train_inputs,
     output:
         **checkpoint_of("multitask"),
-        record=f"{stage_folder('multitask')}/metrics.json",
-        predictions=f"{stage_folder('multitask')}/predictions.parquet",
+        record=update(f"{stage_folder('multitask')}/metrics.json"),
+        predictions=update(f"{stage_folder('multitask')}/predictions.parquet"),
     log:
         f"{stage_folder('multitask')}/train.log",
     conda:
         "../../envs/train.yaml"
     threads: 1
+    retries: 2
     resources:
         gpu=1,
         attempt=count_attempts,
@@ -82,13 +92,14 @@ rule finetune:
         train_inputs,
     output:
         **checkpoint_of("finetune"),
-        record=f"{stage_folder('finetune')}/metrics.json",
-        predictions=f"{stage_folder('finetune')}/predictions.parquet",
+        record=update(f"{stage_folder('finetune')}/metrics.json"),
+        predictions=update(f"{stage_folder('finetune')}/predictions.parquet"),
     log:
         f"{stage_folder('finetune')}/train.log",
     conda:
         "../../envs/train.yaml"
     threads: 1
+    retries: 2
     resources:
         gpu=1,
         attempt=count_attempts,

@@ -55,8 +55,8 @@ def aggregate(
         - bottom1_score, bottom1_delta: per target the minimum over sources, averaged.
           For top-1 and bottom-1, scores are averaged over seeds *before* the best or worst source
           is chosen, so that the choice is of a source and not of a lucky seed.
-        - n_cells, n_expected: cells present and expected; n_seeds: seeds present; complete:
-          whether all expected cells are there.
+        - n_pairs: ordered pairs of tasks expected; n_cells, n_expected: cells present and
+          expected; n_seeds: seeds present; complete: whether all expected cells are there.
     """
     cells = _present(deltas)
     counts = _in_order(_counts(cells, missing), order or {})
@@ -77,7 +77,7 @@ def aggregate(
     return joined[[*GROUP, *AGGREGATES, *_COUNTS]]
 
 
-_COUNTS = ["n_cells", "n_expected", "n_seeds", "complete"]
+_COUNTS = ["n_pairs", "n_cells", "n_expected", "n_seeds", "complete"]
 
 
 def _present(deltas: pd.DataFrame) -> pd.DataFrame:
@@ -107,6 +107,7 @@ def _counts(cells: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     ).drop_duplicates(_CELL)
     groups = both.groupby(GROUP, sort=False)
     counts = pd.DataFrame({"n_cells": groups["present"].sum(), "n_expected": groups.size()})
+    counts["n_pairs"] = both.drop_duplicates(_PAIR).groupby(GROUP, sort=False).size()
     counts["n_seeds"] = both[both["present"]].groupby(GROUP, sort=False)["seed"].nunique()
     counts["n_seeds"] = counts["n_seeds"].fillna(0).astype("int64")
     counts["complete"] = counts["n_cells"] == counts["n_expected"]

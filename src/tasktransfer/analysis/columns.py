@@ -51,6 +51,12 @@ RUNS: tuple[_Column, ...] = (
     ("data_revision", pa.string(), "content digest of the data"),
     ("synthetic", pa.bool_(), "tiny world, not real dialogues"),
     ("few_sample", pa.bool_(), "few-sample split"),
+    ("weights", pa.string(), "what the model's weights are (`<hub name>@<revision>`, or a digest)"),
+    ("fidelity", pa.string(), "how it was scored: default, or tlidb (as the paper's toolkit does)"),
+    ("predictions", pa.string(), "predictions file, relative to the results folder; null: none"),
+    ("predictions_rows", pa.int64(), "its rows"),
+    ("predictions_sha256", pa.string(), "its SHA-256"),
+    ("test_set", pa.string(), "digest of the target's test set: ids and right answers; null: none"),
 )
 SCORES: tuple[_Column, ...] = (
     *_KEYS,
@@ -78,7 +84,10 @@ SIZES: tuple[_Column, ...] = (
 MISSING: tuple[_Column, ...] = (
     *_RUN,
     ("path", pa.string(), "where its record is expected, relative to the results folder"),
-    ("reason", pa.string(), "no record, damaged record, or baseline missing"),
+    ("reason", pa.string(), "why it has no number, in one line"),
+    ("state", pa.string(), "waiting, running, failed, interrupted, damaged or baseline missing"),
+    ("stage", pa.string(), "folder of the first of its trainings that is not done; null: unknown"),
+    ("error", pa.string(), "last line of the error, or what is damaged; null: none"),
 )
 PROBLEMS: tuple[_Column, ...] = (
     ("path", pa.string(), "the record, relative to the results folder"),
@@ -97,8 +106,8 @@ CELLS: tuple[_Column, ...] = (
     ("delta", pa.float64(), "mean over seeds of score - baseline score, points"),
     ("improvement", pa.float64(), "100 * delta / baseline_score, %; NaN: baseline 0"),
     ("instances", pa.int64(), "test instances resampled; 0: no predictions, seeds only"),
-    ("standard_error", pa.float64(), "of delta, over seeds and test instances, points"),
-    ("degrees", pa.float64(), "degrees of freedom of the t distribution behind low, high and p"),
+    ("standard_error", pa.float64(), "of delta, over seeds and instances; 1 seed: instances alone"),
+    ("degrees", pa.float64(), "degrees of freedom of the t distribution whose interval this is"),
     ("low", pa.float64(), "lower end of the 95 % interval of delta; NaN: cannot be told"),
     ("high", pa.float64(), "upper end of the 95 % interval of delta"),
     ("p", pa.float64(), "two-sided p of delta = 0, paired by seed and instance; NaN: no test"),
@@ -110,24 +119,25 @@ SUMMARY: tuple[_Column, ...] = (
     *_GROUP,
     ("n_cells", pa.int64(), "single-source cells behind the row"),
     ("n_seeds", pa.int64(), "seeds behind the row"),
-    ("mean", pa.float64(), "mean delta, points"),
-    ("mean_low", pa.float64(), "lower end of its 95 % interval"),
+    ("mean", pa.float64(), "mean over cells of the mean delta over seeds, points (Table 2's)"),
+    ("mean_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed, cannot be told"),
     ("mean_high", pa.float64(), "upper end"),
-    ("iqm", pa.float64(), "interquartile mean of the deltas, points"),
-    ("iqm_low", pa.float64(), "lower end of its 95 % interval"),
+    ("iqm", pa.float64(), "interquartile mean of the deltas of all cells and seeds, points"),
+    ("iqm_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
     ("iqm_high", pa.float64(), "upper end"),
-    ("improvement", pa.float64(), "probability that transfer beats the baseline, 0-1; ties half"),
-    ("improvement_low", pa.float64(), "lower end of its 95 % interval"),
+    ("improvement", pa.float64(), "probability of improvement: share of deltas > 0; ties half"),
+    ("improvement_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
     ("improvement_high", pa.float64(), "upper end"),
-    ("rank", pa.float64(), "mean rank among the algorithms of the model, 1 is best"),
-    ("rank_low", pa.float64(), "lower end of its 95 % interval"),
+    ("rank", pa.float64(), "mean rank of its cells among the model's algorithms, 1 is best"),
+    ("rank_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
     ("rank_high", pa.float64(), "upper end"),
+    ("rank_cells", pa.int64(), "cells that all algorithms of the model have, which are ranked"),
 )
 VARIANCE: tuple[_Column, ...] = (
     *_GROUP,
     ("component", pa.string(), "source, target, source x target, or seed"),
-    ("variance", pa.float64(), "variance component of delta, squared points, at least 0"),
-    ("share", pa.float64(), "of the sum of the components, 0-1"),
+    ("variance", pa.float64(), "component of delta's variance, squared points; NaN: unknown"),
+    ("share", pa.float64(), "of the sum of the components, 0-1; NaN: unknown"),
 )
 ASYMMETRY: tuple[_Column, ...] = (
     *_GROUP,
@@ -136,7 +146,11 @@ ASYMMETRY: tuple[_Column, ...] = (
     ("a_to_b", pa.float64(), "delta of task_a as the source of task_b, points"),
     ("b_to_a", pa.float64(), "delta of task_b as the source of task_a, points"),
     ("difference", pa.float64(), "a_to_b - b_to_a, points"),
+    ("n_seeds", pa.int64(), "seeds that both directions have"),
+    ("low", pa.float64(), "lower end of the 95 % interval of difference; NaN: cannot be told"),
+    ("high", pa.float64(), "upper end"),
     ("p", pa.float64(), "two-sided p of difference = 0; NaN: no test"),
+    ("q", pa.float64(), "p adjusted for the dataset's pairs (Benjamini-Hochberg); NaN: no test"),
 )
 AGREEMENT: tuple[_Column, ...] = (
     ("dataset", pa.string(), "dataset"),
@@ -149,6 +163,12 @@ AGREEMENT: tuple[_Column, ...] = (
     ("low", pa.float64(), "lower end of its 95 % interval (bootstrap over tasks)"),
     ("high", pa.float64(), "upper end"),
     ("p", pa.float64(), "two-sided p of no agreement (task labels permuted)"),
+    (
+        "disjoint",
+        pa.float64(),
+        "correlation of one's half of the seeds with the other's other half",
+    ),
+    ("reliability", pa.float64(), "what `disjoint` would be if both had the same trends"),
 )
 OVERLAP: tuple[_Column, ...] = (
     ("dataset", pa.string(), "dataset"),

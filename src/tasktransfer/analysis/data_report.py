@@ -1,7 +1,8 @@
 """The sizes of a study's data: printed, and written as CSV and Parquet.
 
 ``table1``: samples per dataset, task and split (the paper's Table 1). ``lengths``: how many
-utterances and dialogues have which length (Figure 6's data).
+utterances and dialogues have which length (Figure 6's data). ``overlap_data``: how many training
+dialogues each two tasks share, for the statistics.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from tasktransfer.data.stats import format_table, length_distributions, split_statistics, task_table
+from tasktransfer.data.stats import (
+    format_table,
+    length_distributions,
+    split_statistics,
+    task_table,
+    training_overlap,
+)
 from tasktransfer.records import replacing
 
 
@@ -28,7 +35,7 @@ def as_text(folders: Sequence[Path], *, synthetic: bool) -> str:
 
 
 def write(folders: Sequence[Path], out: Path, *, synthetic: bool) -> list[Path]:
-    """``table1`` and ``lengths`` as CSV and Parquet, each written atomically.
+    """``table1``, ``lengths`` and ``overlap_data`` as CSV and Parquet, each written atomically.
 
     A column ``synthetic`` says whether the dialogues are made up.
 
@@ -40,6 +47,7 @@ def write(folders: Sequence[Path], out: Path, *, synthetic: bool) -> list[Path]:
     frames = {
         "table1": pd.DataFrame(split_statistics(folders)),
         "lengths": pd.DataFrame(length_distributions(folders)),
+        "overlap_data": pd.DataFrame(training_overlap(folders)),
     }
     for name, frame in frames.items():
         marked = frame.assign(synthetic=synthetic)

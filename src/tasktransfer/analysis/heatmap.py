@@ -1,7 +1,8 @@
 """Figure 3 of the paper: who helps whom, per dataset, model and algorithm.
 
 Rows are sources, columns targets; the diagonal holds the baseline's score, every other cell the
-relative improvement over it. What is missing is hatched and named so, never drawn as zero.
+relative improvement over it. What is missing is hatched and named so, never drawn as zero. Cells
+that survive false-discovery control are framed.
 """
 
 from __future__ import annotations
@@ -17,59 +18,75 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, TwoSlopeNorm
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 
-from tasktransfer.analysis.collect import BASELINE, Tables
-from tasktransfer.analysis.names import algorithm_label, in_order, short_names
-from tasktransfer.analysis.style import INK, MISSING, NEUTRAL, heading, signed, wrapped
-from tasktransfer.analysis.tables import Metadata
+from tasktransfer.analysis import cell_grid
+from tasktransfer.analysis.names import algorithm_label, short_names
+from tasktransfer.analysis.one_dataset import ordered, single_source_cells
+from tasktransfer.analysis.planned import BASELINE
+from tasktransfer.analysis.results import Results
+from tasktransfer.analysis.style import (
+    DIVERGING,
+    INK,
+    LABEL_POINTS,
+    MISSING,
+    NEUTRAL,
+    colour_limit,
+    entitle,
+    folded,
+    growth,
+    legend_below,
+    readable_on,
+    signed,
+)
 
-COLOURS = "RdBu"
-"""Diverging and readable by colour-blind readers: red is negative, blue positive transfer."""
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-CELL = 0.46
+CELL = 0.42
 """Width and height of a cell, inches."""
+_PALE = "#f7f7f7"
 
 
 @dataclass(frozen=True)
 class Panel:
     """The cells of one model and algorithm, each a mean over seeds.
 
-    ``improvement`` (%), ``delta`` and ``partial`` are square (sources, targets); NaN where
-    nothing is there; ``baseline`` has one score per target. ``partial`` marks cells (on the
-    diagonal: baselines) with fewer seeds than planned.
+    ``improvement`` (%), ``delta``, ``partial``, ``significant`` and ``tested`` are square
+    (sources, targets), NaN or False where nothing is there; ``baseline`` has one score per target.
+    ``partial`` marks cells (on the diagonal: baselines) with fewer seeds than planned, ``tested``
+    those with a q, ``significant`` those with q ≤ 0.05.
     """
 
     model: str
     algorithm: str
-    improvement: np.ndarray[Any, np.dtype[np.float64]]
-    delta: np.ndarray[Any, np.dtype[np.float64]]
-    partial: np.ndarray[Any, np.dtype[np.bool_]]
-    baseline: np.ndarray[Any, np.dtype[np.float64]]
+    improvement: Floats
+    delta: Floats
+    partial: Flags
+    significant: Flags
+    tested: Flags
+    baseline: Floats
 
 
-def panels(tables: Tables, metadata: Metadata, dataset: str) -> tuple[list[str], list[list[Panel]]]:
+def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]]:
     """The tasks of a dataset in order, and its panels: a list of models of lists of algorithms.
 
-    A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both; it is
-    NaN where that baseline is 0. Models, algorithms and tasks come from what is there and from
-    what is missing, so that a model that failed altogether still has its (hatched) panel.
+    Models, algorithms and tasks come from what is there and from what is missing, so that a model
+    that failed altogether still has its (hatched) panel.
     """
+    tables = results.tables
     runs = tables.runs[tables.runs["dataset"] == dataset]
-    deltas = tables.deltas[
-        (tables.deltas["dataset"] == dataset) & (tables.deltas["n_sources"] == 1)
-    ]
+    cells = single_source_cells(results, dataset)
     absent = tables.missing[
         (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] <= 1)
     ]
-    sources = [*deltas["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
-    order = metadata.order
-    tasks = in_order([*runs["target"], *absent["target"], *sources], order.get("task", ()))
-    models = in_order([*runs["model"], *absent["model"]], order.get("model", ()))
-    found = in_order([*deltas["algorithm"], *absent["algorithm"]], order.get("algorithm", ()))
+    sources = [*cells["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
+    tasks = ordered(results, "task", [*runs["target"], *absent["target"], *sources])
+    models = ordered(results, "model", [*runs["model"], *absent["model"]])
+    found = ordered(results, "algorithm", [*cells["algorithm"], *absent["algorithm"]])
     algorithms = [name for name in found if name != BASELINE]
     return tasks, [
-        [_panel(model, algorithm, tasks, runs, deltas, absent) for algorithm in algorithms]
+        [_panel(model, algorithm, tasks, runs, cells, absent) for algorithm in algorithms]
         for model in models
     ]
 
@@ -79,73 +96,60 @@ def _panel(
     algorithm: str,
     tasks: list[str],
     runs: pd.DataFrame,
-    deltas: pd.DataFrame,
+    cells: pd.DataFrame,
     absent: pd.DataFrame,
 ) -> Panel:
-    here = deltas[(deltas["model"] == model) & (deltas["algorithm"] == algorithm)]
-    cells = (
-        here[here["delta"].notna()]
-        .groupby(["source", "target"])[["delta", "baseline_score"]]
-        .mean()
-        .reset_index()
-    )
-    above_zero = cells["baseline_score"].where(cells["baseline_score"] > 0, np.nan)
-    cells["improvement"] = 100 * cells["delta"] / above_zero
+    here = cells[(cells["model"] == model) & (cells["algorithm"] == algorithm)]
     gone = absent[(absent["model"] == model) & (absent["algorithm"] == algorithm)]
     own = runs[(runs["model"] == model) & (runs["algorithm"] == BASELINE)]
     lost = absent[(absent["model"] == model) & (absent["algorithm"] == BASELINE)]
-    partial = ~np.isnan(_square(gone.assign(one=1.0), "one", tasks))
+    partial = _square(gone, np.ones(len(gone)), tasks) > 0
     np.fill_diagonal(partial, np.isin(tasks, lost["target"].to_numpy()))
     return Panel(
         model=model,
         algorithm=algorithm,
-        improvement=_square(cells, "improvement", tasks),
-        delta=_square(cells, "delta", tasks),
+        improvement=_square(here, here["improvement"], tasks),
+        delta=_square(here, here["delta"], tasks),
         partial=partial,
+        significant=_square(here, here["significant"], tasks) > 0,
+        tested=~np.isnan(_square(here, here["q"], tasks)),
         baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
     )
 
 
-def _square(
-    cells: pd.DataFrame, value: str, tasks: list[str]
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
+    """(sources, targets), NaN where there is no cell; ``values`` has one number per cell."""
     place = {task: index for index, task in enumerate(tasks)}
     square = np.full((len(tasks), len(tasks)), np.nan)
     rows = [place[name] for name in cells["source"]]
     columns = [place[name] for name in cells["target"]]
-    square[rows, columns] = cells[value].to_numpy(np.float64)
+    square[rows, columns] = np.asarray(values, np.float64)
     return square
 
 
-def colour_limit(improvements: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """The symmetric limit of the colour scale, %: the 95th percentile of the absolute values,
-    rounded up to 1, 2 or 5 times a power of ten, so that one outlier does not wash out the rest
-    (the number in its cell is exact, and the colour bar's arrow says that values go beyond)."""
-    sizes = np.abs(improvements[~np.isnan(improvements)])
-    wide = float(np.percentile(sizes, 95)) if len(sizes) else 0.0
-    if wide <= 1:
-        return 1.0
-    power = 10.0 ** np.floor(np.log10(wide))
-    return float(next(step * power for step in (1, 2, 5, 10) if wide <= step * power * 1.0001))
+def heatmap(results: Results, dataset: str) -> Figure | None:
+    """Draw the figure of one dataset; None when it has no single-source transfer run planned.
 
-
-def heatmap(tables: Tables, metadata: Metadata, dataset: str) -> Figure | None:
-    """Draw the figure of one dataset; None when it has no single-source transfer run planned."""
-    tasks, grid = panels(tables, metadata, dataset)
+    A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both; where
+    that baseline is 0 the cell shows points.
+    """
+    tasks, grid = panels(results, dataset)
     if not grid or not grid[0]:
         return None
     improvements = np.concatenate([one.improvement.ravel() for row in grid for one in row])
     limit = colour_limit(improvements)
     norm = TwoSlopeNorm(0, -limit, limit)
-    colours = mpl.colormaps[COLOURS]
-    names = short_names(tasks, metadata.shorts)
+    colours = mpl.colormaps[DIVERGING]
+    short = short_names(tasks, results.metadata.shorts)
+    names = [short[task] for task in tasks]
     figure = _canvas(len(tasks), len(grid), len(grid[0]))
     axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
+    scale = min(1.5, _cell_size(len(tasks), len(grid[0])) / CELL)
     for row, line in zip(axes, grid, strict=True):
         for place, panel in zip(row, line, strict=True):
-            _draw(place, panel, [names[task] for task in tasks], norm, colours)
-            _scale_text(place, min(1.5, _cell_size(len(tasks), len(line)) / CELL))
-    _label_grid(axes, grid)
+            _draw(place, panel, names, norm, colours, scale)
+    side = _cell_size(len(tasks), len(grid[0])) * len(tasks)
+    _label_grid(axes, grid, side + 0.4, LABEL_POINTS * growth(figure) + 1)
     beyond = bool(np.nanmax(np.abs(improvements), initial=0) > limit)
     bar = figure.colorbar(
         ScalarMappable(norm, colours),
@@ -156,9 +160,12 @@ def heatmap(tables: Tables, metadata: Metadata, dataset: str) -> Figure | None:
         pad=0.02,
         aspect=25,
     )
-    bar.set_label("Improvement, %")
-    _legend(figure, grid)
-    _title(figure, tables, metadata, dataset)
+    bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
+    legend_below(figure, _legend_entries([panel for row in grid for panel in row]))
+    runs = results.tables.runs
+    seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
+    what = f"{dataset}: improvement over the baseline by transfer, %"
+    entitle(figure, what, seeds, results.metadata)
     return figure
 
 
@@ -176,16 +183,29 @@ def _canvas(tasks: int, rows: int, columns: int) -> Figure:
 
 
 def _draw(
-    axes: Axes, panel: Panel, names: list[str], norm: TwoSlopeNorm, colours: Colormap
+    axes: Axes,
+    panel: Panel,
+    names: list[str],
+    norm: TwoSlopeNorm,
+    colours: Colormap,
+    scale: float,
 ) -> None:
     count = len(names)
     axes.set(xlim=(0, count), ylim=(count, 0), aspect="equal")
-    for source in range(count):
-        for target in range(count):
-            if source == target:
-                _draw_baseline(axes, panel, target)
-            else:
-                _draw_cell(axes, panel, (source, target), norm, colours)
+    filled: list[tuple[cell_grid.Corner, Any]] = []
+    empty: list[cell_grid.Corner] = []
+    for source, target in np.ndindex(count, count):
+        corner = (float(target), float(source))
+        look = _cell_look(panel, (source, target), norm, colours)
+        if look is None:
+            empty.append(corner)
+            continue
+        text, colour, ink, style = look
+        filled.append((corner, colour))
+        cell_grid.write(axes, corner, text, scale * _size_of(text), ink, **style)
+    cell_grid.fill(axes, [corner for corner, _ in filled], [colour for _, colour in filled])
+    cell_grid.hatch(axes, empty)
+    cell_grid.frame(axes, [(float(t), float(s)) for s, t in np.argwhere(panel.significant)])
     middle = np.arange(count) + 0.5
     axes.set_xticks(middle, names, rotation=90 if count > 4 else 0)
     axes.set_yticks(middle, names)
@@ -193,108 +213,63 @@ def _draw(
     axes.spines[:].set_visible(False)
 
 
-def _draw_baseline(axes: Axes, panel: Panel, place: int) -> None:
-    score, mark = panel.baseline[place], "*" if panel.partial[place, place] else ""
-    if np.isnan(score):
-        _hatch(axes, (place, place))
-        return
-    _fill(axes, (place, place), NEUTRAL)
-    _write(axes, (place, place), f"{score:.1f}{mark}", INK, weight="bold")
-
-
-def _draw_cell(
-    axes: Axes, panel: Panel, cell: tuple[int, int], norm: TwoSlopeNorm, colours: Colormap
-) -> None:
-    improvement, delta = float(panel.improvement[cell]), float(panel.delta[cell])
+def _cell_look(
+    panel: Panel, cell: tuple[int, int], norm: TwoSlopeNorm, colours: Colormap
+) -> tuple[str, Any, str, dict[str, Any]] | None:
+    """Text, fill, ink and font style of a cell; None where there is nothing to show."""
     mark = "*" if panel.partial[cell] else ""
+    if cell[0] == cell[1]:
+        score = panel.baseline[cell[0]]
+        baseline = (f"{score:.1f}{mark}", NEUTRAL, INK, {"weight": "bold"})
+        return None if np.isnan(score) else baseline
+    improvement, delta = float(panel.improvement[cell]), float(panel.delta[cell])
     if not np.isnan(improvement):
         colour = colours(norm(improvement))
-        _fill(axes, cell, colour)
-        _write(axes, cell, signed(improvement) + mark, _readable_on(colour))
-    elif not np.isnan(delta):
-        _fill(axes, cell, "#f7f7f7")
-        _write(axes, cell, f"Δ{signed(delta)}{mark}", INK, style="italic")
-    else:
-        _hatch(axes, cell)
+        return signed(improvement) + mark, colour, readable_on(colour), {}
+    if not np.isnan(delta):
+        return f"Δ{signed(delta)}{mark}", _PALE, INK, {"style": "italic"}
+    return None
 
 
-def _fill(axes: Axes, cell: tuple[int, int], colour: Any) -> None:
-    source, target = cell
-    axes.add_patch(Rectangle((target, source), 1, 1, facecolor=colour, edgecolor="white", lw=0.8))
+def _size_of(text: str) -> float:
+    return {6: 7.0, 7: 6.0}.get(len(text), 7.6 if len(text) < 6 else 5.2)
 
 
-def _hatch(axes: Axes, cell: tuple[int, int]) -> None:
-    source, target = cell
-    axes.add_patch(Rectangle((target, source), 1, 1, **MISSING))
-
-
-def _write(axes: Axes, cell: tuple[int, int], text: str, colour: str, **style: Any) -> None:
-    source, target = cell
-    size = 7.0 if len(text) <= 6 else 6.0 if len(text) == 7 else 5.2
-    axes.text(
-        target + 0.5,
-        source + 0.5,
-        text,
-        ha="center",
-        va="center",
-        fontsize=size,
-        color=colour,
-        **style,
-    )
-
-
-def _scale_text(axes: Axes, scale: float) -> None:
-    """Larger cells, larger numbers. Cells lie inside their axes, so the layout need not measure
-    each of them, which halves its time."""
-    for text in axes.texts:
-        text.set_fontsize(float(text.get_fontsize()) * scale)
-    for artist in (*axes.texts, *axes.patches):
-        artist.set_in_layout(False)
-
-
-def _readable_on(colour: Any) -> str:
-    """Black or white, whichever stands out more (relative luminance of WCAG 2)."""
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]
-    )
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return INK if luminance > 0.179 else "white"
-
-
-def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]]) -> None:
+def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points: float) -> None:
     """Algorithms above the columns, models left of the rows, axes named once at the rim."""
     for place, panel in zip(axes[0], grid[0], strict=True):
-        place.set_title(algorithm_label(panel.algorithm), fontsize=10, pad=8)
+        name = folded(algorithm_label(panel.algorithm), side, points)
+        place.set_title(name, fontsize=points, pad=8)
     for row, line in zip(axes, grid, strict=True):
-        row[0].set_ylabel(f"{line[0].model}\nsource", fontsize=10)
+        row[0].set_ylabel(f"{folded(line[0].model, side, points)}\nsource", fontsize=points)
     for place in axes[-1]:
-        place.set_xlabel("target", fontsize=10)
+        place.set_xlabel("target", fontsize=points)
 
 
-def _legend(figure: Figure, grid: list[list[Panel]]) -> None:
+def _legend_entries(every: list[Panel]) -> list[Patch]:
     """Only what the figure shows."""
-    every = [panel for row in grid for panel in row]
-    entries: list[Any] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
     off = ~np.eye(len(every[0].baseline), dtype=bool)
+    entries = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score"), _marks(every, off)]
     if any(np.isnan(one.delta[off]).any() or np.isnan(one.baseline).any() for one in every):
-        entries.append(Patch(**MISSING, label="missing or not in the study"))
+        entries.append(Patch(**MISSING, label=cell_grid.MISSING_LABEL))
     if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
         entries.append(
-            Patch(facecolor="#f7f7f7", edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
+            Patch(facecolor=_PALE, edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
         )
-    if any(text.get_text().endswith("*") for axes in figure.axes for text in axes.texts):
+    if any(_starred(one, off) for one in every):
         entries.append(Patch(facecolor="none", edgecolor="none", label="* some seeds missing"))
-    figure.legend(
-        handles=entries,
-        loc="outside lower center",
-        ncols=len(entries) if len(every) > 1 or len(entries) < 3 else 2,
-        frameon=False,
-        fontsize=9,
-    )
+    return entries
 
 
-def _title(figure: Figure, tables: Tables, metadata: Metadata, dataset: str) -> None:
-    here = tables.runs[tables.runs["dataset"] == dataset]
-    what = f"{dataset}: improvement over the baseline by transfer, %"
-    lines = heading(what, here["seed"].nunique(), metadata)
-    figure.suptitle(wrapped(lines, figure, points=11), fontsize=11)
+def _marks(every: list[Panel], off: Flags) -> Patch:
+    """What the frames mean, or why there are none."""
+    if any(one.significant.any() for one in every):
+        return Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL)
+    tested = any(one.tested[off].any() for one in every)
+    none = "no cell survives false-discovery control (q ≤ 0.05)" if tested else "no cell was tested"
+    return Patch(facecolor="none", edgecolor="none", label=none)
+
+
+def _starred(panel: Panel, off: Flags) -> bool:
+    cells = panel.partial & off & ~np.isnan(panel.delta)
+    return bool(cells.any() or (panel.partial.diagonal() & ~np.isnan(panel.baseline)).any())

@@ -12,42 +12,61 @@ COLUMNS = [
     "single_delta",
     "difference",
     "n_seeds",
+    "n_expected",
     "n_singles",
     "complete",
 ]
 
 
-def multi_source_gain(deltas: pd.DataFrame) -> pd.DataFrame:
+def multi_source_gain(deltas: pd.DataFrame, missing: pd.DataFrame | None = None) -> pd.DataFrame:
     """Delta of every multi-source run against the mean delta of its single sources.
 
     Args:
         deltas: columns of ``columns.DELTAS``.
+        missing: columns of ``columns.MISSING``. With it, runs of several sources that are all
+            missing have a row too, without numbers, and seeds that are missing make a row
+            incomplete.
 
     Returns:
         One row per dataset, target, sources (joined by ``+`` in ``source``), model and algorithm.
         ``multi_delta``: mean over seeds. ``single_delta``: mean over those of its sources that
         have single-source runs with the same model, algorithm and target, each a mean over seeds.
         ``difference``: the first minus the second (the paper's Table 3). ``n_singles``: how many
-        of the ``n_sources`` single sources are there; ``complete``: all of them, each with as many
-        seeds as the multi-source run.
+        of the ``n_sources`` single sources are there; ``n_expected``: seeds that were planned (at
+        least ``n_seeds``, which are there); ``complete``: all of both, and each single source with
+        as many seeds as the multi-source run.
     """
     known = deltas[deltas["delta"].notna()]
     several = known[known["n_sources"] > 1]
-    if several.empty:
+    lost = several.iloc[:0] if missing is None else missing[missing["n_sources"] > 1]
+    if several.empty and lost.empty:
         return pd.DataFrame(columns=COLUMNS)
-    groups = several.groupby(_GROUP, sort=False)
-    multi = groups.agg(
-        n_sources=("n_sources", "first"),
-        multi_delta=("delta", "mean"),
-        n_seeds=("seed", "nunique"),
-    ).reset_index()
+    multi = _multi_means(several, lost)
     joined = multi.merge(_single_means(known, multi), on=_GROUP, how="left")
     joined["n_singles"] = joined["n_singles"].fillna(0).astype("int64")
     joined["difference"] = joined["multi_delta"] - joined["single_delta"]
-    joined["complete"] = (joined["n_singles"] == joined["n_sources"]) & (
-        joined["fewest_seeds"] >= joined["n_seeds"]
+    joined["complete"] = (
+        (joined["n_seeds"] == joined["n_expected"])
+        & (joined["n_singles"] == joined["n_sources"])
+        & (joined["fewest_seeds"] >= joined["n_seeds"])
     )
     return joined[COLUMNS]
+
+
+def _multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
+    """Mean over seeds of the runs of several sources, and how many seeds there are and should be.
+
+    A run whose baseline is missing is among ``lost`` and not among ``several``.
+    """
+    planned = pd.concat([frame for frame in (several, lost) if len(frame)], ignore_index=True)
+    groups = planned.groupby(_GROUP, sort=False)
+    means = several.groupby(_GROUP, sort=False).agg(
+        multi_delta=("delta", "mean"), n_seeds=("seed", "nunique")
+    )
+    multi = groups.agg(n_sources=("n_sources", "first"), n_expected=("seed", "nunique")).join(means)
+    multi["n_seeds"] = multi["n_seeds"].fillna(0).astype("int64")
+    multi["multi_delta"] = multi["multi_delta"].astype("float64")
+    return multi.reset_index()
 
 
 def _single_means(known: pd.DataFrame, multi: pd.DataFrame) -> pd.DataFrame:

@@ -58,7 +58,7 @@ def read_results(folder: str | Path) -> Results:
     """
     folder = Path(folder)
     tables, metadata = read_tables(folder)
-    frames = {name: _read(folder / f"{name}.parquet", name) for name in columns.STATISTICS}
+    frames = {name: read_statistic(folder, name) for name in columns.STATISTICS}
     lengths = folder / "lengths.parquet"
     return Results(
         tables=tables,
@@ -68,7 +68,13 @@ def read_results(folder: str | Path) -> Results:
     )
 
 
-def _read(path: Path, table: str) -> pd.DataFrame:
+def read_statistic(folder: Path, table: str) -> pd.DataFrame:
+    """Read one of ``columns.STATISTICS``.
+
+    Raises:
+        RecordError: it is absent, damaged, or was written by another version.
+    """
+    path = folder / f"{table}.parquet"
     try:
         found = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:

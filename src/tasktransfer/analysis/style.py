@@ -1,12 +1,16 @@
-"""What all figures share: colours, number format, title, and how they are saved."""
+"""What all figures share: colours, marks, number format, title, legend, and how they are saved."""
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 
 from tasktransfer.analysis.names import synthetic_mark
@@ -24,10 +28,42 @@ MISSING: dict[str, Any] = {
 }
 ALGORITHM_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Okabe and Ito's palette, told apart by colour-blind readers."""
+DIVERGING = "RdBu"
+"""Diverging and readable by colour-blind readers: red is negative, blue positive transfer."""
 
 DPI = 200
+TITLE_POINTS = 11.0
+LEGEND_POINTS = 8.5
+LABEL_POINTS = 8.5
+_HANDLE, _COLUMN_GAP = 2.6, 1.5
+"""Width of a legend's handles and of the room between its columns, of the font size."""
+_MARGIN = 0.1
+"""Room around a figure, inches."""
+_LETTER = 0.57
+"""Mean width of a letter, of the font size."""
 _EMBEDDED_FONTS = 42
 """TrueType in PDFs: text stays text, which journals ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a series is told apart: never by colour alone."""
+
+    colour: str
+    marker: str
+    line: str
+    hatch: str | None = None
+
+
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_LINES = ("-", "--", "-.", ":", "-", "--")
+_HATCHES = (None, "...", "xx", "\\\\\\", "++", "OO")
+
+
+def series_look(rank: int) -> Look:
+    """The look of the model or algorithm of this rank (from 0); they repeat after six."""
+    place = rank % len(ALGORITHM_COLOURS)
+    return Look(ALGORITHM_COLOURS[place], _MARKERS[place], _LINES[place], _HATCHES[place])
 
 
 def signed(value: float) -> str:
@@ -36,31 +72,144 @@ def signed(value: float) -> str:
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
-def heading(what: str, seeds: int, metadata: Metadata) -> list[str]:
-    """The lines of a figure's title: the mark of synthetic data, what it shows, of which study."""
+def colour_limit(values: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """The symmetric limit of a diverging scale: the 95th percentile of the absolute values,
+    rounded up to 1, 2 or 5 times a power of ten, so that one outlier does not wash out the rest
+    (numbers printed in cells are exact, and the colour bar's arrow says that values go beyond)."""
+    sizes = np.abs(values[~np.isnan(values)])
+    wide = float(np.percentile(sizes, 95)) if len(sizes) else 0.0
+    if wide <= 1:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(wide))
+    return float(next(step * power for step in (1, 2, 5, 10) if wide <= step * power * 1.0001))
+
+
+def readable_on(colour: Any) -> str:
+    """Black or white, whichever stands out more on a colour (relative luminance of WCAG 2)."""
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]
+    )
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return INK if luminance > 0.179 else "white"
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers for a logarithmic axis from ``low`` to ``high`` (both above zero): 1, 2 and 5
+    of each decade, or fewer where that were more than ``most``; the ends where none lies within."""
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [float(f"{s}e{d}") for d in decades for s in steps]
+        within = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+        if len(within) <= most:
+            break
+    return within if len(within) > 1 else sorted({low, high})
+
+
+def log_axis(axes: Any, values: Sequence[float]) -> None:
+    """Make the x axis logarithmic, wide enough for the values, with ticks in plain numbers."""
+    low, high = min(values), max(values)
+    room = max((high / low) ** 0.06, 1.08)
+    axes.set_xscale("log")
+    axes.set_xlim(low / room, high * room)
+    ticks = log_ticks(low, high)
+    axes.set_xticks(ticks, [f"{tick:,.0f}" if tick >= 100 else f"{tick:.3g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+
+
+def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
+    """The lines of a figure's title: the mark of synthetic data, what it shows, of which study.
+
+    ``seeds``: how many are behind it; None where seeds play no part.
+    """
     mark = synthetic_mark(metadata).rstrip(". ")
-    study = f"study {metadata.study}, {seeds} seed{'' if seeds == 1 else 's'}"
+    study = f"study {metadata.study}"
+    if seeds is not None:
+        study += f", {seeds} seed{'' if seeds == 1 else 's'}"
     return [*([mark] if mark else []), what, study]
 
 
 def wrapped(lines: list[str], figure: Figure, points: float) -> str:
     """Break lines that are wider than the figure; a letter is taken as 0.57 of the font size."""
-    letters = max(20, int(figure.get_figwidth() * 72 / (0.57 * points)))
+    letters = max(20, int(figure.get_figwidth() * 72 / (_LETTER * points)))
     return "\n".join(part for line in lines for part in textwrap.wrap(line, letters))
+
+
+def folded(name: str, inches: float, points: float) -> str:
+    """Break a name that is longer than its place: at spaces, or after - / _ where it has none."""
+    letters = max(8, int(inches * 72 / (_LETTER * points)))
+    parts = re.findall(r"\S+\s*" if " " in name else r"[^-/_]+[-/_]*|[-/_]+", name)
+    short = [part[i : i + letters] for part in parts for i in range(0, len(part), letters)]
+    lines = [""]
+    for part in short:
+        if len(lines[-1]) + len(part.rstrip()) > letters:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines if line)
+
+
+def entitle(figure: Figure, what: str, seeds: int | None, metadata: Metadata) -> None:
+    """Put the heading above the figure."""
+    points = TITLE_POINTS * growth(figure)
+    figure.suptitle(wrapped(heading(what, seeds, metadata), figure, points), fontsize=points)
+
+
+def growth(figure: Figure) -> float:
+    """How much larger titles and legends are on a figure that print makes smaller."""
+    return float(np.clip(figure.get_figwidth() / 9, 1.0, 1.6))
+
+
+def height_besides(figure: Figure) -> float:
+    """What heading, legend and the panels' titles take of the figure's height, inches."""
+    heading_lines = figure.get_suptitle().count("\n") + 1
+    title_lines = max(axes.get_title().count("\n") + 1 for axes in figure.axes)
+    legends = sum(legend.get_window_extent().height for legend in figure.legends) / figure.dpi
+    points = 1.4 * heading_lines * TITLE_POINTS * growth(figure) + 1.3 * 10 * title_lines
+    return float(points / 72 + legends + 0.4)
+
+
+def legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> None:
+    """A legend below the panels, in as many columns as fit, under a note on how to read it."""
+    points = LEGEND_POINTS * growth(figure)
+    figure.legend(
+        handles=list(entries),
+        loc="outside lower center",
+        ncols=_columns_that_fit(figure, [str(entry.get_label()) for entry in entries], points),
+        frameon=False,
+        fontsize=points,
+        title=wrapped([note], figure, points) if note else None,
+        title_fontsize=points,
+        handlelength=_HANDLE,
+        columnspacing=_COLUMN_GAP,
+    )
+
+
+def _columns_that_fit(figure: Figure, labels: Sequence[str], points: float) -> int:
+    """As many columns as the figure is wide enough for, and no lone entry in a last row where one
+    column less does without."""
+    em = points / 72
+    besides = (_HANDLE + 0.8 + _COLUMN_GAP) * em  # 0.8: between a handle and its text
+    for columns in range(len(labels), 1, -1):
+        parts = np.array_split([len(label) for label in labels], columns)  # as the legend does
+        width = sum(int(part.max()) * _LETTER * em + besides for part in parts)
+        if width <= figure.get_figwidth() - 0.2:
+            rows = -(-len(labels) // columns)
+            return -(-len(labels) // rows)
+    return 1
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write ``name``.png (200 dpi) and ``name``.pdf, atomically and without a date, so that the
-    same tables give the same files."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # it is laid out now; doing so again per file doubles the time
+    same tables give the same files. Room around the figure is cut, or added where it needs more."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)  # once: each file would do it again, and measure all texts for it
+        figure.set_layout_engine("none")
+    box = figure.get_tightbbox().padded(_MARGIN)
     paths = []
     with mpl.rc_context({"pdf.fonttype": _EMBEDDED_FONTS}):
         for kind, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
             path = folder / f"{name}.{kind}"
             with replacing(path) as part:
-                figure.savefig(
-                    part, format=kind, dpi=DPI, bbox_inches="tight", metadata=dict(metadata)
-                )
+                figure.savefig(part, format=kind, dpi=DPI, bbox_inches=box, metadata=dict(metadata))
             paths.append(path)
     return paths

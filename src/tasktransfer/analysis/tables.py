@@ -12,14 +12,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tasktransfer
 from tasktransfer.analysis import columns
-from tasktransfer.analysis.collect import Expected, Tables, collect_runs
+from tasktransfer.analysis.collect import Origin, Tables, collect_runs
+from tasktransfer.analysis.loading import is_there, records_under
+from tasktransfer.analysis.planned import Expected
 from tasktransfer.errors import RecordError
-from tasktransfer.records import Record, replacing
+from tasktransfer.records import replacing
 
 _FOOTER_KEY = b"tasktransfer"
 
@@ -65,18 +68,18 @@ def collect(results: Path, plan: Path | None, out: Path) -> tuple[Tables, Metada
     """
     if plan is None:
         study = StudyPlan("", "", {}, ())
-        paths = sorted(results.rglob("metrics.json"))
+        paths = records_under(results)
     else:
         study = read_plan(plan)
-        paths = [path for run in study.runs if (path := results / run.record).exists()]
-    tables, records = collect_runs(paths, root=results, expected=study.runs)
-    if not records:
+        paths = [path for run in study.runs if is_there(path := results / run.record)]
+    tables, origin = collect_runs(paths, root=results, expected=study.runs)
+    if not origin.records:
         first = f"; the first: {tables.problems['error'].iloc[0]}" if len(tables.problems) else ""
         raise RecordError(
             f"{results}: no usable run record among {len(paths)} found and {len(study.runs)} "
             f"planned{first}; train something first"
         )
-    metadata = _metadata(study, records)
+    metadata = _metadata(study, origin)
     write_tables(out, tables, metadata)
     return tables, metadata
 
@@ -86,8 +89,10 @@ def read_plan(path: Path) -> StudyPlan:
 
     It is a JSON object ``{"study": str, "config_digest": str, "shorts": {task: short name},
     "runs": [{"dataset", "model", "algorithm", "sources": [task], "target", "seed", "record"}]}``;
-    ``record`` is the path of the run's record relative to the results folder; further keys are
-    left alone. The order of the runs is the order of rows, panels and axes.
+    ``record`` is the path of the run's record relative to the results folder. A run may also have
+    ``digest``, of the stage that scores it, and ``stages``, the folders of its trainings in their
+    order, relative to the results folder; further keys are left alone. The order of the
+    runs is the order of rows, panels and axes.
 
     Raises:
         RecordError: the file is absent or no such object; names the key.
@@ -111,18 +116,18 @@ def _expected(run: Mapping[str, Any]) -> Expected:
         target=run["target"],
         seed=run["seed"],
         record=run["record"],
+        digest=run.get("digest", ""),
+        stages=tuple(run.get("stages", ())),
     )
 
 
-def _metadata(study: StudyPlan, records: list[Record]) -> Metadata:
+def _metadata(study: StudyPlan, origin: Origin) -> Metadata:
     """From the plan, or else from the records themselves."""
-    origin = [record["provenance"] for record in records]
     return Metadata(
-        study=study.study or " + ".join(sorted({one["study"] for one in origin})),
-        config_digest=study.config_digest
-        or " + ".join(sorted({one["config_digest"] for one in origin})),
-        synthetic=records[0]["synthetic"],
-        records=len(records),
+        study=study.study or " + ".join(origin.studies),
+        config_digest=study.config_digest or " + ".join(origin.config_digests),
+        synthetic=origin.synthetic,
+        records=origin.records,
         shorts=study.shorts,
         order=_order(study.runs),
     )
@@ -141,10 +146,15 @@ def _order(runs: Sequence[Expected]) -> dict[str, list[str]]:
 
 def write_tables(folder: Path, tables: Tables, metadata: Metadata) -> None:
     """Write each frame as ``<folder>/<table>.parquet``, each atomically."""
+    write_frames(folder, {name: getattr(tables, name) for name in columns.TABLES}, metadata)
+
+
+def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], metadata: Metadata) -> None:
+    """Write frames by table name (see ``columns``), each atomically and with the same footer."""
     footer = {_FOOTER_KEY: json.dumps(asdict(metadata), sort_keys=True).encode()}
-    for name in columns.TABLES:
+    for name, frame in frames.items():
         schema = columns.arrow_schema(name)
-        table = pa.Table.from_pandas(getattr(tables, name), schema=schema, preserve_index=False)
+        table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
         with replacing(folder / f"{name}.parquet") as part:
             pq.write_table(table.replace_schema_metadata(footer), part, compression="zstd")
 

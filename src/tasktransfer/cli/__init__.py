@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 
 from tasktransfer import __version__
-from tasktransfer.cli import analyse, describe, prepare, train
-from tasktransfer.errors import TaskTransferError
+from tasktransfer.cli import analyse, challenge, cluster, describe, operate, prepare, train
+from tasktransfer.errors import TaskTransferError, storage_error
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, train, analyse)
+PHASES = (describe, prepare, train, cluster, operate, analyse, challenge)
 """In the order in which ``--help`` lists their commands."""
 
 
@@ -32,6 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of a pipe (head, less) has seen enough. Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        known = storage_error(error)
+        if known is None:
+            raise
+        print(f"error: {known}", file=sys.stderr)
+        return known.exit_code
     return 0
 
 

@@ -15,13 +15,30 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Any) -> None:
-    """``collect``, ``select-sources`` and ``figures``."""
+    """``collect``, ``select-sources``, ``statistics``, ``figures``, ``report`` and ``explain``."""
     command = add_command(commands, "collect", collect)
     command.add_argument(
         "--complete", action="store_true", help="fail if a planned run has no usable record"
     )
     add_command(commands, "select-sources", select_sources)
+    add_command(commands, "statistics", statistics)
     add_command(commands, "figures", figures)
+    add_command(commands, "report", report)
+    _add_explain(commands)
+
+
+def _add_explain(commands: Any) -> None:
+    command = add_command(commands, "explain", explain)
+    command.add_argument("dataset", metavar="DATASET", help="DailyDialog or Friends")
+    command.add_argument("model", metavar="MODEL", help="a model of the study")
+    command.add_argument("algorithm", metavar="ALGORITHM", help="for example multitask, baseline")
+    command.add_argument(
+        "tasks",
+        metavar="TASK",
+        nargs="+",
+        help="source (several joined by +) and target, full or short names; a baseline: the target",
+    )
+    command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def collect(chosen: argparse.Namespace) -> None:
@@ -32,7 +49,14 @@ def collect(chosen: argparse.Namespace) -> None:
     tables = Path(study.tables)
     plan_file = _write_plan_file(study, tables, single_source=False)
     frames, _ = collect_tables(Path(study.config.results), plan_file, tables)
-    print(f"{tables}: {len(frames.runs):,} runs, {len(frames.missing):,} missing")
+    states = frames.missing["state"].value_counts(sort=False)
+    counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
+    print(
+        f"{tables}: {len(frames.runs):,} runs, {len(frames.missing):,} missing"
+        + (f" ({counted})" if counted else "")
+    )
+    for error in frames.problems["error"]:
+        print(f"left out: {error}")
     if chosen.complete and len(frames.missing):
         first = frames.missing.iloc[0]
         raise ConfigError(
@@ -58,6 +82,21 @@ def select_sources(chosen: argparse.Namespace) -> None:
         print(f"{item['dataset']}: {' + '.join(item['sources'])} -> {item['target']}")
 
 
+def statistics(chosen: argparse.Namespace) -> None:
+    """Compute how sure the collected numbers are: intervals, tests, ranks, variance, agreement."""
+    import time
+
+    from tasktransfer.analysis.study_statistics import compute
+
+    study = open_study(chosen, need_inputs=False)
+    tables = Path(study.tables)
+    start = time.perf_counter()
+    found = compute(tables, study.config.results, progress=lambda text: print(text, flush=True))
+    for name, frame in vars(found).items():
+        print(f"{tables / name}.parquet: {len(frame):,} rows")
+    print(f"{time.perf_counter() - start:.1f} seconds")
+
+
 def figures(chosen: argparse.Namespace) -> None:
     """Draw figures and Table 2 from the tables."""
     from tasktransfer.analysis.figures import draw
@@ -65,6 +104,39 @@ def figures(chosen: argparse.Namespace) -> None:
     study = open_study(chosen, need_inputs=False)
     for path in draw(Path(study.tables), Path(study.figures)):
         print(path)
+
+
+def report(chosen: argparse.Namespace) -> None:
+    """Write everything into one HTML file: tables, statistics, figures, an interactive heatmap."""
+    from tasktransfer.analysis.report.page import write_report
+    from tasktransfer.analysis.results import read_results
+
+    study = open_study(chosen, need_inputs=False)
+    results = read_results(study.tables)
+    print(
+        write_report(results, Path(study.figures), Path(study.report), arguments=study.arguments())
+    )
+
+
+def explain(chosen: argparse.Namespace) -> None:
+    """Trace a cell of a heatmap: its number, seeds, interval, records, trainings and commands."""
+    from tasktransfer.analysis import explain as explaining
+    from tasktransfer.analysis.explain.text import as_text
+
+    study = open_study(chosen, need_inputs=False)
+    tables = Path(study.tables)
+    collected = explaining.collected_runs(tables)
+    known = [explaining.cell_of(run) for run in study.plan.runs]
+    known += explaining.cells_of(collected) if collected is not None else []
+    shorts = {task: short for dataset in study.config.datasets for task, short in dataset.shorts}
+    asked = (chosen.dataset, chosen.model, chosen.algorithm, chosen.tasks)
+    cell = explaining.find_cell(known, shorts, *asked)
+    workflow = explaining.Workflow(Path(study.config.results), study.config_file, study.overrides)
+    # Places of results are named after their inputs: with these unknown, only the tables know them.
+    runs = () if study.unknown else study.plan.runs
+    facts = explaining.explain(cell, runs, tables, workflow)
+    facts["notes"] += study.absent
+    print(json.dumps(facts, indent=2) if chosen.json else as_text(facts), end="\n" * chosen.json)
 
 
 def _write_plan_file(study: Study, folder: Path, *, single_source: bool) -> Path:

@@ -30,14 +30,18 @@ def add_command(
             default="config.yaml",
             help="the study (default: %(default)s)",
         )
-        parser.add_argument(
-            "--set",
-            metavar="KEY=VALUE",
-            action="append",
-            default=[],
-            help="put a value in place of the file's, for example training.epochs=2; repeatable",
-        )
+        add_set(parser)
     return parser
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="put a value in place of the file's, for example training.epochs=2; repeatable",
+    )
 
 
 def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, add_out, add_threads, open_study
+from tasktransfer.locks import one_at_a_time
 
 if TYPE_CHECKING:
     from tasktransfer.study import Study
@@ -25,6 +30,26 @@ def world(chosen: argparse.Namespace) -> None:
     generate(chosen.out, seed=chosen.seed, dialogues=chosen.dialogues)
 
 
+@contextmanager
+def _making(place: Path, complete: str) -> Iterator[bool]:
+    """Hold a folder that is named after its content; whether it has to be made.
+
+    ``complete``: the file that a complete one holds. Another workflow on the same results, or a
+    process that outlived its workflow, may be making it.
+    """
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    with one_at_a_time(place, say):
+        there = (place / complete).exists()
+        if there:
+            say(f"{place}: there already, nothing to do")
+        for half in place.parent.glob(f".{place.name}.*.part"):
+            shutil.rmtree(half, ignore_errors=True)  # of a process that was killed
+        yield not there
+
+
 def data_prepare(chosen: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
     from tasktransfer.data.cache import prepare
@@ -32,7 +57,9 @@ def data_prepare(chosen: argparse.Namespace) -> None:
     study = open_study(chosen, need_inputs=False)
     source = study.tiny_world if chosen.tiny_world else study.release
     few_sample = study.config.data.few_sample and not chosen.tiny_world
-    prepare(chosen.dataset, source, few_sample, chosen.out)
+    with _making(chosen.out, "manifest.json") as needed:
+        if needed:
+            prepare(chosen.dataset, source, few_sample, chosen.out)
 
 
 def data_stats(chosen: argparse.Namespace) -> None:
@@ -53,7 +80,9 @@ def tiny_model(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen, need_inputs=False)
     instances = [Path(study.tiny_instances(dataset)) for dataset in DATASETS]
-    build(study.model(chosen.model).family, instances, chosen.out, chosen.threads)
+    with _making(chosen.out, "config.json") as needed:
+        if needed:
+            build(study.model(chosen.model).family, instances, chosen.out, chosen.threads)
 
 
 def encode(chosen: argparse.Namespace) -> None:
@@ -68,16 +97,18 @@ def encode(chosen: argparse.Namespace) -> None:
     # Tasks that are studied are asked for in any case, so that a missing one is an error here.
     wanted = complete | study.tasks(chosen.dataset)
     model = study.model(chosen.model)
-    encode_dataset(
-        instances,
-        chosen.dataset,
-        sorted(wanted),
-        study.base_model(model.name),
-        study.revision(model.name),
-        model.family,
-        model.max_length,
-        chosen.out,
-    )
+    with _making(chosen.out, "manifest.json") as needed:
+        if needed:
+            encode_dataset(
+                instances,
+                chosen.dataset,
+                sorted(wanted),
+                study.base_model(model.name),
+                study.revision(model.name),
+                model.family,
+                model.max_length,
+                chosen.out,
+            )
 
 
 def _prepared(study: Study) -> list[Path]:

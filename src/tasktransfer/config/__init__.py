@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tasktransfer.config import yaml_file
+from tasktransfer.config import challenge, yaml_file
 from tasktransfer.config.declare import Problems, at, check, json_schema
 from tasktransfer.config.keys import STUDY
 from tasktransfer.config.rules import build
@@ -128,6 +128,7 @@ def _build(value: Any, file: str, lines: Mapping[str, int], problems: Problems) 
     config = None
     if isinstance(checked, dict):
         config = build(checked, problems)
+    challenge.refuse(value, problems)
     if problems.found or config is None:
         raise ConfigError(_report(file, lines, problems))
     return config

@@ -7,6 +7,7 @@ here, to the dataclass of its section in ``types`` and, with a comment, to ``con
 from __future__ import annotations
 
 from tasktransfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
+from tasktransfer.config.challenge import RULES
 from tasktransfer.config.declare import (
     ABSENT,
     Choice,
@@ -196,6 +197,13 @@ STUDY = Section(
     (
         Key("study", Text(), "the study's name, shown in titles and records"),
         Key("results", FOLDER, "folder of all results", "results"),
+        Key(
+            "rules",
+            Choice(RULES, "rules"),
+            "challenge refuses what the FETA challenge forbids; free does not, and its records "
+            "cannot be submitted",
+            "free",
+        ),
         Key(
             "data",
             Section(

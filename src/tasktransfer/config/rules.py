@@ -55,6 +55,7 @@ def build(study: Values, problems: Problems) -> Config | None:
         multi_source=multi_source,
         training=training,
         checkpoints=checkpoints,
+        rules=study["rules"],
     )
 
 

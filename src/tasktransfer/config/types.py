@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from tasktransfer.config.challenge import Rules
 from tasktransfer.stage import Family, StageKind, Training, digest_of
 
 TINY_WORLD = "tiny_world"
@@ -104,6 +105,8 @@ class Config:
     training: Mapping[str, Training]
     """Per dataset, since the paper trains Friends for fewer epochs."""
     checkpoints: CheckpointConfig
+    rules: Rules
+    """``challenge``: the plan refuses what the FETA challenge forbids (``config.challenge``)."""
 
     def training_for(self, dataset: str) -> Training:
         """The hyperparameters of all trainings on a dataset."""

@@ -1,13 +1,20 @@
-"""Sizes of the prepared data: Table 1 and the length distributions of Figure 6, as plain rows."""
+"""Sizes of the prepared data as plain rows: Table 1, the lengths of Figure 6, shared dialogues."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tasktransfer.data.archive import SPLITS
-from tasktransfer.data.cache import DIALOGUES, Manifest, read_manifest, read_table
+from tasktransfer.data.cache import (
+    DIALOGUES,
+    Manifest,
+    instance_file,
+    read_manifest,
+    read_table,
+)
 from tasktransfer.tasks import get_task
 
 Row = dict[str, str | int]
@@ -45,6 +52,16 @@ def length_distributions(folders: Iterable[Path | str]) -> list[Row]:
     return [row for folder in folders for row in _length_rows(Path(folder))]
 
 
+def training_overlap(folders: Iterable[Path | str]) -> list[Row]:
+    """How many training dialogues each two tasks of a dataset share.
+
+    Keys: dataset, source, target, shared (distinct dialogues with a training instance of both), of
+    (with one of the target), few_sample. A row per ordered pair of the tasks of the given cache
+    folders. Raises DataError for a folder that is no cache.
+    """
+    return [row for folder in folders for row in _overlap_rows(Path(folder))]
+
+
 def format_table(rows: Sequence[Row]) -> str:
     """Rows as aligned text, numbers to the right; "" for no rows. All rows share their keys."""
     if not rows:
@@ -73,6 +90,25 @@ def _task_rows(manifest: Manifest) -> list[Row]:
             }
             rows.append(row)
     return rows
+
+
+def _overlap_rows(folder: Path) -> list[Row]:
+    manifest = read_manifest(folder)
+    dialogues = {
+        task: set(read_table(folder / instance_file(task, "train"))["dialogue_id"].to_pylist())
+        for task in manifest.tasks
+    }
+    return [
+        {
+            "dataset": manifest.dataset,
+            "source": source,
+            "target": target,
+            "shared": len(dialogues[source] & dialogues[target]),
+            "of": len(dialogues[target]),
+            "few_sample": manifest.few_sample,
+        }
+        for source, target in itertools.permutations(manifest.tasks, 2)
+    ]
 
 
 def _length_rows(folder: Path) -> list[Row]:

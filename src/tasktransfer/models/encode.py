@@ -62,7 +62,7 @@ def encode_dataset(
     tokenizer = load_tokenizer(checkpoint, revision, family)
     cached = read_manifest(instances)
     cards = [DATASETS[dataset][name] for name in (tasks or cached.tasks)]
-    building = out.with_name(f".{out.name}.{os.getpid()}")
+    building = out.with_name(f".{out.name}.{os.getpid()}.part")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
     try:
@@ -76,6 +76,9 @@ def encode_dataset(
             "token_types": "token_type_ids" in tokenizer.model_input_names,
             "max_answer_tokens": {},
             "truncated": {},
+            # What a training's time is estimated from.
+            "units": {},
+            "tokens": {},
         }
         for card in cards:
             limit = _answer_limit(tokenizer, card, family) if family != "encoder" else 0
@@ -83,9 +86,11 @@ def encode_dataset(
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
                 units = list(_encode(tokenizer, card, rows, family, max_length, limit))
-                manifest["truncated"][f"{card.name}-{split}"] = sum(
-                    len(s) >= max_length for u in units for s in u.sequences
-                )
+                lengths = [len(s) for u in units for s in u.sequences]
+                key = f"{card.name}-{split}"
+                manifest["truncated"][key] = sum(length >= max_length for length in lengths)
+                manifest["units"][key] = len(units)
+                manifest["tokens"][key] = sum(lengths)
                 write_split(
                     building, card.name, split, units, [_scoring_row(card, r) for r in rows]
                 )

@@ -54,7 +54,7 @@ def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1
     tokenizer = new_tokenizer(family, _vocabulary_texts(instances))
     model = new_model(family, tokenizer)
     _pretrain(family, model, tokenizer, texts)
-    building = out.with_name(f".{out.name}.{os.getpid()}")
+    building = out.with_name(f".{out.name}.{os.getpid()}.part")
     building.mkdir(parents=True)
     try:
         model.save_pretrained(building)

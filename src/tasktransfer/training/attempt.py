@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from tasktransfer import errors
 from tasktransfer.errors import TaskTransferError, storage_error
+from tasktransfer.records import sweep
 from tasktransfer.stage_state import PREDICTIONS, RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
 from tasktransfer.training.job import CHECKPOINT, Job
@@ -38,6 +39,7 @@ def attempt(job: Job, number: int = 1) -> None:
             return
         if number > 1:
             _refuse_what_stays(job)
+        sweep(job.out)
         remember(job.out, "started", attempt=number, digest=job.stage.digest)
         try:
             with lease(device_pool()) as device:

@@ -8,7 +8,6 @@ Standard library only. Several trainings share a device only if TASKTRANSFER_SLO
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import tempfile
@@ -16,6 +15,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tasktransfer import locks
 
 SLOTS_VARIABLE = "TASKTRANSFER_SLOTS_PER_GPU"
 LOCKS_VARIABLE = "TASKTRANSFER_LOCKS"
@@ -86,9 +87,7 @@ def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, int]:
 
 def _try_lock(path: Path) -> int | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
+    if locks.try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None

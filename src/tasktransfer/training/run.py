@@ -30,6 +30,7 @@ from tasktransfer.stage_state import RECORD
 from tasktransfer.tasks import get_task
 from tasktransfer.tasks.card import Task
 from tasktransfer.training import provenance
+from tasktransfer.training.energy import meter
 from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.job import CHECKPOINT, Job
 from tasktransfer.training.loop import Setup, Trained, train
@@ -59,6 +60,7 @@ def train_stage(job: Job) -> Record:
     clock: Clock = {}
     stage = job.stage
     setup, precision = _set_up(job)
+    energy = meter(setup.device, job.threads)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
         manifest = read_manifest(job.encoded)
@@ -92,6 +94,7 @@ def train_stage(job: Job) -> Record:
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
     record = _record(job, splits, trained, tested, started, clock, setup, precision)
+    record["provenance"]["energy_joules"] = energy.joules()
     if tested:
         record["predictions"] = _write_predictions(job, tasks, splits, tested)
     write_record(job.out / RECORD, record)
@@ -223,7 +226,7 @@ def _test(
 
 def _save_checkpoint(model: FamilyModel, folder: Path) -> None:
     """Write beside and rename, so that a checkpoint folder is always a whole one."""
-    building = folder.with_name(f".{folder.name}.{os.getpid()}")
+    building = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
     try:

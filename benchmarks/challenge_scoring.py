@@ -1,0 +1,108 @@
+"""How long a leaderboard of many full-size submissions takes.
+
+Makes N archives of every task of a dataset's test split (random answers around the right ones, one
+quality each), then times ``tasktransfer leaderboard`` on them in a process of its own.
+
+    .venv/bin/python benchmarks/challenge_scoring.py --data DIR --dataset DailyDialog --entries 100
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tasktransfer.challenge.archive import csv_file, write_archive
+from tasktransfer.challenge.format import FILES, row_ids, to_values
+from tasktransfer.data.release import load_release, read_instances
+from tasktransfer.tasks.card import Instance, Task
+
+
+def main() -> None:
+    """Make the archives, score them, print the time."""
+    asked = _arguments()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = make_archives(folder, asked.data, asked.dataset, asked.entries)
+        size = sum(path.stat().st_size for path in folder.glob("*.zip")) / asked.entries / 2**20
+        print(f"{asked.entries} archives of {rows:,} rows, {size:.1f} MiB each")
+        seconds = time_leaderboard(folder, asked.data, asked.cores)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"leaderboard: {seconds:.1f} s wall, {used.ru_utime + used.ru_stime:.1f} s of processors, "
+        f"{asked.cores} processes of at most {used.ru_maxrss / 1024:,.0f} MiB"
+    )
+    print(f"load of the machine in the last minute: {os.getloadavg()[0]:.1f}")
+
+
+def make_archives(folder: Path, data: Path, dataset: str, entries: int) -> int:
+    """Write the archives; gives the rows of each."""
+    release = load_release(data, dataset)
+    tests = [
+        (card, read_instances(release, name, "test", few_sample=True))
+        for name, card in release.tasks.items()
+    ]
+    rows = 0
+    for entry in range(entries):
+        chance = random.Random(entry)
+        quality = 0.3 + 0.6 * entry / entries
+        members: dict[str, bytes] = {}
+        for card, instances in tests:
+            for file in FILES:
+                answers = [_answer(card, instance, quality, chance) for instance in instances]
+                flat = [
+                    row
+                    for instance, answer in zip(instances, answers, strict=True)
+                    for row in zip(row_ids(card, instance.id), to_values(card, answer), strict=True)
+                ]
+                members[f"{card.name}/{file}"] = csv_file(flat, "csv")
+                rows += len(flat)
+        write_archive(folder / f"entry{entry:03}.zip", members)
+    return rows // entries
+
+
+def _answer(
+    card: Task, instance: Instance, quality: float, chance: random.Random
+) -> tuple[str, ...]:
+    """The right answer with probability ``quality``, else one that a model might give."""
+    right = chance.random() < quality
+    if card.kind == "span":
+        if right:
+            return instance.target[:1]
+        words = instance.context.split()
+        begin = chance.randrange(max(1, len(words)))
+        return (" ".join(words[begin : begin + chance.randint(1, 12)]),)
+    if right:
+        return instance.target
+    if card.kind == "multi_label":
+        return tuple(chance.sample(card.labels, 2))
+    return tuple(chance.choice(card.labels) for _ in instance.target)
+
+
+def time_leaderboard(folder: Path, data: Path, cores: int) -> float:
+    """Seconds of wall time, the start of Python and the reading of the release included."""
+    command = [sys.executable, "-m", "tasktransfer", "leaderboard", str(folder)]
+    command += ["--data", str(data), "--out", str(folder / "out"), "--jobs", str(cores)]
+    one_each = {**os.environ, "OMP_NUM_THREADS": "1"}
+    began = time.perf_counter()
+    subprocess.run(command, check=True, env=one_each, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--dataset", default="DailyDialog", choices=("DailyDialog", "Friends"))
+    parser.add_argument("--entries", type=int, default=100)
+    parser.add_argument("--cores", type=int, default=2)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

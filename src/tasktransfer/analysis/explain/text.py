@@ -1,0 +1,246 @@
+"""An explanation for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Facts = Mapping[str, Any]
+
+WIDTH = 100
+_INDENT = "      "
+
+
+def as_text(facts: Facts) -> str:
+    """What ``explain`` gathered, in sections: number, seeds, trainings, what to run, notes."""
+    lines = [_title(facts), "", *_section("Number", _number(facts))]
+    lines += _section("Seeds", _seeds(facts))
+    trainings = _distinct(facts)
+    common = _common(trainings)
+    lines += _section("All of its trainings", _pairs(common.items()))
+    for heading, part in _by_run(facts):
+        lines += _section(heading, _trainings(part, common))
+    lines += _section("Run again", _commands(trainings))
+    lines += _section("Notes", [line for note in facts["notes"] for line in _wrapped(note, "- ")])
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(heading: str, lines: Sequence[str]) -> list[str]:
+    return [heading, *(f"  {line}" for line in lines), ""] if lines else []
+
+
+def _title(facts: Facts) -> str:
+    origin = f"{' + '.join(facts['sources'])} -> " if facts["sources"] else ""
+    return (
+        f"{facts['dataset']}, {facts['model']}, {facts['algorithm']}: {origin}{facts['target']}\n"
+        f"config {facts['config']}, results in {facts['results']}"
+    )
+
+
+def _wrapped(text: str, mark: str = "") -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=mark,
+        subsequent_indent=" " * len(mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _pairs(items: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{name:<14}{value}" for name, value in items]
+
+
+# --- the number -----------------------------------------------------------------------------------
+
+
+def _points(value: float | None, *, sign: bool = False) -> str:
+    if value is None:
+        return "-"
+    return f"{value:+.2f}" if sign else f"{value:.2f}"
+
+
+def _number(facts: Facts) -> list[str]:
+    number = facts["number"]
+    seeds = number["seeds"]
+    of = f"mean of {len(seeds)} of {number['of_seeds']} seeds"
+    if not facts["sources"]:
+        return _pairs([("score", f"{_points(number['score'])} ({of})")])
+    if number["delta"] is None:
+        return [f"none: no seed has both the run and its baseline (of {number['of_seeds']})"]
+    improvement = number["improvement"]
+    rows = [
+        ("score", f"{_points(number['score'])} ({of})"),
+        ("baseline", _points(number["baseline_score"])),
+        ("delta", f"{_points(number['delta'], sign=True)} points"),
+        (
+            "improvement",
+            "none: the baseline is 0" if improvement is None else f"{improvement:+.1f} %",
+        ),
+    ]
+    return _pairs([*rows, *_certainty(facts["statistics"])])
+
+
+def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
+    if statistics is None:
+        return [("interval", "not computed"), ("test", "not computed")]
+    old = "" if statistics["up_to_date"] else "  (outdated, see notes)"
+    instances = statistics["instances"]
+    seeds = len(statistics["seeds"])
+    over = f"{seeds} seed{'' if seeds == 1 else 's'}" + (
+        f" and {instances} test instances" if instances else " alone: no predictions"
+    )
+    low, high = statistics["low"], statistics["high"]
+    interval = "cannot be told" if low is None else f"{low:+.2f} to {high:+.2f}"
+    return [("interval", f"{interval} (95 %, over {over}){old}"), ("test", _test(statistics) + old)]
+
+
+def _test(statistics: Facts) -> str:
+    family = statistics["family"]
+    if statistics["p"] is None:
+        return "none"
+    verdict = "significant" if statistics["significant"] else "not significant"
+    q = "-" if statistics["q"] is None else f"{statistics['q']:.3g}"
+    return (
+        f"p = {statistics['p']:.3g}, q = {q}: {verdict} at q <= {statistics['level']}\n"
+        f"{'':16}(Benjamini-Hochberg over {family['tests']} {family['what']}; "
+        f"{family['significant']} are)"
+    )
+
+
+def _seeds(facts: Facts) -> list[str]:
+    if not facts["sources"]:
+        return [
+            f"seed {seed['seed']:<5}{_points(seed['score']):>8}  {_state(seed, '')}"
+            for seed in facts["seeds"]
+        ]
+    lines = [f"{'seed':<6}{'score':>8}{'baseline':>10}{'delta':>9}{'improvement':>13}"]
+    for seed in facts["seeds"]:
+        percent = seed["improvement"]
+        lines.append(
+            f"{seed['seed']:<6}{_points(seed['score']):>8}{_points(seed['baseline_score']):>10}"
+            f"{_points(seed['delta'], sign=True):>9}"
+            f"{'-' if percent is None else f'{percent:+.1f} %':>13}"
+            f"  {_state(seed, '')}{_state(seed, 'baseline_')}".rstrip()
+        )
+    return lines
+
+
+def _state(seed: Facts, which: str) -> str:
+    """Nothing to say of what is done."""
+    if seed[f"{which}state"] == "done":
+        return ""
+    return f"{which.replace('_', ': ') or 'run: '}{seed[f'{which}reason']}  "
+
+
+# --- the trainings --------------------------------------------------------------------------------
+
+
+def _by_run(facts: Facts) -> list[tuple[str, list[Facts]]]:
+    found = []
+    for seed in facts["seeds"]:
+        found.append((f"Trainings, seed {seed['seed']}", seed["trainings"]))
+        if facts["sources"]:
+            found.append((f"Its baseline, seed {seed['seed']}", seed["baseline_trainings"]))
+    return found
+
+
+def _distinct(facts: Facts) -> list[Facts]:
+    """Every training once, in the order in which they have to be run."""
+    listed = [training for _, part in _by_run(facts) for training in part]
+    return list({training["folder"]: training for training in listed}.values())
+
+
+def _made_with(training: Facts) -> dict[str, str]:
+    """What made a finished training, by the name of the line."""
+    if "commit" not in training:
+        return {}
+    host = training["host"]
+    device = host["gpu"] or f"{host['device']} ({host['cpu']})"
+    dirty = {True: ", with uncommitted changes", False: "", None: ""}[training["dirty"]]
+    sample = "few-sample" if training["few_sample"] else "all samples"
+    return {
+        "commit": (training["commit"] or "unknown") + dirty,
+        "versions": f"tasktransfer {training['tasktransfer']}, "
+        + ", ".join(f"{name} {version}" for name, version in training["versions"].items()),
+        "recipe": str(training["recipe"]),
+        "data": f"{training['data_revision']} ({sample})",
+        "weights": (training["model"] or {}).get("weights", "unknown"),
+        "trained with": ", ".join(
+            f"{name} {value}" for name, value in (training["hyperparameters"] or {}).items()
+        ),
+        "config digest": f"{training['config_digest']} (study {training['study']})",
+        "hardware": f"{device}, {host['precision']}, {host['threads']} threads, {host['platform']}",
+    }
+
+
+def _common(trainings: Sequence[Facts]) -> dict[str, str]:
+    """The lines that say the same of every finished training; they are printed once."""
+    made = [lines for training in trainings if (lines := _made_with(training))]
+    if len(made) < 2:
+        return {}
+    return {
+        name: value
+        for name, value in made[0].items()
+        if all(other[name] == value for other in made)
+    }
+
+
+def _trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[str]:
+    lines = []
+    for number, training in enumerate(part, 1):
+        lines.append(f"{number}. {_name(training)}: {training['state']}")
+        own = {k: v for k, v in _made_with(training).items() if k not in common}
+        for name, value in (*_about(training), *own.items()):
+            lines.append(f"   {name:<14}{value}")
+    return lines
+
+
+def _name(training: Facts) -> str:
+    return f"{training.get('kind', 'training')} {training.get('label', '')}".rstrip()
+
+
+def _about(training: Facts) -> list[tuple[str, str]]:
+    parent = training.get("parent")
+    rows = [
+        ("digest", training.get("digest", "unknown")),
+        ("starts from", parent or "the base model"),
+        ("record", training["record"]),
+        ("log", training["log"] or "none"),
+    ]
+    if training["error"]:
+        rows.append(("error", training["error"]))
+    if "commit" in training:
+        rows += _result(training)
+    if not training["in_plan"]:
+        rows.append(("plan", "this study's plan does not have it"))
+    return rows
+
+
+def _result(training: Facts) -> list[tuple[str, str]]:
+    scored = "" if training["score"] is None else f", test {training['score']:.2f}"
+    rows = [
+        (
+            "result",
+            f"dev {training['dev_score']:.2f} at epoch {training['best_epoch']} of "
+            f"{training['epochs']}{scored}",
+        ),
+        ("trained", f"{training['started']}, {training['seconds']:.0f} s"),
+    ]
+    predictions = training["predictions"]
+    if predictions:
+        rows.append(("predictions", f"{predictions['path']} ({predictions['rows']} rows)"))
+        rows.append(("", f"sha256 {predictions['sha256']}"))
+    return rows + [("note", note) for note in training["notes"]]
+
+
+def _commands(trainings: Sequence[Facts]) -> list[str]:
+    """Per training, in order. Delete the record, ask for it."""
+    lines = []
+    for training in trainings:
+        if training["commands"]:
+            lines.append(f"# seed {training['seed']}, {_name(training)}")
+            lines += training["commands"]
+    return lines

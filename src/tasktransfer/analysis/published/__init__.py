@@ -1,0 +1,119 @@
+"""The numbers that the FETA paper prints, as data frames: what ours are laid beside.
+
+Albalak et al., FETA: A Benchmark for Few-Sample Task Transfer in Open-Domain Dialogue (EMNLP
+2022). Each CSV beside this file says which table it is and what could not be taken over as it
+stands. Tasks are named in full, datasets and algorithms as in a study; models are "BERT"
+(bert-base-uncased), "GPT-2" (gpt2) and "T5" (t5-base).
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pandas as pd
+
+MODELS = ("BERT", "GPT-2", "T5")
+"""The paper's models, as its tables call them."""
+
+ROUNDING = 0.02
+"""How far two differences of two published numbers may be apart, in points, and still be one: each
+of the four numbers was rounded to two decimals, so each may be off by 0.005."""
+
+CONSISTENCY = {
+    "dataset": "dataset",
+    "model": "the paper's model",
+    "algorithm": "transfer algorithm",
+    "average_baseline": "average score - average delta, rounded to two decimals as they are",
+    "top1_baseline": "top-1 score - top-1 delta",
+    "spread": "largest - smallest of the six baselines of the dataset and model, points",
+    "consistent": "spread is within ROUNDING",
+}
+"""Column of ``consistency`` → meaning."""
+
+_GROUP = ["dataset", "model"]
+
+
+def table1() -> pd.DataFrame:
+    """Tasks and samples (Table 1): one row for each of the 17 tasks.
+
+    Columns: dataset, task, short; task_type; metrics (those whose mean is the score, joined by
+    ``;``); original_samples (of the original data set); train, dev (few-sample), test: samples.
+    """
+    return _read("table1")
+
+
+def table2() -> pd.DataFrame:
+    """Aggregate single-source transfer (Table 2): one row per dataset, model and algorithm, 18.
+
+    Columns: dataset, model, algorithm; average_score, top1_score (0-100); average_sigma (of
+    average_score; the paper does not define it); average_delta, top1_delta (points).
+    """
+    return _read("table2")
+
+
+def table3() -> pd.DataFrame:
+    """Three sources at once against each alone (Table 3): one row per target, model and algorithm.
+
+    Columns: dataset, target, short, model, algorithm; gain: delta of transfer from the top-3
+    sources at once, minus the mean delta of the three alone, points.
+    """
+    return _read("table3")
+
+
+def table6() -> pd.DataFrame:
+    """The numbers behind Table 3 (Table 6): one row per target, model and algorithm.
+
+    Columns: dataset, target, short, model, algorithm; single_source_delta: mean delta of the
+    top-3 sources alone; multi_source_delta: all three at once (points, NaN: not legible); note:
+    what to know about the row's numbers, missing where there is nothing.
+    """
+    return _read("table6")
+
+
+def consistency() -> pd.DataFrame:
+    """Check that Table 2 agrees with itself, and with our reading of its equations.
+
+    Score minus delta is the mean baseline, which no algorithm changes; and with top-1 score the
+    mean over targets of max(baseline, score), and top-1 delta that of max(0, delta), their
+    difference is the same baseline.
+
+    Returns:
+        One row per row of Table 2, columns as in ``CONSISTENCY``.
+    """
+    table = table2()
+    check = table[[*_GROUP, "algorithm"]].assign(
+        average_baseline=(table["average_score"] - table["average_delta"]).round(2),
+        top1_baseline=(table["top1_score"] - table["top1_delta"]).round(2),
+    )
+    baselines = check[["average_baseline", "top1_baseline"]]
+    ends = check[_GROUP].assign(low=baselines.min(axis=1), high=baselines.max(axis=1))
+    groups = ends.groupby(_GROUP)
+    spread = groups["high"].transform("max") - groups["low"].transform("min")
+    return check.assign(spread=spread.round(2), consistent=spread <= ROUNDING + 1e-9)
+
+
+def multi_source_consistency() -> pd.DataFrame:
+    """Check that Table 3 is Table 6's difference.
+
+    Returns:
+        dataset, target, short, model, algorithm, then recomputed (Table 6: multi_source_delta
+        minus single_source_delta; NaN: not legible), printed (Table 3's gain), off (recomputed
+        minus printed, points), consistent (off within ``ROUNDING``; False also where it cannot be
+        told), note.
+    """
+    keys = ["dataset", "target", "short", "model", "algorithm"]
+    both = table6().merge(table3(), on=keys, validate="one_to_one")
+    recomputed = (both["multi_source_delta"] - both["single_source_delta"]).round(2)
+    off = (recomputed - both["gain"]).round(2)
+    return both[keys].assign(
+        recomputed=recomputed,
+        printed=both["gain"],
+        off=off,
+        consistent=off.abs() <= ROUNDING + 1e-9,
+        note=both["note"],
+    )
+
+
+def _read(name: str) -> pd.DataFrame:
+    with (files(__name__) / f"{name}.csv").open(encoding="utf-8") as lines:
+        return pd.read_csv(lines, comment="#")

@@ -1,0 +1,154 @@
+"""The page: everything of a study in one HTML file that needs no network and no server."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from tasktransfer.analysis.figures import FIGURES
+from tasktransfer.analysis.names import synthetic_mark
+from tasktransfer.analysis.paper_tables import Printed, printed_tables
+from tasktransfer.analysis.report.captions import CAPTIONS
+from tasktransfer.analysis.report.facts import facts
+from tasktransfer.analysis.report.grid import datasets_of, payload
+from tasktransfer.analysis.report.holes import holes, troubles
+from tasktransfer.analysis.report.html_table import Head, HtmlTable
+from tasktransfer.analysis.report.images import inline
+from tasktransfer.analysis.report.statistics_tables import agreement_lines, statistics_tables
+from tasktransfer.analysis.results import Results
+from tasktransfer.records import replacing
+
+HERE = Path(__file__).parent
+PAPER_TABLES = ("table1", "table2", "table3", "table6")
+"""Shown open; what else is printed is closed until a reader opens it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A figure on the page; ``pdf`` is a link, or empty."""
+
+    name: str
+    title: str
+    caption: str
+    source: str
+    width: int
+    height: int
+    pdf: str
+
+
+def write_report(results: Results, figures: Path, out: Path, *, arguments: str = "") -> Path:
+    """Write the report.
+
+    Args:
+        results: the study.
+        figures: the folder with the figures as PNG; those that are not there are left out.
+        out: the file. It belongs into the results folder, where its links to records lead.
+        arguments: the command-line options that open the study again (``Study.arguments``).
+
+    Returns:
+        ``out``.
+    """
+    text = render(results, figures, out.parent, arguments=arguments)
+    with replacing(out) as part:
+        part.write_text(text, encoding="utf-8")
+    return out
+
+
+def render(results: Results, figures: Path, folder: Path, *, arguments: str = "") -> str:
+    """The page's text; links are relative to ``folder``."""
+    style, script = (_own_text(name) for name in ("page.css", "heatmap.js"))
+    explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    return environment.get_template("page.html.j2").render(
+        title=f"{synthetic_mark(results.metadata)}Task transfer: {results.metadata.study}",
+        version=results.metadata.version,
+        synthetic=results.metadata.synthetic,
+        troubles=troubles(results.tables),
+        facts=facts(results),
+        data=embedded_json(payload(results, explain)),
+        printed=_printed(results),
+        agreement=agreement_lines(results.statistics.agreement),
+        statistics=statistics_tables(results.statistics),
+        figures=list(_figures(datasets_of(results), figures, folder)),
+        holes=holes(results.tables),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def embedded_json(value: Any) -> Markup:
+    """JSON for a script element: nothing in it can end the element or begin a comment."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _own_text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What the page's security policy knows its own style and script by: nothing else runs."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _printed(results: Results) -> list[HtmlTable]:
+    """The paper's tables, line by line as Markdown and LaTeX have them."""
+    return [_as_html(table) for table in printed_tables(results)]
+
+
+def _as_html(table: Printed) -> HtmlTable:
+    layout = table.layout
+    entries = [entry for block in layout.blocks for entry in block]
+    return HtmlTable(
+        name=table.name,
+        title=table.title,
+        caption=table.caption,
+        heads=[
+            Head(label.replace("\n", " "), "number" if place >= layout.numbers else "word")
+            for place, label in enumerate(layout.head)
+        ],
+        blocks=entries,
+        keys=0,
+        folded=table.name not in PAPER_TABLES,
+        grouped=any(len(entry) > 1 for entry in entries),
+    )
+
+
+def _figures(datasets: Iterable[str], figures: Path, folder: Path) -> Iterable[Shown]:
+    datasets = list(datasets)
+    for kind, drawing in FIGURES.items():
+        for dataset in datasets:
+            path = figures / f"{kind}_{dataset}.png"
+            if not path.exists():
+                continue
+            image = inline(path)
+            pdf = path.with_suffix(".pdf")
+            yield Shown(
+                name=path.stem,
+                title=f"{dataset}: {drawing.caption}",
+                caption=CAPTIONS[kind],
+                source=image.source,
+                width=image.width,
+                height=image.height,
+                pdf=pdf.relative_to(folder).as_posix()
+                if pdf.exists() and pdf.is_relative_to(folder)
+                else "",
+            )

@@ -1,0 +1,100 @@
+"""Figure 4 of the paper: score delta by target task type against the source/target ratio."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tasktransfer.analysis.best_fit import best_fit
+from tasktransfer.analysis.one_dataset import ordered, seeds_of, single_source_cells, train_sizes
+from tasktransfer.analysis.results import Results
+from tasktransfer.analysis.style import INK, LABEL_POINTS, entitle, folded, legend_below, log_axis
+from tasktransfer.analysis.task_types import LOOKS, task_type, types_among
+
+
+def ratios(results: Results, dataset: str) -> pd.DataFrame:
+    """The cells of one source whose tasks' sizes are known, with their sample ratio.
+
+    Returns:
+        columns of ``columns.CELLS``; ``ratio``: training instances of the source / of the target;
+        ``type``: the target's task type.
+    """
+    cells = single_source_cells(results, dataset)
+    sizes = train_sizes(results, dataset)
+    known = cells[
+        cells["delta"].notna() & cells["source"].isin(sizes) & cells["target"].isin(sizes)
+    ]
+    ratio = known["source"].map(sizes).astype(float) / known["target"].map(sizes).astype(float)
+    types = known["target"].map(lambda task: task_type(dataset, task))
+    return known.assign(ratio=ratio, type=types)
+
+
+def sample_ratio(results: Results, dataset: str) -> Figure | None:
+    """Draw one panel per model; None when no single-source cell has both tasks' sizes.
+
+    A point is the mean over seeds of one algorithm, source and target. Lines are least squares of
+    delta on the logarithm of the ratio per target type, with the 95 % interval of their mean;
+    none where a type's ratios are all equal.
+    """
+    cells = ratios(results, dataset)
+    if cells.empty:
+        return None
+    models = ordered(results, "model", cells["model"])
+    types = types_among(dataset, cells["target"])
+    width = max(2.7 * len(models) + 0.7, 4.8)
+    figure = Figure(figsize=(width, 4.6), layout="constrained")
+    panels = figure.subplots(1, len(models), squeeze=False, sharex=True, sharey=True)[0]
+    for axes, model in zip(panels, models, strict=True):
+        _draw(axes, cells[cells["model"] == model], types)
+        axes.set_title(folded(model, 2.6, 10), fontsize=10)
+        axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
+    log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
+    panels[0].set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
+    legend_below(figure, _legend(types), _note(results, dataset, cells))
+    what = f"{dataset}: score delta by target task type and sample ratio"
+    entitle(figure, what, seeds_of(cells), results.metadata)
+    return figure
+
+
+def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> None:
+    axes.axhline(0, color=INK, linewidth=0.7, zorder=1)
+    for name in types:
+        look = LOOKS[name]
+        here = cells[cells["type"] == name]
+        axes.scatter(
+            here["ratio"],
+            here["delta"],
+            s=11,
+            marker=look.marker,
+            facecolor=look.colour,
+            edgecolor="white",
+            linewidth=0.3,
+            alpha=0.55,
+            zorder=2,
+        )
+        log_ratio = np.log10(here["ratio"].to_numpy(np.float64))
+        fit = best_fit(log_ratio, here["delta"].to_numpy(np.float64))
+        if fit is not None:
+            at = np.linspace(log_ratio.min(), log_ratio.max(), 60)
+            line, low, high = fit.band(at)
+            axes.fill_between(10**at, low, high, color=look.colour, alpha=0.18, lw=0, zorder=3)
+            axes.plot(10**at, line, color=look.colour, ls=look.line, lw=2, zorder=4)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _legend(types: list[str]) -> list[Line2D]:
+    return [
+        Line2D([], [], color=LOOKS[name].colour, ls=LOOKS[name].line, lw=2, ms=5, label=name,
+               marker=LOOKS[name].marker, mec="white", mew=0.3)
+        for name in types
+    ]  # fmt: skip
+
+
+def _note(results: Results, dataset: str, cells: pd.DataFrame) -> str:
+    note = "Target task types; lines: least squares, bands: 95 % interval"
+    left_out = int(single_source_cells(results, dataset)["delta"].notna().sum()) - len(cells)
+    return note + (f"; {left_out} cells of tasks of unknown size left out" if left_out else "")

@@ -1,0 +1,96 @@
+"""What is wrong with a submission: each finding with its file and line, all of them kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+
+from tasktransfer.errors import SubmissionError
+
+SHOWN_PER_FILE = 10
+"""How many findings of one file are printed; the JSON report has all."""
+
+EXCERPT = 60
+"""Most characters of a submission's own text that a message repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One error or warning.
+
+    ``file`` is the path inside the archive ("" for the archive itself), ``line`` counts from 1
+    (None where the finding is about no line), ``kind`` is one of a few fixed names, for example
+    ``out-of-range``, and ``text`` says what is wrong and what would be right.
+    """
+
+    file: str
+    line: int | None
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        place = [self.file] if self.file else []
+        place += [str(self.line)] if self.line is not None else []
+        return f"{':'.join(place)}: {self.text}" if place else self.text
+
+    def as_json(self) -> dict[str, str | int | None]:
+        """The finding as the JSON report holds it."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Findings:
+    """The errors and warnings about one submission, in the order in which they were met."""
+
+    errors: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+
+    def error(self, file: str, line: int | None, kind: str, text: str) -> None:
+        """Note what makes the submission invalid."""
+        self.errors.append(Finding(visible(file), line, kind, visible(text)))
+
+    def warn(self, file: str, line: int | None, kind: str, text: str) -> None:
+        """Note what is accepted and should not be there."""
+        self.warnings.append(Finding(visible(file), line, kind, visible(text)))
+
+
+def refuse(name: str, findings: Findings, advice: Iterable[str] = ()) -> None:
+    """Raise SubmissionError if there are errors; its message lists the first of each file."""
+    if findings.errors:
+        count = len(findings.errors)
+        head = f"{visible(name)}: not a valid submission, {count:,} error{'s' * (count != 1)}"
+        raise SubmissionError("\n".join([head, *listed(findings.errors), *advice]))
+
+
+def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[str]:
+    """A line for each finding, at most ``per_file`` a file; then how many more there are."""
+    lines: list[str] = []
+    by_file: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_file.setdefault(finding.file, []).append(finding)
+    for unsorted in by_file.values():
+        found = sorted(unsorted, key=lambda finding: (finding.line is None, finding.line or 0))
+        lines += [f"  {finding}" for finding in found[:per_file]]
+        more = Counter(finding.kind for finding in found[per_file:])
+        if more:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in more.items())
+            place = f"{found[0].file}: " if found[0].file else ""
+            lines.append(f"  {place}... and {more.total():,} more ({kinds})")
+    return lines
+
+
+def visible(text: str) -> str:
+    """``text`` without what a terminal or a UTF-8 file would stumble over."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for c in text
+    )
+
+
+def excerpt(text: str) -> str:
+    """A piece of a submission, quoted for a message, cut where it is long."""
+    cut = text if len(text) <= EXCERPT else f"{text[:EXCERPT]}..."
+    return f"'{visible(cut)}'"

@@ -1,0 +1,101 @@
+"""Commands for clusters with a batch system."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.cli.options import add_command, open_study, positive
+from tasktransfer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasktransfer.pilot import Shard
+    from tasktransfer.study import Study
+
+
+def add_commands(commands: Any) -> None:
+    """``pilot`` and ``records``."""
+    command = add_command(commands, "pilot", pilot)
+    command.add_argument(
+        "--gpus", metavar="N", type=positive, default=1, help="GPUs of a job (default: 1)"
+    )
+    command.add_argument(
+        "--cpus", metavar="N", type=positive, help="CPU cores of a job (default: 4 a GPU)"
+    )
+    command.add_argument("--memory", metavar="SIZE", help="as sbatch reads it (default: 16G a GPU)")
+    command.add_argument(
+        "--time", metavar="TIME", default="12:00:00", help="of a job (default: %(default)s)"
+    )
+    command.add_argument("--partition", metavar="NAME", help="where to run")
+    command.add_argument("--account", metavar="NAME", help="who pays")
+    command.add_argument(
+        "--sbatch",
+        metavar="OPTION",
+        action="append",
+        default=[],
+        help="a further option of sbatch as it is, for example --sbatch=--qos=long; repeatable",
+    )
+    _shard_options(command)
+    command.add_argument(
+        "--out", metavar="DIR", type=Path, help="folder of the scripts (default: RESULTS/pilot)"
+    )
+    command.add_argument("--submit", action="store_true", help="hand them to sbatch, too")
+    _shard_options(add_command(commands, "records", records))
+
+
+def _shard_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--model", metavar="NAME", help="this model only (default: all)")
+    command.add_argument("--seed", metavar="N", type=int, help="this seed only (default: all)")
+
+
+def pilot(chosen: argparse.Namespace) -> None:
+    """Write (and submit) a few Slurm jobs that each run a shard of the study, a model and seed."""
+    from tasktransfer import pilot
+
+    study = open_study(chosen)
+    shards = [shard for shard in pilot.shards(study) if _is_asked_for(shard, chosen)]
+    _check_names(study, chosen)
+    if not shards:
+        print("every stage that was asked for is finished: nothing to submit")
+        return
+    resources = pilot.Resources(
+        gpus=chosen.gpus,
+        cpus=chosen.cpus or 4 * chosen.gpus,
+        memory=chosen.memory or f"{16 * chosen.gpus}G",
+        time=chosen.time,
+        partition=chosen.partition,
+        account=chosen.account,
+        options=tuple(chosen.sbatch),
+    )
+    folder = chosen.out or Path(study.config.results) / "pilot"
+    paths = pilot.write_scripts(pilot.scripts(study, resources, folder, shards), folder)
+    if not chosen.submit:
+        print(*paths, sep="\n")
+        print("submit them with --submit, or by hand: prepare, then the shards, then finish")
+        return
+    for name, job in pilot.submit(paths).items():
+        print(f"{name}: job {job}, log {folder}/{name}.{job}.log")
+
+
+def records(chosen: argparse.Namespace) -> None:
+    """List where the records of the study's stages belong, a line each, parents first."""
+    study = open_study(chosen)
+    _check_names(study, chosen)
+    for stage in study.plan.stages:
+        if _is_asked_for((stage.model.name, stage.seed), chosen):
+            print(study.record(stage))
+
+
+def _is_asked_for(shard: Shard, chosen: argparse.Namespace) -> bool:
+    model, seed = shard
+    return chosen.model in (None, model) and chosen.seed in (None, seed)
+
+
+def _check_names(study: Study, chosen: argparse.Namespace) -> None:
+    """Refuse a model or seed that the study does not have: nothing at all would be chosen."""
+    if chosen.model is not None:
+        study.model(chosen.model)
+    if chosen.seed is not None and chosen.seed not in study.config.seeds:
+        known = ", ".join(map(str, study.config.seeds))
+        raise ConfigError(f"{study.config_file}: no seed {chosen.seed}; its seeds are {known}")

@@ -1,0 +1,116 @@
+"""Answers in the form that they are counted in: distinct texts, and which of them stands where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import Task
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """The answers of n instances, one or several each.
+
+    ``texts`` are the distinct texts; ``codes`` (number of answers,) their positions, all answers
+    of all instances one after the other; ``starts`` (n + 1,) where each instance's answers begin.
+    """
+
+    texts: Sequence[str]
+    codes: Counts
+    starts: Counts
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> Counts:
+        """How many answers each instance has, (n,)."""
+        return np.diff(self.starts)
+
+    @property
+    def rows(self) -> Counts:
+        """The instance of each answer, (number of answers,)."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    def of(self, position: int) -> tuple[str, ...]:
+        """The answers of one instance."""
+        codes = self.codes[self.starts[position] : self.starts[position + 1]]
+        return tuple(self.texts[code] for code in codes)
+
+
+Answers = Sequence[tuple[str, ...]] | Coded
+"""One entry per instance: a label, labels, an answer per trait, an option's number, or texts."""
+
+
+def coded(answers: Answers) -> Coded:
+    """Tuples of texts in coded form."""
+    if isinstance(answers, Coded):
+        return answers
+    code_of: dict[str, int] = {}
+    codes = [code_of.setdefault(text, len(code_of)) for answer in answers for text in answer]
+    starts = np.zeros(len(answers) + 1, np.int64)
+    np.cumsum([len(answer) for answer in answers], out=starts[1:])
+    return Coded(tuple(code_of), np.asarray(codes, np.int64), starts)
+
+
+def label_numbers(task: Task, answers: Coded) -> Counts:
+    """The class number of each answer, (number of answers,); -1 for what is no label."""
+    number_of = {label: number for number, label in enumerate(task.labels)}
+    numbers = [number_of.get(text, -1) for text in answers.texts]
+    return np.asarray(numbers, np.int64)[answers.codes]
+
+
+def check(task: Task, predictions: Coded, golds: Coded) -> None:
+    """Raise DataError unless the answers have the shape that the task's kind asks for."""
+    if len(predictions) != len(golds):
+        raise DataError(
+            f"{task.name}: {len(predictions)} predictions for {len(golds)} instances; "
+            "predict every instance once"
+        )
+    if not len(golds):
+        raise DataError(f"{task.name}: no instances to score; check the split and its id file")
+    if task.kind != "multi_label":
+        expected = len(task.outputs) if task.kind == "multi_output" else 1
+        _check_sizes(task, "prediction", predictions, expected)
+        if task.kind == "span":
+            _check_right_texts(task, golds)
+        else:
+            _check_sizes(task, "gold", golds, expected)
+    if task.kind != "span":
+        _check_gold_labels(task, golds)
+
+
+def _check_sizes(task: Task, side: str, answers: Coded, expected: int) -> None:
+    wrong = np.flatnonzero(answers.sizes != expected)
+    if wrong.size:
+        answer = answers.of(position := int(wrong[0]))
+        raise DataError(
+            f"{task.name}: {side} {position} has {len(answer)} answers {answer!r}, and a "
+            f"{task.kind} instance has {expected}"
+        )
+
+
+def _check_right_texts(task: Task, golds: Coded) -> None:
+    without = np.flatnonzero(golds.sizes == 0)
+    if without.size:
+        raise DataError(
+            f"{task.name}: gold {without[0]} has no right answer; an unanswerable instance has "
+            "the release's text for it, or the empty string"
+        )
+
+
+def _check_gold_labels(task: Task, golds: Coded) -> None:
+    unknown = np.flatnonzero(label_numbers(task, golds) < 0)
+    if unknown.size:
+        position = int(golds.rows[unknown[0]])
+        raise DataError(
+            f"{task.name}: gold {position} is {golds.of(position)!r}, and the labels are "
+            f"{', '.join(task.labels)}; mend the data or the card"
+        )

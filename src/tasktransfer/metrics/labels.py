@@ -1,0 +1,161 @@
+"""Metrics of tasks that are answered with labels: what each instance adds, and what sums give.
+
+A tally is (n, width): one row an instance. A finish takes tallies summed over instances, any
+number of sums at once (..., width), and gives the metric, 0 to 1, for each (...).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tasktransfer.errors import ConfigError
+from tasktransfer.metrics.answers import Coded, Counts, label_numbers
+from tasktransfer.stage import Fidelity
+from tasktransfer.tasks.card import MetricSpec, Task
+
+Sums = npt.NDArray[np.floating]
+
+_INVALID = -1
+"""The class number of a prediction that is no label."""
+
+
+def ratio(part: Sums, whole: Sums) -> Sums:
+    """part / whole, and 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Answers to n instances as class numbers, -1 for what is no label; ``right``: whether each
+    predicted answer is the right one (not for multi-label, where answers are no pairs)."""
+
+    guessed: Counts
+    guessed_by: Counts
+    wanted: Counts
+    wanted_by: Counts
+    right: npt.NDArray[np.bool_]
+    instances: int
+    classes: int
+
+
+def numbered(task: Task, predictions: Coded, golds: Coded) -> Numbered:
+    """Answers as class numbers, each with the instance that it belongs to."""
+    guessed, wanted = label_numbers(task, predictions), label_numbers(task, golds)
+    paired = task.kind != "multi_label"
+    return Numbered(
+        guessed,
+        predictions.rows,
+        wanted,
+        golds.rows,
+        guessed == wanted if paired else np.zeros(0, bool),
+        len(golds),
+        task.classes,
+    )
+
+
+# --- accuracy: right answers, answers ------------------------------------------------------------
+
+
+def accuracy_tally(answers: Numbered) -> Sums:
+    """Every trait of a multi-output instance is one answer."""
+    right = np.bincount(answers.wanted_by[answers.right], minlength=answers.instances)
+    asked = np.bincount(answers.wanted_by, minlength=answers.instances)
+    return np.stack([right, asked], axis=1).astype(np.float64)
+
+
+def share_finish(sums: Sums) -> Sums:
+    """The first column's share of the second: right answers of all answers."""
+    return ratio(sums[..., 0], sums[..., 1])
+
+
+# --- F1: hits, guesses and wanted of each class that counts ---------------------------------------
+
+
+def classes(task: Task, spec: MetricSpec, fidelity: Fidelity) -> Counts:
+    """The class numbers that an F1 counts; -1 stands for a prediction that is no label."""
+    indices = spec.label_indices
+    if indices is None:
+        indices = tuple(range(_INVALID, task.classes))
+    if spec.name == "multilabel_f1" or (fidelity == "default" and spec.average != "micro"):
+        indices = tuple(index for index in indices if index != _INVALID)
+    return np.asarray(indices, np.int64)
+
+
+def f1_width(task: Task, spec: MetricSpec, fidelity: Fidelity) -> int:
+    """Columns of an F1's tally. Micro-F1 pools its classes, so that three are enough."""
+    if spec.average not in ("micro", "macro", "weighted"):
+        raise no_average(task, spec)
+    return 3 if spec.average == "micro" else 3 * len(classes(task, spec, fidelity))
+
+
+def f1_tally(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Fidelity) -> Sums:
+    """Hits, guesses and wanted; several equal labels of one multi-label answer are one."""
+    counted = classes(task, spec, fidelity)
+    hits: Sums
+    guesses = _occurrences(answers, answers.guessed_by, answers.guessed, counted)
+    wanted = _occurrences(answers, answers.wanted_by, answers.wanted, counted)
+    if spec.name == "multilabel_f1":
+        guesses, wanted = guesses.clip(max=1), wanted.clip(max=1)
+        hits = guesses * wanted
+    else:
+        right = answers.right
+        hits = _occurrences(answers, answers.wanted_by[right], answers.wanted[right], counted)
+    parts = (hits, guesses, wanted)
+    if spec.average == "micro":
+        return np.stack([part.sum(axis=1) for part in parts], axis=1)
+    return np.concatenate(parts, axis=1)
+
+
+def f1_finish(spec: MetricSpec, sums: Sums) -> Sums:
+    """F1 = 2 hits / (guesses + wanted), pooled (micro) or averaged over classes.
+
+    Without ``label_indices`` the macro average runs over the classes that occur (scikit-learn's
+    rule); those of a multi-label task all count.
+    """
+    hits, guesses, wanted = np.split(sums, 3, axis=-1)
+    each = ratio(2 * hits, guesses + wanted)
+    if spec.average == "micro":
+        return each[..., 0]
+    if spec.average == "weighted":
+        return ratio((each * wanted).sum(axis=-1), wanted.sum(axis=-1))
+    if spec.name == "f1" and spec.label_indices is None:
+        occurring = np.count_nonzero(guesses + wanted, axis=-1)
+        return ratio(each.sum(axis=-1), occurring)
+    mean: Sums = each.mean(axis=-1)
+    return mean
+
+
+def _occurrences(answers: Numbered, instances: Counts, numbers: Counts, counted: Counts) -> Sums:
+    """How often each instance answers with each counted class, (n, counted)."""
+    places = answers.classes + 1
+    counts = np.bincount(instances * places + numbers + 1, minlength=answers.instances * places)
+    return counts.reshape(-1, places)[:, counted + 1].astype(np.float64)
+
+
+def no_average(task: Task, spec: MetricSpec) -> ConfigError:
+    """What is wrong with a card whose metric has an average that it cannot have."""
+    return ConfigError(
+        f"the card of {task.name} gives {spec.name} the average {spec.average!r}; "
+        "it has to be micro, macro or weighted (token_f1: micro or macro)"
+    )
+
+
+# --- single instances ---------------------------------------------------------------------------
+
+
+def share_right(task: Task, predictions: Coded, golds: Coded) -> Sums:
+    """The share of an instance's answers that are right, 0 to 1, (n,)."""
+    return share_finish(accuracy_tally(numbered(task, predictions, golds)))
+
+
+def set_f1(task: Task, predictions: Coded, golds: Coded) -> Sums:
+    """F1 of the two label sets, (n,), restricted to the labels that the card's first metric
+    scores; 1 when neither has any."""
+    spec = replace(task.metrics[0], average="micro")
+    tally = f1_tally(task, spec, numbered(task, predictions, golds), "default")
+    neither = tally[:, 1] + tally[:, 2] == 0
+    each: Sums = np.where(neither, 1.0, f1_finish(spec, tally))
+    return each

@@ -1,0 +1,177 @@
+"""Metrics of tasks that are answered with a text: exact match and token-F1."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from tasktransfer.errors import DataError
+from tasktransfer.metrics.answers import Coded
+from tasktransfer.metrics.labels import Sums, no_average, ratio
+from tasktransfer.stage import Fidelity
+from tasktransfer.tasks.card import MetricSpec, Task
+
+_REMEMBERED = 1 << 16
+"""How many normalised texts and compared pairs are kept: the same golds are scored after every
+epoch, by several metrics each time, and in every run of a study."""
+
+
+def normalise_answer(text: str) -> str:
+    """``text`` in lower case, without punctuation and articles, white space collapsed.
+
+    The normalisation of SQuAD's and T5's evaluation, which the toolkit uses as well.
+    """
+    bare = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Predicted and right texts of n instances, normalised."""
+
+    pairs: list[tuple[str, tuple[str, ...]]]
+
+    @cached_property
+    def best(self) -> Sums:
+        """Tokens in common, predicted and right of each instance's best right answer, (n, 3).
+
+        It is the one with the highest F1, the first on a tie; an empty prediction that agrees
+        with an empty gold counts as one token got right.
+        """
+        found = [
+            _overlap(predicted, right[0]) if len(right) == 1 else _best_overlap(predicted, right)
+            for predicted, right in self.pairs
+        ]
+        return np.array(found, np.float64)
+
+
+# --- exact match: matches, instances that count --------------------------------------------------
+
+
+def exact_match_tally(task: Task, spec: MetricSpec, texts: Compared) -> Sums:
+    """Whether the prediction equals one of the right answers; unanswerable instances count
+    neither way where the card leaves them out.
+
+    Raises:
+        DataError: the card leaves unanswerable instances out, and all are unanswerable.
+    """
+    tally = np.ones((len(texts.pairs), 2))
+    tally[:, 0] = [predicted in right for predicted, right in texts.pairs]
+    if spec.ignore_unanswerable:
+        answerable = np.array([any(right) for _, right in texts.pairs])
+        if not answerable.any():
+            raise DataError(
+                f"{task.name}: {spec.key} leaves unanswerable instances out, and all "
+                f"{len(texts.pairs)} are unanswerable; score a split with answerable ones"
+            )
+        tally[~answerable] = 0
+    return tally
+
+
+# --- token-F1: macro F1 of each, and instances; micro tokens in common, predicted, right ----------
+
+
+def token_f1_width(task: Task, spec: MetricSpec) -> int:
+    """Columns of a token-F1's tally."""
+    if spec.average not in ("micro", "macro"):
+        raise no_average(task, spec)
+    return 2 if spec.average == "macro" else 3
+
+
+def token_f1_tally(spec: MetricSpec, texts: Compared, golds: Coded, fidelity: Fidelity) -> Sums:
+    """Macro: the F1 with the best right answer. Micro: the tokens of the best right answer."""
+    if spec.average == "macro":
+        return np.stack([token_f1(texts.best), np.ones(len(texts.best))], axis=1)
+    # The toolkit keeps several right answers as a list, for all instances of a task or none.
+    if fidelity == "tlidb" and (golds.sizes > 1).any():
+        return np.array([_last_overlap(*pair) for pair in texts.pairs], np.float64)
+    return texts.best
+
+
+def token_f1(tokens: Sums) -> Sums:
+    """F1 of tokens in common, predicted and right, (..., 3), pooled as they come."""
+    return ratio(2 * tokens[..., 0], tokens[..., 1] + tokens[..., 2])
+
+
+# --- single instances ----------------------------------------------------------------------------
+
+
+def text_scores(task: Task, predictions: Coded, golds: Coded) -> Sums:
+    """Token-F1 with the best right answer, or exact match where the card has no token-F1, (n,)."""
+    token_spec = next((spec for spec in task.metrics if spec.name == "token_f1"), None)
+    texts = compared(token_spec or task.metrics[0], predictions, golds, "default")
+    if token_spec is not None:
+        return token_f1(texts.best)
+    return np.array([predicted in right for predicted, right in texts.pairs], np.float64)
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def compared(spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Fidelity) -> Compared:
+    """Texts as a metric compares them: unanswerable ones are the empty string. Metrics with the
+    same unanswerable phrases share it."""
+    phrases = spec.unanswerable_phrases
+    plain = [_plain(text, phrases, fidelity) for text in predictions.texts]
+    right = [_plain(text, phrases, fidelity) for text in golds.texts]
+    guesses = map(plain.__getitem__, predictions.codes.tolist())
+    wanted = golds.codes.tolist()
+    if len(wanted) == len(golds):  # one right answer each: no need to slice
+        return Compared([(p, (right[code],)) for p, code in zip(guesses, wanted, strict=True)])
+    starts = golds.starts.tolist()
+    return Compared(
+        [
+            (guess, tuple(right[code] for code in wanted[begin:end]))
+            for guess, begin, end in zip(guesses, starts[:-1], starts[1:], strict=True)
+        ]
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _plain(text: str, phrases: tuple[str, ...], fidelity: Fidelity) -> str:
+    normal = normalise_answer(text)
+    for phrase in map(normalise_answer, phrases):
+        whole_words = f"{normal} ".startswith(f"{phrase} ")
+        if whole_words or (fidelity == "tlidb" and phrase in normal):
+            return ""
+    return normal
+
+
+_Overlap = tuple[int, int, int]
+"""Tokens in common, tokens predicted, tokens of the right answer."""
+
+
+def _best_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
+    return max((_overlap(predicted, text) for text in right), key=_overlap_f1)
+
+
+def _last_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
+    """The toolkit means to keep the best right answer, and keeps the last with any overlap."""
+    overlaps = [_overlap(predicted, text) for text in right]
+    return next((overlap for overlap in reversed(overlaps) if overlap[0]), (0, 0, 0))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _overlap(predicted: str, right: str) -> _Overlap:
+    if not predicted and not right:
+        return 1, 1, 1
+    guessed, wanted = predicted.split(), right.split()
+    if predicted == right:
+        return len(guessed), len(guessed), len(guessed)
+    # Answers are short: counting in lists is several times faster than building Counters.
+    common = sum(min(guessed.count(t), wanted.count(t)) for t in {*guessed} & {*wanted})
+    return common, len(guessed), len(wanted)
+
+
+def _overlap_f1(overlap: _Overlap) -> float:
+    common, predicted, right = overlap
+    return 2 * common / (predicted + right) if predicted + right else 0.0

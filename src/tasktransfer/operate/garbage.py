@@ -1,0 +1,363 @@
+"""What no run of some studies needs any more, found, shown, and removed when told so.
+
+Records and predictions are small, and cannot be made again without the hardware and the hours that
+they took: those of other studies and settings stay unless they are asked for. What is removed is
+named below, file by file: nothing else in the results folder is touched, links are neither followed
+nor removed, and nothing where a training runs. If a training runs that none of the given studies
+wants, another workflow uses the folder: then everything that is not of these studies stays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tasktransfer import locks
+from tasktransfer.config import TINY
+from tasktransfer.errors import ConfigError
+from tasktransfer.finished import CHECKPOINT
+from tasktransfer.forecast.disk import bytes_under, in_words
+from tasktransfer.operate.folders import held_if_free, is_trained
+from tasktransfer.operate.merge import RESUME
+from tasktransfer.operate.offered import STAGES, Place, places
+from tasktransfer.stage import Stage
+from tasktransfer.stage_state import CLAIM, HISTORY, LOG, PREDICTIONS, RECORD
+from tasktransfer.study import Study
+from tasktransfer.tasks import DATASETS
+
+Kind = Literal[
+    "records and predictions of other settings",
+    "checkpoints of other settings",
+    "unfinished trainings of other settings",
+    "checkpoints that nothing starts from any more",
+    "states of trainings that are finished",
+    "half-written files",
+    "caches of other data or models",
+    "models of other settings",
+]
+
+_PART = re.compile(r"^\..+\.\d+\.part$")
+_DRAFT = re.compile(r"^\.(?P<name>.+?)\.(?:\d+\.part|draft|old)$")
+_CACHES = {
+    "data": re.compile(r"^tiny-world-[0-9a-f]{12}$"),
+    "data/instances": re.compile(r"^[A-Za-z]+-[0-9a-f]{12}-(few|full)$"),
+    "models": re.compile(r"^.+-[0-9a-f]{12}$"),
+}
+_ENCODED_OF = re.compile(r"^[A-Za-z]+-[0-9a-f]{12}-(few|full)$")
+_ENCODED = re.compile(r"^.+-[0-9a-f]{12}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something to remove: paths that belong together and lie in one folder, and their bytes.
+
+    ``held_by``: the stage's folder, or the cache, that must not be in use meanwhile.
+    """
+
+    kind: Kind
+    paths: tuple[str, ...]
+    bytes: int
+    held_by: str
+    of_stage: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """``kept``: what is not needed and stays all the same, with its bytes; ``remarks``: what was
+    left alone, and why."""
+
+    results: str
+    items: tuple[Item, ...]
+    kept: tuple[tuple[str, int], ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(item.bytes for item in self.items)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "results": self.results,
+            "bytes": self.bytes,
+            "items": [asdict(item) for item in self.items],
+            "kept": [{"path": path, "bytes": size} for path, size in self.kept],
+            "remarks": list(self.remarks),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What a removal came to."""
+
+    items: int
+    bytes: int
+    left: tuple[str, ...]
+
+    def as_text(self) -> str:
+        lines = [f"left alone: {text}" for text in self.left]
+        return "\n".join([*lines, f"removed {self.items:,}, {in_words(self.bytes)}"])
+
+
+def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
+    """What none of the studies needs in the results folder that they share.
+
+    Args:
+        studies: every study that uses the folder; their inputs must be known.
+        records: also records and predictions of other settings.
+
+    Raises:
+        ConfigError: the studies have different results folders.
+    """
+    results = _shared_folder(studies)
+    wanted = {stage.path: stage for study in studies for stage in study.plan.stages}
+    remarks = list(_links(results))
+    offered = list(places(results))
+    strangers = [p for p in offered if p.path not in wanted and is_trained(p.folder)]
+    settled = not any(study.selection_pending for study in studies)
+    if strangers:
+        remarks.append(
+            f"{strangers[0].folder} is being trained, and is of none of these studies: what is of "
+            "other studies is left alone; give their configs too (--config FIRST SECOND)"
+        )
+    if not settled:
+        remarks.append(
+            "multi_source: auto has not picked yet: trainings of other settings are left alone, "
+            "since some may be picked again"
+        )
+    items: list[Item] = []
+    kept: list[tuple[str, int]] = []
+    for place in offered:
+        if place.path in wanted:
+            items += _of_wanted(place, wanted[place.path], studies)
+        elif settled and not strangers:
+            found, stays = _of_stranger(place, records=records)
+            items += found
+            kept += stays
+    items += _caches(results, studies, leave_whole=bool(strangers))
+    return Garbage(str(results), tuple(items), tuple(kept), tuple(remarks))
+
+
+def _shared_folder(studies: Sequence[Study]) -> Path:
+    folders = {Path(study.config.results).resolve() for study in studies}
+    if len(folders) > 1:
+        named = ", ".join(f"{s.config_file}: {s.config.results}" for s in studies)
+        raise ConfigError(f"these studies have different results folders ({named}): one at a time")
+    return Path(studies[0].config.results)
+
+
+def _links(results: Path) -> Iterator[str]:
+    """Links in the layout's upper folders; what they lead to is not looked at."""
+    for name in (STAGES, "data", "data/instances", "data/encoded", "models"):
+        if (results / name).is_symlink():
+            yield f"{results / name} is a link: what it leads to is not looked at"
+
+
+# --- stages -------------------------------------------------------------------------------------
+
+
+def _of_wanted(place: Place, stage: Stage, studies: Sequence[Study]) -> Iterator[Item]:
+    """Of a stage that a study wants: states and half-written files, and a checkpoint if it neither
+    stays nor is needed, in any of the studies."""
+    if is_trained(place.folder):
+        return
+    names = _names(place.folder)
+    if RECORD in names:
+        yield from _item("states of trainings that are finished", place, names, [RESUME])
+        mine = [s for s in studies if stage.digest[:12] in s.stages_by_digest]
+        if not any(s.keeps(stage.kind) or s.is_start(stage) for s in mine):
+            kind: Kind = "checkpoints that nothing starts from any more"
+            yield from _item(kind, place, names, [CHECKPOINT])
+    yield from _item("half-written files", place, names, _parts(names))
+
+
+def _of_stranger(place: Place, *, records: bool) -> tuple[list[Item], list[tuple[str, int]]]:
+    """Of a stage that no study wants: what is removed, and what stays."""
+    if is_trained(place.folder):
+        return [], []
+    names = _names(place.folder)
+    bulk = [CHECKPOINT, RESUME, *_parts(names)]
+    small = [RECORD, PREDICTIONS, LOG, HISTORY, CLAIM]
+    if RECORD not in names:
+        kind: Kind = "unfinished trainings of other settings"
+        return list(_item(kind, place, names, [*bulk, *small])), []
+    if records:
+        kind = "records and predictions of other settings"
+        return list(_item(kind, place, names, [*bulk, *small])), []
+    stays = sum(bytes_under(place.folder / name) for name in small if name in names)
+    items = list(_item("checkpoints of other settings", place, names, bulk))
+    return items, [(str(place.folder), stays)]
+
+
+def _names(folder: Path) -> frozenset[str]:
+    """What lies in a folder, links left out."""
+    try:
+        return frozenset(e.name for e in os.scandir(folder) if not e.is_symlink())
+    except OSError:
+        return frozenset()
+
+
+def _parts(names: frozenset[str]) -> list[str]:
+    return sorted(name for name in names if _PART.match(name))
+
+
+def _item(kind: Kind, place: Place, names: frozenset[str], wanted: Sequence[str]) -> Iterator[Item]:
+    paths = [str(place.folder / name) for name in wanted if name in names]
+    if paths:
+        size = sum(bytes_under(path) for path in paths)
+        yield Item(kind, tuple(paths), size, str(place.folder), of_stage=True)
+
+
+# --- caches and models --------------------------------------------------------------------------
+
+
+def _caches(results: Path, studies: Sequence[Study], *, leave_whole: bool) -> Iterator[Item]:
+    """Caches and built models that no study reads, and what killed processes left half-made."""
+    needed = {
+        results / Path(path).relative_to(study.config.results)
+        for study in studies
+        for path in _needed(study)
+    }
+    for folder, pattern in _cache_folders(results):
+        for name in sorted(_names(folder)):
+            path, draft = folder / name, _DRAFT.match(name)
+            if draft and pattern.match(draft["name"]):
+                yield _cache_item("half-written files", path, folder / draft["name"])
+            elif pattern.match(name) and path not in needed and not leave_whole:
+                kind: Kind = (
+                    "models of other settings"
+                    if folder.name == "models"
+                    else "caches of other data or models"
+                )
+                yield _cache_item(kind, path, path)
+
+
+def _cache_item(kind: Kind, path: Path, held_by: Path) -> Item:
+    return Item(kind, (str(path),), bytes_under(path), str(held_by), of_stage=False)
+
+
+def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
+    """Folders of caches, with the names that caches have in them. Links are left out."""
+    for below, pattern in _CACHES.items():
+        if not _through_link(results, below):
+            yield results / below, pattern
+    if not _through_link(results, "data/encoded"):
+        for name in sorted(_names(results / "data/encoded")):
+            if _ENCODED_OF.match(name):
+                yield results / "data/encoded" / name, _ENCODED
+
+
+def _through_link(results: Path, below: str) -> bool:
+    path = results
+    for part in below.split("/"):
+        path = path / part
+        if path.is_symlink():
+            return True
+    return False
+
+
+def _needed(study: Study) -> Iterator[str]:
+    """The caches and built models that a study reads, or is made from."""
+    tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
+    if study.config.data.synthetic or tiny:
+        yield study.tiny_world
+    for name in tiny:
+        yield study.tiny_model(name)
+    if tiny:
+        yield from (study.tiny_instances(dataset) for dataset in DATASETS)
+    for dataset in study.config.datasets:
+        yield study.instances(dataset.name)
+        yield from (study.encoded(dataset.name, model.name) for model in study.config.models)
+
+
+# --- removing -----------------------------------------------------------------------------------
+
+
+def remove(garbage: Garbage) -> Removed:
+    """Remove what was found, each thing held meanwhile as whoever makes it would hold it. What is
+    in use by now is left alone."""
+    count, freed, left = 0, 0, []
+    for item in garbage.items:
+        with _held(item) as held:
+            if not held:
+                left.append(f"{item.paths[0]}: in use now")
+                continue
+            try:
+                for path in item.paths:
+                    _remove(Path(path))
+                if item.of_stage:
+                    _drop_empty(Path(item.held_by))
+            except OSError as error:
+                left.append(f"{error.filename or item.paths[0]}: {error.strerror}")
+                continue
+        count, freed = count + 1, freed + item.bytes
+    return Removed(count, freed, tuple(left))
+
+
+@contextmanager
+def _held(item: Item) -> Iterator[bool]:
+    place = Path(item.held_by)
+    if item.of_stage:
+        with held_if_free(place) as held:
+            yield held
+        return
+    with (place.parent / f".{place.name}.lock").open("a") as stream:
+        yield locks.try_lock(stream.fileno())
+
+
+def _remove(path: Path) -> None:
+    """Never through a link, and never a link: both are the user's own doing."""
+    if path.is_symlink():
+        raise OSError(0, "has become a link", str(path))
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _drop_empty(folder: Path) -> None:
+    """Folders of a stage that are empty now, up to its kind. One with files of others stays."""
+    names = _names(folder)
+    if names <= {CLAIM} and not any(e.is_symlink() for e in os.scandir(folder)):
+        with suppress(OSError):
+            (folder / CLAIM).unlink(missing_ok=True)
+            for place in (folder, *list(folder.parents)[:3]):
+                place.rmdir()
+
+
+# --- what is said -------------------------------------------------------------------------------
+
+
+def as_text(garbage: Garbage) -> str:
+    """What would be removed, for people: every path, and the bytes by kind and in all."""
+    lines = []
+    kinds = sorted({item.kind for item in garbage.items})
+    for kind in kinds:
+        group = [item for item in garbage.items if item.kind == kind]
+        size = in_words(sum(item.bytes for item in group))
+        lines.append(f"{kind}: {len(group):,}, {size}")
+        lines += [f"  {in_words(i.bytes):>9}  {path}" for i in group for path in _shown(i)]
+    lines += [f"note: {text}" for text in garbage.remarks]
+    if garbage.kept:
+        size = in_words(sum(size for _, size in garbage.kept))
+        lines.append(
+            f"kept: {len(garbage.kept):,} records with their predictions, of other settings, "
+            f"{size} (--records removes them too)"
+        )
+        lines += [f"  {in_words(size):>9}  {path}" for path, size in garbage.kept]
+    total = f"{len(garbage.items):,} things to remove, {in_words(garbage.bytes)}"
+    lines.append(f"{garbage.results}: {total if garbage.items else 'nothing to remove'}")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(item: Item) -> tuple[str, ...]:
+    """A whole folder as one line."""
+    if len(item.paths) == 1:
+        return item.paths
+    names = ", ".join(Path(path).name for path in item.paths)
+    return (f"{item.held_by}/ ({names})",)

@@ -1,0 +1,92 @@
+"""The state of a study for people: the text of ``tasktransfer status``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasktransfer.operate.status import STATES
+from tasktransfer.overview_text import hours, table
+
+SHOWN = 12
+"""Trainings that are listed of each state; the others are counted. ``--json`` has them all."""
+
+WIDEST = 160
+
+
+def as_text(seen: dict[str, Any]) -> str:
+    """The state of a study for people."""
+    lines = [f"study {seen['study']} ({seen['results']}/)", "", *_groups(seen), "", *_speed(seen)]
+    for title, items in (
+        ("running", [_running(item) for item in seen["running"]]),
+        ("failed", [_failed(item) for item in seen["failed"]]),
+        ("interrupted (go on when started again)", [_name(i) for i in seen["interrupted"]]),
+    ):
+        if items:
+            lines += ["", f"{title}:", *(f"  {text}" for text in items[:SHOWN])]
+            lines += [f"  and {len(items) - SHOWN:,} more"] * (len(items) > SHOWN)
+    return "\n".join(lines) + "\n"
+
+
+def _groups(seen: dict[str, Any]) -> list[str]:
+    rows = [
+        {"model": row["model"], "algorithm": row["algorithm"], **row["states"]}
+        for row in seen["groups"]
+    ]
+    rows.append({"model": "all", "algorithm": "", **seen["totals"]})
+    shown = [state for state in STATES if seen["totals"][state] or state == "done"]
+    return table(
+        [
+            {"model": row["model"], "algorithm": row["algorithm"]}
+            | {state: row[state] for state in shown}
+            | {"of": sum(row[state] for state in STATES)}
+            for row in rows
+        ]
+    )
+
+
+def _speed(seen: dict[str, Any]) -> list[str]:
+    total, left = seen["trainings"], seen["left"]
+    share = 100 * (total - left) / total if total else 100.0
+    lines = [f"{total - left:,} of {total:,} trainings done ({share:.1f} %)"]
+    if seen["finished_last_hour"]:
+        lines[0] += (
+            f", {seen['finished_last_hour']:,} in the last hour ({seen['per_hour']:,.0f} an hour)"
+        )
+    if not left:
+        lines.append("nothing is left to train")
+    elif seen["seconds_left"] is None:
+        lines.append("nothing runs; start snakemake to go on")
+    else:
+        lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this pace")
+    if seen["again"]:
+        lines.append(
+            f"{seen['again']:,} have their record and are trained once more: their predictions are "
+            "gone, or a checkpoint that another training starts from"
+        )
+    if seen["selection_pending"]:
+        lines.append("further multi-source trainings follow when their sources are picked")
+    again = seen["started_again"]
+    if again["trainings"]:
+        killed = again["times"] - again["after_errors"]
+        lines.append(
+            f"{again['trainings']:,} trainings were started again, {again['times']:,} times in "
+            f"all: {again['after_errors']:,} after an error, {killed:,} after a kill"
+        )
+    return lines
+
+
+def _name(item: dict[str, Any]) -> str:
+    return f"{item['dataset']} {item['model']} {item['label']} seed {item['seed']}"
+
+
+def _running(item: dict[str, Any]) -> str:
+    place = item["device"] or "waiting for a device"
+    how_far = "starting" if item["percent"] is None else f"{item['percent']} %"
+    left = f", {item['left']} left" if item["left"] else ""
+    return f"{_name(item)}: {how_far}{left} ({place}, {item['host'] or '?'})"
+
+
+def _failed(item: dict[str, Any]) -> str:
+    error = (item["error"] or item["cause"] or "no error was written").strip()
+    shown = error if len(error) <= WIDEST else error[: WIDEST - 3] + "..."
+    return f"{_name(item)}: {shown}\n    {item['log']}"

@@ -1,0 +1,186 @@
+"""Batch scripts that run a study in a few large jobs instead of thousands of small ones.
+
+A job for every training costs a cluster's scheduler seconds each. A pilot is one job with several
+GPUs in which Snakemake's local executor trains one shard: all stages of one model and seed. Shards
+share nothing but what is prepared before them, so they run side by side on one results folder.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasktransfer.errors import ConfigError
+from tasktransfer.study import Study
+
+Shard = tuple[str, int]
+"""model, seed"""
+
+PREPARE, FINISH = "prepare", "finish"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one pilot job asks for; ``options`` are further words for sbatch, as they are."""
+
+    gpus: int
+    cpus: int
+    memory: str
+    time: str
+    partition: str | None = None
+    account: str | None = None
+    options: tuple[str, ...] = ()
+
+
+def shards(study: Study) -> list[Shard]:
+    """The shards of a study that are not finished, in the order of its plan."""
+    left = [stage for stage in study.plan.stages if not study.is_finished(stage)]
+    return list(dict.fromkeys((stage.model.name, stage.seed) for stage in left))
+
+
+def records_of(study: Study, shard: Shard) -> list[str]:
+    """The records of a shard's stages: what its pilot asks Snakemake for."""
+    model, seed = shard
+    return [
+        study.record(stage)
+        for stage in study.plan.stages
+        if (stage.model.name, stage.seed) == (model, seed)
+    ]
+
+
+def name_of(shard: Shard) -> str:
+    """A shard's name, for scripts, logs and the queue."""
+    return f"{shard[0]}-seed{shard[1]}"
+
+
+def scripts(
+    study: Study, resources: Resources, folder: Path, chosen: Sequence[Shard]
+) -> dict[str, str]:
+    """The batch scripts by name: prepare, one per shard, finish.
+
+    ``prepare`` makes what shards share (data, token ids, tiny models); ``finish`` runs the whole
+    study once more: what a shard left, what is picked only now (multi-source), tables, figures.
+    """
+    texts = {PREPARE: _script(study, resources, folder, PREPARE, [], "data", gpus=0)}
+    for model, seed in chosen:
+        name = name_of((model, seed))
+        # Thousands of paths: listed by the job itself, and held in an array for names with spaces.
+        listing = [
+            f"listed=$(tasktransfer records {study.arguments()} --model {shlex.quote(model)} "
+            f"--seed {seed})",
+            'mapfile -t targets <<< "$listed"',
+        ]
+        texts[name] = _script(
+            study, resources, folder, name, listing, '"${targets[@]}"', gpus=resources.gpus
+        )
+    texts[FINISH] = _script(study, resources, folder, FINISH, [], "all", gpus=resources.gpus)
+    return texts
+
+
+def _script(
+    study: Study,
+    resources: Resources,
+    folder: Path,
+    name: str,
+    before: list[str],
+    targets: str,
+    *,
+    gpus: int,
+) -> str:
+    asked = [
+        f"--job-name={study.config.study.replace(' ', '-')}-{name}",
+        f"--output={folder}/{name}.%j.log",
+        "--nodes=1",
+        "--ntasks=1",
+        f"--cpus-per-task={resources.cpus}",
+        f"--mem={resources.memory}",
+        f"--time={resources.time}",
+        # Preempted or on a node that was lost: queued again, and goes on where it was.
+        "--requeue",
+        *([f"--gpus={gpus}"] if gpus else []),
+        *([f"--partition={resources.partition}"] if resources.partition else []),
+        *([f"--account={resources.account}"] if resources.account else []),
+        *resources.options,
+    ]
+    words = [
+        f"snakemake {targets}",
+        f"--cores {resources.cpus}",
+        f"--resources gpu={gpus}",
+        # Shards share one results folder. Trainings lock their own stage, so two never do one.
+        "--nolock",
+        "--workflow-profile profiles/default",
+        f"--configfile {shlex.quote(study.config_file)}",
+        *_config_words(study.overrides),
+    ]
+    lines = [
+        "#!/bin/bash",
+        *(f"#SBATCH {word}" for word in asked),
+        f"# One part of the study {study.config.study}, written by `tasktransfer pilot`.",
+        "set -euo pipefail",
+        f"cd {shlex.quote(str(Path.cwd()))}",
+        f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH",
+        *before,
+        "exec " + " \\\n    ".join(words),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _config_words(overrides: Mapping[str, object]) -> list[str]:
+    if not overrides:
+        return []
+    return ["--config", *(shlex.quote(f"{key}={json.dumps(v)}") for key, v in overrides.items())]
+
+
+def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write ``<folder>/<name>.sh`` each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, text in texts.items():
+        path = folder / f"{name}.sh"
+        path.write_text(text, encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def submit(paths: Sequence[Path]) -> dict[str, str]:
+    """Hand the scripts to sbatch: the shards after ``prepare``, ``finish`` after all of them.
+
+    Returns:
+        Script name → job id.
+
+    Raises:
+        ConfigError: there is no sbatch, or it refuses a script; what was submitted before is
+            named.
+    """
+    by_name = {path.stem: path for path in paths}
+    ids = {PREPARE: _sbatch(by_name[PREPARE], [], {})}
+    for name, path in by_name.items():
+        if name not in (PREPARE, FINISH):
+            ids[name] = _sbatch(path, [f"--dependency=afterok:{ids[PREPARE]}"], ids)
+    others = ":".join(number for name, number in ids.items())
+    # Whatever became of the shards: what is there is worth tables and figures.
+    ids[FINISH] = _sbatch(by_name[FINISH], [f"--dependency=afterany:{others}"], ids)
+    return ids
+
+
+def _sbatch(path: Path, options: list[str], before: Mapping[str, str]) -> str:
+    command = ["sbatch", "--parsable", *options, str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{path}: no sbatch on this machine; submit the scripts where there is one"
+        ) from error
+    except subprocess.SubprocessError as error:
+        said = getattr(error, "stderr", None) or str(error)
+        known = ", ".join(f"{name} {number}" for name, number in before.items()) or "nothing"
+        raise ConfigError(
+            f"{path}: sbatch refused it: {said.strip()}; submitted already: {known}"
+        ) from error
+    return done.stdout.strip().split(";")[0]

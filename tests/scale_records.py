@@ -1,0 +1,343 @@
+"""Records of the paper's size, to measure how the analysis scales.
+
+The paper's study with constructed results: 255 baselines, 5,940 single-source transfers, 180
+multi-source runs and their 60 source trainings, each with 1,000 predictions, at the places of a
+real plan, scores those of the predictions. No training took place: write them to a temporary
+folder, never among results.
+
+    python tests/scale_records.py FOLDER [FACTOR [INSTANCES]]
+
+``FACTOR`` 10 makes 50 seeds of the paper's 5.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasktransfer import config, metrics
+from tasktransfer.metrics import Coded
+from tasktransfer.plan import Revisions
+from tasktransfer.predictions import COLUMNS, FILE_NAME, SCHEMA_VERSION
+from tasktransfer.stage import ModelSpec, Run, Stage, digest_of
+from tasktransfer.study import Study
+from tasktransfer.tasks import Task, get_task
+
+PAPER = Path(__file__).resolve().parents[1] / "workflow/presets/paper.yaml"
+INSTANCES = 1000
+EPOCHS = 30
+WORDS = ("the", "dog", "ran", "home", "because", "it", "was", "late", "and", "nobody", "called")
+Codes = npt.NDArray[np.int64]
+
+
+def write_scale_study(
+    folder: Path, factor: int = 1, instances: int = INSTANCES, models: int = 3
+) -> Path:
+    """Write the records of the paper's study with ``5 * factor`` seeds; gives its plan file.
+
+    ``models`` keeps the first few of the three models, for smaller studies.
+    """
+    study = paper_study(factor, models)
+    runs = study.plan.run_of
+    for stage in study.plan.stages:
+        write_stage(folder, study, stage, runs.get(stage.digest), instances)
+    file = folder / "plan.json"
+    file.write_text(json.dumps(study.plan_file(study.plan)))
+    return file
+
+
+def paper_study(factor: int = 1, models: int = 3) -> Study:
+    """The paper's preset, with made-up revisions of data and checkpoints."""
+    wanted = config.load(PAPER, {"seeds": 5 * factor})
+    wanted = replace(wanted, models=wanted.models[:models])
+    revisions = Revisions(
+        {dataset.name: "constructed" for dataset in wanted.datasets},
+        {m.name: ModelSpec(m.name, m.family, m.name, m.max_length) for m in wanted.models},
+    )
+    return Study(wanted, str(PAPER), {}, revisions, None, ())
+
+
+def write_stage(
+    folder: Path, study: Study, stage: Stage, run: Run | None, instances: int = INSTANCES
+) -> Path:
+    """One stage's record and, where a run ends with it, its predictions; gives the record's path.
+
+    Written without the package's writers, whose fsync takes longer than all the rest.
+    """
+    here = folder / stage.path
+    here.mkdir(parents=True, exist_ok=True)
+    record = _record(study, stage, run, instances)
+    if run is not None:
+        test_set = _test_set(run.dataset, run.target, instances)
+        predicted = _predict(test_set, run)
+        _add_result(record, run, test_set, predicted)
+        content = _predictions_file(test_set, predicted, stage)
+        (here / FILE_NAME).write_bytes(content)
+        record["predictions"] = {
+            "file": FILE_NAME,
+            "rows": instances,
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+    path = here / "metrics.json"
+    path.write_text(json.dumps(record))
+    return path
+
+
+# --- test sets and predictions --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Ids and right answers of a task, and for each instance the answers that a run may give:
+    row 0 of ``choices`` the right ones, the other rows wrong or half right ones; (rows, n, k)
+    positions in ``texts``. Multi-label answers of several lengths are padded with -1."""
+
+    __test__ = False  # no test, whatever pytest makes of the name
+
+    task: Task
+    ids: pa.Array
+    texts: tuple[str, ...]
+    golds: Coded
+    choices: Codes
+
+
+@cache
+def _test_set(dataset: str, target: str, instances: int) -> TestSet:
+    task = get_task(dataset, target)
+    chance = _chance(dataset, target)
+    if task.kind == "span":
+        texts, golds, choices = _spans(task, chance, instances)
+    elif task.kind == "multi_label":
+        texts, golds, choices = _label_sets(task, chance, instances)
+    else:
+        texts, golds, choices = _labels(task, chance, instances)
+    ids = pa.array([f"{target}-{n // 7}_t{n % 7}" for n in range(instances)])
+    return TestSet(task, ids, texts, golds, choices)
+
+
+def _labels(
+    task: Task, chance: np.random.Generator, n: int
+) -> tuple[tuple[str, ...], Coded, Codes]:
+    """Labels as rare as they are: the k-th in proportion to 1/k. One in fifty wrong answers of a
+    model is no label at all."""
+    answers = len(task.outputs) or 1
+    shares = 1 / np.arange(1, len(task.labels) + 1)
+    golds = chance.choice(len(task.labels), (n, answers), p=shares / shares.sum())
+    wrong = chance.choice(
+        len(task.labels) + 1, (7, n, answers), p=[*(0.98 * shares / shares.sum()), 0.02]
+    )
+    texts = (*task.labels, "no label")
+    starts = np.arange(n + 1) * answers
+    return texts, Coded(texts, golds.ravel(), starts), np.concatenate([golds[None], wrong])
+
+
+def _label_sets(
+    task: Task, chance: np.random.Generator, n: int
+) -> tuple[tuple[str, ...], Coded, Codes]:
+    first = chance.integers(0, len(task.labels), n)
+    second = np.where(chance.random(n) < 0.2, (first + 1) % len(task.labels), -1)
+    golds = np.stack([first, second], axis=1)
+    wrong = np.stack(
+        [
+            chance.integers(0, len(task.labels), (7, n)),
+            np.where(chance.random((7, n)) < 0.3, first, -1),
+        ],
+        axis=2,
+    )
+    kept = golds.ravel()[golds.ravel() >= 0]
+    starts = np.concatenate([[0], np.cumsum((golds >= 0).sum(axis=1))])
+    return task.labels, Coded(task.labels, kept, starts), np.concatenate([golds[None], wrong])
+
+
+def _spans(task: Task, chance: np.random.Generator, n: int) -> tuple[tuple[str, ...], Coded, Codes]:
+    """Answers of three to eight words; half right ones lack the first or the last word. Three
+    quarters of the causal spans are unanswerable, and some questions have two right answers."""
+    right = [" ".join(chance.choice(WORDS, chance.integers(3, 9))) + f" {i % 97}" for i in range(n)]
+    if any(spec.unanswerable_phrases for spec in task.metrics):
+        right = [text if i % 4 == 0 else "Impossible answer" for i, text in enumerate(right)]
+    shorter = [text.split(" ", 1)[1] for text in right]
+    other = [text.rsplit(" ", 1)[0] for text in right]
+    texts = (*right, *shorter, *other)
+    places = np.arange(n)
+    choices = np.stack(
+        [places, places + n, places + 2 * n, *(chance.permutation(n) for _ in range(5))]
+    )
+    several = (
+        np.where(places % 5 == 0, 2, 1) if task.name == "question_answering" else np.ones(n, int)
+    )
+    starts = np.concatenate([[0], np.cumsum(several)])
+    golds = np.repeat(places, several)
+    golds[1:][np.diff(golds) == 0] += n
+    return texts, Coded(texts, golds, starts), choices[:, :, None]
+
+
+def _predict(test_set: TestSet, run: Run) -> Coded:
+    """Right where an instance is easier than the run is good, and else one of the other answers.
+
+    How good a run is: its model and target, what the transfer adds, and its seed.
+    """
+    n = len(test_set.ids)
+    names = (run.dataset, run.model, run.target)
+    level = _chance(*names).uniform(0.3, 0.7)
+    if run.sources:
+        level += 0.03 * _chance(*names, run.algorithm, *run.sources).standard_normal()
+    seed = _chance(*names, run.algorithm, *run.sources, str(run.seed))
+    level += 0.01 * seed.standard_normal()
+    difficulty = _chance(run.dataset, run.target, "difficulty").random(n)
+    right = difficulty + 0.3 * (seed.random(n) - 0.5) < level
+    row = np.where(right, 0, seed.integers(1, len(test_set.choices), n))
+    picked = test_set.choices[row, np.arange(n)]
+    starts = np.concatenate([[0], np.cumsum((picked >= 0).sum(axis=1))])
+    return Coded(test_set.texts, picked[picked >= 0], starts)
+
+
+@cache
+def _chance_seed(names: tuple[str, ...]) -> int:
+    return int(digest_of(list(names))[:16], 16)
+
+
+def _chance(*names: str) -> np.random.Generator:
+    """A generator of its own for each name, so that no result depends on what was made before."""
+    return np.random.default_rng(_chance_seed(names))
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _predictions_file(test_set: TestSet, predicted: Coded, stage: Stage) -> bytes:
+    n = len(test_set.ids)
+    score = metrics.instance_scores(test_set.task, predicted, test_set.golds)
+    columns = [
+        pa.array(np.arange(n, dtype=np.int32)),
+        pa.array([test_set.task.name]).take(pa.array(np.zeros(n, np.int32))),
+        test_set.ids,
+        _lists(predicted),
+        _lists(test_set.golds),
+        pa.array(score),
+    ]
+    footer = {
+        "schema": str(SCHEMA_VERSION),
+        "stage": stage.digest,
+        "dataset": stage.dataset,
+        "target": test_set.task.name,
+    }
+    stream = io.BytesIO()
+    table = pa.Table.from_arrays(columns, schema=COLUMNS.with_metadata(footer))
+    pq.write_table(table, stream, compression="zstd")
+    return stream.getvalue()
+
+
+def _lists(answers: Coded) -> pa.ListArray:
+    values = pa.array(answers.texts).take(pa.array(answers.codes))
+    return pa.ListArray.from_arrays(pa.array(answers.starts.astype(np.int32)), values)
+
+
+def _add_result(record: dict[str, Any], run: Run, test_set: TestSet, predicted: Coded) -> None:
+    values = metrics.evaluate(test_set.task, predicted, test_set.golds)
+    score = metrics.score(test_set.task, values)
+    record["test"] = {
+        run.target: {"metrics": values, "score": score, "instances": len(test_set.ids)}
+    }
+    record["score"] = score
+
+
+def _record(study: Study, stage: Stage, run: Run | None, instances: int) -> dict[str, Any]:
+    tasks = sorted({*stage.train_tasks, *stage.select_on})
+    epochs = list(_epochs(stage))
+    best = max(epochs, key=lambda epoch: epoch["selection_score"])
+    return {
+        "schema": 1,
+        "stage": {
+            "digest": stage.digest,
+            "kind": stage.kind,
+            "label": stage.label,
+            "dataset": stage.dataset,
+            "model": stage.model.name,
+            "family": stage.model.family,
+            "train_tasks": list(stage.train_tasks),
+            "select_on": list(stage.select_on),
+            "seed": stage.seed,
+            "parent": stage.parent.digest if stage.parent else None,
+            "identity": stage.identity,
+        },
+        "run": run.identity if run else None,
+        "synthetic": False,
+        "few_sample": stage.few_sample,
+        "data_revision": stage.data_revision,
+        "sizes": {task: _sizes(stage.dataset, task, instances) for task in tasks},
+        "epochs": epochs,
+        "best_epoch": best["epoch"],
+        "test": {},
+        "score": None,
+        "dev_score": best["selection_score"],
+        "predictions": None,
+        "provenance": _provenance(study),
+    }
+
+
+def _sizes(dataset: str, task: str, instances: int) -> dict[str, int]:
+    train = int(_chance(dataset, task, "size").integers(50, 7000))
+    return {"train": train, "dev": train // 6, "test": instances}
+
+
+def _epochs(stage: Stage) -> Iterator[dict[str, Any]]:
+    chance = np.random.default_rng(int(stage.digest[:16], 16))
+    values = (40 + 20 * chance.random(EPOCHS)).round(6).tolist()
+    for number, value in enumerate(values, 1):
+        yield {
+            "epoch": number,
+            "train_loss": dict.fromkeys(stage.train_tasks, 2.0 / number),
+            "dev": {
+                task: {spec.key: value for spec in get_task(stage.dataset, task).metrics}
+                for task in stage.select_on
+            },
+            "selection_score": value,
+            "seconds": 2.5,
+        }
+
+
+def _provenance(study: Study) -> dict[str, Any]:
+    return {
+        "tasktransfer": "0.1.0",
+        "recipe": 1,
+        "versions": {"python": "3.11.2", "torch": "2.13.0", "transformers": "5.23.0"},
+        "commit": "0123456789" * 4,
+        "dirty": False,
+        "config_digest": study.config.digest,
+        "study": "constructed",
+        "host": {
+            "platform": "Linux",
+            "cpu": "constructed",
+            "cores": 2,
+            "gpu": None,
+            "device": "cpu",
+            "precision": "float32",
+            "threads": 1,
+        },
+        "started": "2024-01-02T03:04:05Z",
+        "seconds": {"read": 0.1, "load": 2.0, "train": 75.0, "test": 4.0, "total": 81.5},
+        "tokens": 3_000_000,
+        "samples": 60_000,
+        "samples_per_second": 800.0,
+        "tokens_per_second": 40_000.0,
+        "peak_memory_mb": 2500.0,
+        "peak_gpu_memory_mb": 9000.0,
+        "notes": [],
+    }
+
+
+if __name__ == "__main__":
+    where, *numbers = sys.argv[1:]
+    print(write_scale_study(Path(where), *map(int, numbers)))

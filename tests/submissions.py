@@ -1,0 +1,88 @@
+"""Challenge submissions for tests: right answers on a tiny release, to change and to damage."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from releases import tiny_release
+from tasktransfer.challenge.archive import csv_file
+from tasktransfer.challenge.format import FILES, to_values
+from tasktransfer.challenge.golds import Golds, read_golds
+
+Files = dict[str, bytes]
+"""Path in the archive → content."""
+
+Answer = Callable[[str, str, int, tuple[str, ...]], tuple[str, ...]]
+"""(task, file, instance, right answers) → what is predicted."""
+
+
+def write_release(folder: Path, dataset: str) -> Path:
+    """A tiny release whose test split has one instance id twice in relation extraction and one in
+    personality detection, with other right answers the second time, as the real one has."""
+    release = tiny_release(dataset)
+    if dataset == "Friends":
+        first, second = release.content["data"][3:5]
+        for task in ("relation_extraction", "personality_detection"):
+            kept, renamed = first[task][0], second[task][0]
+            if task == "relation_extraction":
+                kept, renamed = kept["relation_triples"][0], renamed["relation_triples"][0]
+                renamed["relations"] = ["per:spouse"]
+            else:
+                renamed["personality_characteristics"] = dict.fromkeys(
+                    renamed["personality_characteristics"], "0"
+                )
+            renamed["instance_id"] = kept["instance_id"]
+    release.write(folder)
+    return folder
+
+
+def golds_of(folder: Path, dataset: str) -> Golds:
+    return read_golds(folder, dataset)
+
+
+def right(task: str, file: str, instance: int, gold: tuple[str, ...]) -> tuple[str, ...]:
+    """Predicts the (first) right answer."""
+    return gold
+
+
+def files_of(golds: Golds, answer: Answer = right) -> Files:
+    """A submission's files; ``answer`` may leave the right answers as they are."""
+    files: Files = {}
+    for name, task in golds.tasks.items():
+        ids = [
+            task.row_ids[start : start + task.rows_per_instance]
+            for start in range(0, len(task.row_ids), task.rows_per_instance)
+        ]
+        for file in FILES:
+            rows = []
+            for instance, gold in enumerate(task.answers):
+                predicted = answer(name, file, instance, gold)
+                if task.task.kind == "span":
+                    predicted = predicted[:1]
+                values = to_values(task.task, predicted)
+                rows += list(zip(ids[instance], values, strict=True))
+            files[f"{name}/{file}"] = csv_file(rows, "csv")
+    return files
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """A zip as most tools would write it."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def lines_of(files: Files, name: str) -> list[bytes]:
+    return files[name].split(b"\n")[:-1]
+
+
+def with_line(files: Files, name: str, number: int, line: bytes) -> Files:
+    """The files with line ``number`` (from 1) of one of them replaced."""
+    lines = lines_of(files, name)
+    lines[number - 1] = line
+    return files | {name: b"\n".join(lines) + b"\n"}

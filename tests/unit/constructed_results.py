@@ -1,0 +1,115 @@
+"""``Results`` of constructed records, and what is wrong with a figure's layout."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+from record_factory import Run, Scorer, write_study
+
+from tasktransfer.analysis import columns
+from tasktransfer.analysis.cells import cells
+from tasktransfer.analysis.results import Results, Statistics
+from tasktransfer.analysis.rows import frame
+from tasktransfer.analysis.tables import collect
+from tasktransfer.tasks import ALL_TASKS
+
+SHORTS = {task.name: task.short for task in ALL_TASKS}
+
+
+def results_of(
+    folder: Path,
+    runs: Iterable[Run],
+    score: Scorer,
+    *,
+    lengths: pd.DataFrame | None = None,
+    leave_out: Callable[[Run], bool] = lambda run: False,
+    **changes: Any,
+) -> Results:
+    """Write records, collect them and compute their cells; the other statistics are empty."""
+    changes.setdefault("shorts", SHORTS)
+    plan = write_study(folder, runs, score, leave_out=leave_out, **changes)
+    tables, metadata = collect(folder, plan, folder / "tables")
+    statistics = {name: frame(name, []) for name in columns.STATISTICS}
+    statistics["cells"] = cells(tables, folder)
+    return Results(tables, Statistics(**statistics), metadata, lengths)
+
+
+def with_cells(results: Results, **values: Any) -> Results:
+    """The same results with columns of ``cells`` replaced."""
+    changed = results.statistics.cells.assign(**values)
+    statistics = dataclasses.replace(results.statistics, cells=changed)
+    return dataclasses.replace(results, statistics=statistics)
+
+
+def with_sizes(results: Results, sizes: dict[str, int]) -> Results:
+    """The same results with other numbers of training instances; tasks that are not named go."""
+    old = results.tables.sizes
+    new = old[old["task"].isin(sizes)].assign(train=lambda rows: rows["task"].map(sizes))
+    return dataclasses.replace(results, tables=dataclasses.replace(results.tables, sizes=new))
+
+
+def lengths_of(dataset: str, longest: int = 300) -> pd.DataFrame:
+    """Length distributions with a long tail, as ``data.stats.length_distributions`` gives them."""
+    rows = [
+        (dataset, unit, length, 100_000 // length**2)
+        for unit in ("utterance_words", "dialogue_turns", "dialogue_words")
+        for length in range(1, longest + 1)
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "unit", "length", "count"])
+
+
+def flaws(figure: Figure) -> list[str]:
+    """Texts of a laid out figure that lie over one another or outside the canvas, and legends
+    that lie over panels."""
+    boxes = _drawn_texts(figure)
+    found = [f"outside: {name}" for name, box in boxes if not _inside(box, figure.bbox)]
+    found += [
+        f"{name} over {other}"
+        for place, (name, box) in enumerate(boxes)
+        for other, second in boxes[:place]
+        if _overlap(box, second)
+    ]
+    panels = [axes.get_tightbbox() for axes in figure.axes]
+    for legend in figure.legends:
+        extent = legend.get_window_extent()
+        found += ["legend over a panel" for panel in panels if panel and _overlap(extent, panel)]
+    return found
+
+
+def _drawn_texts(figure: Figure) -> list[tuple[str, Bbox]]:
+    """Each text that drawing puts on the canvas (not, for example, ticks beyond an axis' limits),
+    with its extent in pixels."""
+    drawn: dict[int, Text] = {}
+    draw = Text.draw
+
+    def noting(text: Text, renderer: Any) -> None:
+        if text.get_visible() and text.get_text().strip():
+            drawn[id(text)] = text
+        draw(text, renderer)
+
+    with mock.patch.object(Text, "draw", noting):
+        figure.draw_without_rendering()
+    return [(repr(text.get_text()), text.get_window_extent()) for text in drawn.values()]
+
+
+def _inside(box: Bbox, canvas: Any) -> bool:
+    return bool(
+        box.x0 >= canvas.x0 - 1
+        and box.x1 <= canvas.x1 + 1
+        and box.y0 >= canvas.y0 - 1
+        and box.y1 <= canvas.y1 + 1
+    )
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+    high = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return bool(wide > 1 and high > 1)

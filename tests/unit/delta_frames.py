@@ -1,0 +1,64 @@
+"""Frames of deltas and cells with known numbers, for tests of the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pandas as pd
+
+from tasktransfer.analysis.rows import frame
+
+Delta = Callable[[str, str, str, str, int], float | None]
+"""model, algorithm, source, target, seed → delta; None: no run."""
+
+
+def make_deltas(
+    delta: Delta,
+    *,
+    tasks: Iterable[str] = "abcd",
+    models: Iterable[str] = ("bert",),
+    algorithms: Iterable[str] = ("multitask",),
+    seeds: Iterable[int] = (0, 1),
+    dataset: str = "DailyDialog",
+) -> pd.DataFrame:
+    """Single-source deltas of every ordered pair; columns of ``columns.DELTAS``."""
+    tasks, algorithms, seeds = list(tasks), list(algorithms), list(seeds)
+    names = [
+        (model, algorithm, source, target, seed)
+        for model in models
+        for algorithm in algorithms
+        for source in tasks
+        for target in tasks
+        for seed in seeds
+        if source != target
+    ]
+    rows = []
+    for name in names:
+        model, algorithm, source, target, seed = name
+        value = delta(*name)
+        if value is not None:
+            run = (dataset, model, algorithm, [source], source, 1, target, seed)
+            digests = ("/".join(map(str, name)), f"{model}/{target}/{seed}")
+            rows.append((*run, 50 + value, 50.0, value, 2 * value, *digests))
+    return frame("deltas", rows)
+
+
+def make_cells(
+    deltas: pd.DataFrame, instances: int = 0, instance_error: float = 0.0
+) -> pd.DataFrame:
+    """Cells of deltas, as ``cells.cells`` would make them of runs whose test instances add
+    ``instance_error`` (points) to the standard error; columns of ``columns.CELLS``."""
+    rows = []
+    keys = ["dataset", "model", "algorithm", "source", "target"]
+    for (dataset, model, algorithm, source, target), group in deltas.groupby(keys, sort=False):
+        count = len(group)
+        variance = float(group["delta"].var()) / count if count > 1 else 0.0
+        error = (variance + instance_error**2) ** 0.5
+        run = (dataset, model, algorithm, [source], source, 1, target)
+        mean = float(group["delta"].mean())
+        scores = (50 + mean, 50.0, mean, 2 * mean)
+        nothing = (float("nan"),) * 5
+        rows.append(
+            (*run, count, sorted(group["seed"]), *scores, instances, error, *nothing, False, "")
+        )
+    return frame("cells", rows)

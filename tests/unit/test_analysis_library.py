@@ -1,0 +1,126 @@
+"""``tasktransfer.analysis`` as others use it: what it exports, its documents, its notebook."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+import tasktransfer.analysis
+from study_records import write_records
+from tasktransfer.analysis import columns
+from tasktransfer.analysis.columns_page import columns_page
+from tasktransfer.analysis.missing import STATES
+from tasktransfer.cli import main
+from tasktransfer.study import open_study
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "notebooks" / "heatmap.ipynb"
+
+
+def test_what_is_exported_needs_no_torch_and_nothing_heavy() -> None:
+    code = (
+        "import sys; from tasktransfer.analysis import *; "
+        "print([m for m in ('torch', 'transformers', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.strip() == "[]"
+    for name in tasktransfer.analysis.__all__:
+        assert getattr(tasktransfer.analysis, name).__doc__, name
+
+
+def test_the_guide_names_functions_that_exist() -> None:
+    guide = tasktransfer.analysis.__doc__
+    assert guide is not None
+    named = re.findall(r"``(\w+)\.(\w+)``", guide)
+    assert ("cells", "cells") in named
+    for module, function in named:
+        if module == "columns":
+            continue
+        code = f"from tasktransfer.analysis.{module} import {function}"
+        exec(code)
+
+
+def test_the_page_of_columns_is_fresh() -> None:
+    file = ROOT / "docs" / "columns.md"
+    assert file.read_text(encoding="utf-8") == columns_page(), f"{file} is stale: make schemas"
+
+
+@pytest.mark.parametrize("table", [*columns.TABLES, *columns.STATISTICS])
+def test_every_column_is_described(table: str) -> None:
+    for field in columns.arrow_schema(table):
+        assert field.metadata[b"description"].strip(), field.name
+
+
+def test_the_documents_name_every_table_and_state() -> None:
+    page = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")
+    for name in (*columns.TABLES, *columns.STATISTICS):
+        assert re.search(rf"\b{name}\b", page), name
+    for state in STATES:
+        assert f"| `{state}` |" in page
+
+
+# --- the notebook ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables and statistics of a small constructed study."""
+    folder = tmp_path_factory.mktemp("notebook")
+    tasks = ["emotion_recognition", "dialogue_nli", "topic_classification"]
+    keys = {
+        "study": "constructed",
+        "datasets": {"DailyDialog": {"tasks": tasks}},
+        "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+        "seeds": 2,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("study.yaml").write_text(yaml.safe_dump(keys))
+        write_records(open_study("study.yaml"))
+        for command in ("collect", "statistics"):
+            assert main([command, "--config", "study.yaml"]) == 0
+    return folder / "results" / "tables"
+
+
+def execute(notebook: nbformat.NotebookNode, tables: Path, patch: pytest.MonkeyPatch) -> None:
+    """Run it in a kernel of this Python, as Jupyter does: in the notebook's folder."""
+    patch.setenv("TABLES", str(tables))
+    resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
+    NotebookClient(notebook, timeout=120, resources=resources).execute()
+
+
+def test_the_notebook_draws_figure_3_again(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    execute(notebook, tables, monkeypatch)
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert len(pictures) == 2
+    printed = "".join(output.get("text", "") for output in outputs)
+    assert "SYNTHETIC (tiny world), study constructed: 42 runs, 18 cells" in printed
+
+
+def test_a_failing_cell_fails(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook.cells[1].source += "\nassert len(cells) == 0"
+    with pytest.raises(CellExecutionError, match="AssertionError"):
+        execute(notebook, tables, monkeypatch)
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(notebook)
+    assert all(
+        not cell.outputs and cell.execution_count is None
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    )

@@ -1,0 +1,275 @@
+"""The archive's format, to the byte; and several seeds made one answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from challenge_records import IDS, finish_all, make_study, right_answers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasktransfer.challenge.archive import Strings, csv_file, write_archive
+from tasktransfer.challenge.ensemble import combined
+from tasktransfer.challenge.format import (
+    INVALID,
+    NO_ANSWER,
+    Value,
+    column,
+    from_values,
+    row_ids,
+    to_values,
+)
+from tasktransfer.challenge.submit import Wish, make
+from tasktransfer.cli import main
+from tasktransfer.errors import DataError
+from tasktransfer.tasks import ALL_TASKS, DATASETS, get_task
+
+QA = get_task("Friends", "question_answering")
+RC = get_task("Friends", "reading_comprehension")
+RE = get_task("Friends", "relation_extraction")
+PD = get_task("Friends", "personality_detection")
+CI = get_task("Friends", "character_identification")
+
+RANGES = {
+    "adversarial_response_selection": 3,
+    "causal_emotion_entailment": 2,
+    "dialogue_act_classification": 4,
+    "dialogue_nli": 2,
+    "dialogue_reasoning_commonsense_relation_prediction": 32,
+    "dialogue_reasoning_multiple_choice_span_selection": 4,
+    "emotion_recognition": 7,
+    "topic_classification": 10,
+    "character_identification": 7,
+    "emory_emotion_recognition": 7,
+    "MELD_emotion_recognition": 7,
+    "personality_detection": 2,
+}
+"""The challenge's page: how many integers a task's predictions may be, from 0."""
+STRINGS = {
+    "causal_emotion_span_extraction",
+    "dialogue_reasoning_span_extraction",
+    "question_answering",
+    "reading_comprehension",
+}
+
+
+def test_columns_are_those_of_the_challenge_page() -> None:
+    found = {task.name: column(task) for task in ALL_TASKS}
+    integers = {n: c.size for n, c in found.items() if c.kind == "integer"}
+    assert integers == RANGES
+    assert {n for n, c in found.items() if c.kind == "string"} == STRINGS
+    lists = {n: c.size for n, c in found.items() if c.kind == "list"}
+    assert lists == {"relation_extraction": 37}
+
+
+@pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.name)
+def test_every_answer_comes_back_from_its_values(task: Any) -> None:
+    for answer in right_answers(task):
+        answer = answer[:1] if task.kind == "span" else answer  # noqa: PLW2901
+        values = to_values(task, answer)
+        assert len(values) == len(row_ids(task, "i"))
+        assert from_values(task, values) == tuple(answer)
+
+
+def test_traits_have_rows_of_their_own() -> None:
+    assert row_ids(PD, "s01_e02_c03_Chandler-Bing") == (
+        "s01_e02_c03_Chandler-Bing_aggreeable",
+        "s01_e02_c03_Chandler-Bing_conscientious",
+        "s01_e02_c03_Chandler-Bing_extroverted",
+        "s01_e02_c03_Chandler-Bing_open",
+        "s01_e02_c03_Chandler-Bing_neurotic",
+    )
+    assert to_values(PD, ("1", "0", "0", "1", "0")) == (1, 0, 0, 1, 0)
+
+
+def test_what_is_no_label_is_minus_one_and_stays_no_label() -> None:
+    assert to_values(CI, ("rachael",)) == (NO_ANSWER,)
+    assert from_values(CI, (NO_ANSWER,)) == (INVALID,)
+    assert INVALID not in CI.labels
+    assert to_values(PD, ("1", "maybe", "0", "1", "0")) == (1, NO_ANSWER, 0, 1, 0)
+    assert from_values(RE, to_values(RE, ())) == ()
+
+
+ROWS: list[tuple[str, Value]] = [
+    ("i0", "plain"),
+    ("i1", 'he said "no", twice'),
+    ("i2", " a\nb "),
+    ("i3", ""),
+    ("i4", 3),
+    ("i5", -1),
+    ("i6", (0, 1, 0)),
+    ("i,7", "é’s"),
+]
+
+
+def test_csv_quotes_what_has_to_be() -> None:
+    text = csv_file(ROWS, "csv").decode()
+    assert text == (
+        "i0,plain\n"
+        'i1,"he said ""no"", twice"\n'
+        'i2," a\nb "\n'
+        "i3,\ni4,3\ni5,-1\ni6,[0 1 0]\n"
+        '"i,7",é’s\n'
+    )
+
+
+def test_tlidb_writes_as_the_toolkit_does() -> None:
+    text = csv_file(ROWS[:-1], "tlidb").decode()
+    assert text == (
+        'i0,plain\ni1,he said "no"  twice\ni2, a b \ni3,\ni4,3\ni5,-1\ni6,[0.0 1.0 0.0]\n'
+    )
+    with pytest.raises(DataError, match=r"'i,7': .* --strings csv"):
+        csv_file(ROWS, "tlidb")
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), max_size=5))
+def test_a_csv_reader_gives_back_every_string(rows: list[tuple[str, str]]) -> None:
+    rows = [(a.replace("\0", ""), b.replace("\0", "")) for a, b in rows]
+    text = csv_file(rows, "csv").decode()
+    read = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), strict=True)]
+    assert read == rows
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8")))
+def test_a_row_of_the_toolkits_is_one_line_with_one_comma(text: str) -> None:
+    written = csv_file([("id", text)], "tlidb").decode()
+    assert written.count(",") == 1
+    assert written.count("\n") == 1 and "\r" not in written
+
+
+# --- archives ---
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("archive")
+    study = make_study(folder)
+    finish_all(study, lambda run: 40.0 + run.seed)
+    return make(study, Wish("Friends", "tiny-bert"), folder / "a.zip").archive
+
+
+def members(path: Path) -> dict[str, str]:
+    with zipfile.ZipFile(path) as archive:
+        return {info.filename: archive.read(info).decode() for info in archive.infolist()}
+
+
+def test_a_folder_per_task_at_the_top_with_two_files_each(made: Path) -> None:
+    assert list(members(made)) == [
+        f"{task}/{name}"
+        for task in DATASETS["Friends"]
+        for name in ("baseline_predictions.csv", "predictions.csv")
+    ]
+
+
+def test_rows_of_every_instance_in_order_repeated_ids_repeated(made: Path) -> None:
+    for name, text in members(made).items():
+        task = get_task("Friends", name.split("/")[0])
+        ids = [row[0] for row in csv.reader(io.StringIO(text, newline=""))]
+        assert ids == [row for instance in IDS for row in row_ids(task, instance)]
+        assert text.endswith("\n") and not text.startswith(("id", "instance"))
+
+
+def test_values_are_what_the_page_asks_for(made: Path) -> None:
+    for name, text in members(made).items():
+        task = get_task("Friends", name.split("/")[0])
+        for _, value in csv.reader(io.StringIO(text, newline="")):
+            if task.kind == "multi_label":
+                assert re.fullmatch(r"\[([01] ){36}[01]\]", value)
+            elif task.kind != "span":
+                assert 0 <= int(value) < RANGES[task.name]
+    assert 'd1_i1,"a, b"' in members(made)["question_answering/predictions.csv"]
+
+
+def test_equal_records_give_equal_bytes(made: Path, tmp_path: Path) -> None:
+    study = make_study(tmp_path / "again")
+    finish_all(study, lambda run: 40.0 + run.seed)
+    again = make(study, Wish("Friends", "tiny-bert"), tmp_path / "a.zip")
+    assert again.archive.read_bytes() == made.read_bytes()
+    beside = Path(f"{made}.json")
+    mine, other = (json.loads(p.read_text()) for p in (again.choice, beside))
+    assert {**mine, "config_digest": 0} == {**other, "config_digest": 0}
+
+
+def test_the_choice_stands_beside_the_archive(made: Path) -> None:
+    said = json.loads(Path(f"{made}.json").read_text())
+    assert (said["dataset"], said["model"], said["policy"]) == ("Friends", "tiny-bert", "best-dev")
+    assert said["synthetic"] is True and said["rules"] == "challenge"
+    assert set(said["tasks"]) == set(DATASETS["Friends"])
+    transfer = said["tasks"]["question_answering"]["transfer"]
+    assert (transfer["algorithm"], transfer["sources"]) == (
+        "pretrain_finetune",
+        ["relation_extraction"],
+    )
+    (run,) = transfer["runs"]
+    assert (run["seed"], run["dev_score"], transfer["mean_dev_score"]) == (1, 41.0, 40.5)
+    assert re.fullmatch("[0-9a-f]{64}", run["stage"])
+    assert re.fullmatch("[0-9a-f]{64}", run["predictions"])
+    assert "test" not in json.dumps(said).replace("whether a checkpoint has seen the test", "")
+
+
+def test_an_archive_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with pytest.raises(TypeError):
+        write_archive(path, {"a/b.csv": b"1", "a/c.csv": 3})  # type: ignore[dict-item]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("strings", ["csv", "tlidb"])
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], strings: Strings) -> None:
+    study = make_study(tmp_path)
+    finish_all(study, lambda run: 40.0 + run.seed)
+    arguments = ["--config", study.config_file, "--dataset", "Friends", "--model", "tiny-bert"]
+    assert main(["submit", *arguments, "--strings", strings, "--ensemble", "mean"]) == 0
+    told = capsys.readouterr().out
+    assert "Friends, tiny-bert, chosen by best-dev, mean of all seeds (synthetic data" in told
+    row = next(line for line in told.splitlines() if line.startswith("question_answering"))
+    assert row.split() == [
+        *("question_answering", "pretrain_finetune", "RE", "0,1", "40.50", "0,1", "40.50", "7"),
+    ]
+    assert "not checked, because no file says it: whether a checkpoint has seen the test" in told
+    path = Path(study.config.results) / "submissions" / "Friends-tiny-bert.zip"
+    assert "[1.0 0.0" in str(members(path)) or strings == "csv"
+    assert main(["submit", *arguments, "--policy", "best-test"]) == 2
+
+
+# --- ensembles ---
+
+YES, NO = (1, 0, 0), (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("task", "values", "majority", "mean"),
+    [
+        (CI, [2, 1, 1], 1, 1),
+        (CI, [2, 1], 2, 2),  # a tie: the best seed's
+        (CI, [0, 1, 2], 0, 0),
+        (CI, [-1, -1, 4], 4, 4),
+        (CI, [-1, -1], -1, -1),
+        (RE, [YES, NO, NO], NO, NO),
+        (RE, [(1, 1, 0), (1, 0, 1), (0, 1, 1)], (1, 1, 0), (1, 1, 1)),
+        (RE, [(1, 1, 0), (0, 1, 1)], (1, 1, 0), (1, 1, 0)),
+        (RE, [(1, 0, 0), (0, 1, 0), (0, 0, 1)], (1, 0, 0), (1, 0, 0)),
+        (QA, ["Ross", "the ross", "Rachel"], "Ross", "Ross"),
+        (QA, ["in the park", "on the red sofa", "the red sofa"], "in the park", "on the red sofa"),
+        (QA, ["a b", "c d"], "a b", "a b"),
+        (QA, ["", "x", ""], "", ""),
+        (RC, ["ross", "monica geller", "monica"], "ross", "ross"),
+        (RC, ["ross", "monica", "Monica"], "monica", "monica"),
+    ],
+)
+def test_ensembles(task: Any, values: list[Value], majority: Value, mean: Value) -> None:
+    assert combined(task, values, "majority") == majority
+    assert combined(task, values, "mean") == mean
+
+
+def test_one_seed_is_itself() -> None:
+    for task, value in ((CI, 3), (CI, -1), (RE, YES), (QA, "a, b")):
+        for how in ("majority", "mean"):
+            assert combined(task, [value], how) == value  # type: ignore[arg-type]

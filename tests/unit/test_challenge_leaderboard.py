@@ -1,0 +1,267 @@
+"""The local leaderboard: ranks, intervals, paired tests, and what it writes."""
+
+from __future__ import annotations
+
+import csv
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from submissions import Answer, files_of, golds_of, packed, write_release
+from tasktransfer import metrics
+from tasktransfer.analysis.bootstrap import RESAMPLES, instance_weights
+from tasktransfer.challenge.format import BASELINE_FILE, FILES, TRANSFER_FILE
+from tasktransfer.challenge.golds import Golds, TaskGolds
+from tasktransfer.challenge.leaderboard import Board, Leaderboard, make_leaderboard
+from tasktransfer.challenge.leaderboard_pages import as_html, as_markdown, write_leaderboard
+from tasktransfer.challenge.score import score_file
+from tasktransfer.cli import main
+from tasktransfer.errors import SubmissionError
+from tasktransfer.tasks import DATASETS
+
+CARDS = {name: card for cards in DATASETS.values() for name, card in cards.items()}
+
+
+def wrong_every(every: int, offset: int = 0) -> Answer:
+    """Mistakes at every second instance of the baseline, and at every ``every``-th with transfer
+    (0: none)."""
+
+    def answer(task: str, file: str, instance: int, gold: tuple[str, ...]) -> tuple[str, ...]:
+        if file == BASELINE_FILE:
+            wrong = instance % 2 == 0
+        else:
+            wrong = every > 0 and (instance + offset) % every == 0
+        if not wrong:
+            return gold
+        card = CARDS[task]
+        if card.kind == "span":
+            return ("no such words",)
+        if card.kind == "multi_label":
+            return (card.labels[20],)
+        return tuple(card.labels[(card.labels.index(label) + 1) % card.classes] for label in gold)
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny world with some ten to fifty test instances a task."""
+    folder = tmp_path_factory.mktemp("world") / "release"
+    assert main(["world", "--seed", "3", "--dialogues", "120", "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def golds(data: Path) -> Golds:
+    return golds_of(data, "Friends")
+
+
+ENTRIES = {
+    "best.zip": wrong_every(0),
+    "second.zip": wrong_every(9),
+    "same as second.zip": wrong_every(9),
+    "near second.zip": wrong_every(9, 1),
+    "worst.zip": wrong_every(2),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(golds: Golds, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("entries")
+    for name, answer in ENTRIES.items():
+        (folder / name).write_bytes(packed(files_of(golds, answer)))
+    files = files_of(golds) | {"MELD_emotion_recognition/predictions.csv": b"x,9\ny,9\n"}
+    (folder / "<b>broken|.zip").write_bytes(packed(files))
+    (folder / "no zip.ZIP").write_bytes(b"hello")
+    (folder / "notes.txt").write_text("no archive")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path, data: Path) -> Leaderboard:
+    return make_leaderboard(folder, data)
+
+
+@pytest.fixture(scope="module")
+def board(found: Leaderboard) -> Board:
+    (board,) = found.boards
+    return board
+
+
+def test_entries_are_ranked_by_submission_score(board: Board, folder: Path, data: Path) -> None:
+    names = [entry.name for entry in board.entries]
+    assert names[0] == "best.zip" and names[-1] == "worst.zip" and set(names) == set(ENTRIES)
+    for entry in board.entries:
+        report = score_file(folder / entry.name, data)
+        assert report.scores is not None
+        assert entry.scores.as_json() == pytest.approx(report.scores.as_json(), abs=1e-9)
+        assert entry.task_deltas == pytest.approx(
+            {n: task.transfer.score - task.baseline.score for n, task in report.tasks.items()},
+            abs=1e-9,
+        )
+
+
+def test_equal_scores_share_a_rank(board: Board) -> None:
+    rank = {entry.name: entry.rank for entry in board.entries}
+    assert rank["second.zip"] == rank["same as second.zip"]
+    assert min(rank.values()) == 1 and rank["worst.zip"] == 5
+
+
+def _file_draws(task: TaskGolds, answer: Answer, file: str, weights: np.ndarray) -> list[float]:
+    """The slow way: every resampled test set written out and scored."""
+    predicted = [answer(task.task.name, file, n, gold) for n, gold in enumerate(task.answers)]
+    if task.task.kind == "span":
+        predicted = [one[:1] for one in predicted]
+    scores = []
+    for counts in weights:
+        drawn = np.repeat(np.arange(task.instances), counts.astype(int))
+        values = metrics.evaluate(
+            task.task, [predicted[n] for n in drawn], [task.answers[n] for n in drawn]
+        )
+        scores.append(metrics.score(task.task, values))
+    return scores
+
+
+def test_interval_and_p_are_those_of_the_paired_bootstrap(board: Board, golds: Golds) -> None:
+    drawn: dict[str, np.ndarray] = {}
+    for name in ("second.zip", "near second.zip"):
+        means = {}
+        for file in FILES:
+            each = [
+                _file_draws(
+                    task,
+                    ENTRIES[name],
+                    file,
+                    instance_weights("Friends", task.task.name, task.instances)[:120],
+                )
+                for task in golds.tasks.values()
+            ]
+            means[file] = np.mean(each, axis=0)
+        drawn[name] = means[TRANSFER_FILE] - 0.9 * means[BASELINE_FILE]
+    entry = next(entry for entry in board.entries if entry.name == "second.zip")
+    shown = entry.intervals["submission_score"]
+    reach = 1.96 * drawn["second.zip"].std(ddof=1)
+    assert (shown.high - shown.low) / 2 == pytest.approx(reach, rel=0.2)
+    assert (shown.high + shown.low) / 2 == pytest.approx(entry.scores.submission)
+    pair = next(p for p in board.pairs if {p.first, p.second} == set(drawn))
+    apart = drawn["second.zip"] - drawn["near second.zip"]
+    assert (pair.interval.high - pair.interval.low) / 2 == pytest.approx(
+        1.96 * apart.std(ddof=1), rel=0.2
+    )
+    # Unpaired, the spread of the difference would be larger by far more than that tolerance.
+    unpaired = math.hypot(*(one.std(ddof=1) for one in drawn.values()))
+    assert unpaired > 1.5 * apart.std(ddof=1)
+
+
+def test_pairs_and_their_adjusted_p(board: Board) -> None:
+    assert len(board.pairs) == math.comb(len(ENTRIES), 2)
+    pair_of = {frozenset((pair.first, pair.second)): pair for pair in board.pairs}
+    same = pair_of[frozenset(("second.zip", "same as second.zip"))]
+    assert (same.difference, same.p, same.q) == (0.0, 1.0, 1.0)
+    assert same.interval.low == same.interval.high == 0.0
+    clear = pair_of[frozenset(("best.zip", "worst.zip"))]
+    assert clear.difference > 0 and clear.q < 0.001
+    assert all(pair.p <= pair.q <= 1 for pair in board.pairs)
+    ordered = sorted(board.pairs, key=lambda pair: pair.p)
+    steps = [pair.p * len(ordered) / place for place, pair in enumerate(ordered, start=1)]
+    best = [min(1.0, *steps[place:]) for place in range(len(steps))]
+    assert [pair.q for pair in ordered] == pytest.approx(best)
+
+
+def test_entries_that_cannot_be_told_apart_are_marked(board: Board, found: Leaderboard) -> None:
+    entries = {entry.name: entry for entry in board.entries}
+    assert board.entries[0].q_above is None
+    tied = [entries["second.zip"], entries["same as second.zip"]]
+    later = max(tied, key=board.entries.index)
+    assert later.q_above == 1.0 and not later.told_from_above
+    assert entries["worst.zip"].told_from_above
+    row = next(line for line in as_markdown(found).splitlines() if f"| {later.name} |" in line)
+    assert "not distinguishable from the entry above" in row
+
+
+def test_invalid_archives_are_listed_apart(found: Leaderboard) -> None:
+    broken, text = found.invalid
+    assert broken.name == "<b>broken|.zip" and broken.dataset == "Friends"
+    assert "MELD_emotion_recognition/predictions.csv:1: 'x': '9' is out of range" in broken.error
+    assert broken.errors > 4
+    assert text.name == "no zip.ZIP" and "cannot be read as a zip" in text.error
+    markdown, page = as_markdown(found), as_html(found)
+    assert "| \\<b\\>broken\\|.zip |" in markdown
+    assert "&lt;b&gt;broken|.zip" in page and "<b>" not in page
+    assert "http" not in page.replace("http-equiv", "") and "<script" not in page
+    assert "notes.txt" not in markdown
+
+
+def test_the_files(found: Leaderboard, tmp_path: Path) -> None:
+    paths = write_leaderboard(found, tmp_path / "out")
+    assert {path.name for path in paths} == {path.name for path in (tmp_path / "out").iterdir()}
+    with (tmp_path / "out" / "leaderboard.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["entry"] for row in rows] == [entry.name for entry in found.boards[0].entries]
+    for row, entry in zip(rows, found.boards[0].entries, strict=True):
+        assert float(row["submission_score"]) == entry.scores.submission
+        assert float(row["score_delta_low"]) == entry.intervals["score_delta"].low
+        assert float(row["delta_question_answering"]) == entry.task_deltas["question_answering"]
+    with (tmp_path / "out" / "pairs.csv").open(newline="") as stream:
+        assert len(list(csv.DictReader(stream))) == len(found.boards[0].pairs)
+    with (tmp_path / "out" / "invalid.csv").open(newline="") as stream:
+        assert [row["entry"] for row in csv.DictReader(stream)] == ["<b>broken|.zip", "no zip.ZIP"]
+
+
+def test_more_processes_change_nothing(
+    folder: Path, data: Path, found: Leaderboard, tmp_path: Path
+) -> None:
+    copies = tmp_path / "copies"
+    shutil.copytree(folder, copies)
+    for number in range(3):
+        shutil.copy(folder / "second.zip", copies / f"copy{number}.zip")
+    assert len(list(copies.glob("*.[zZ][iI][pP]"))) > 8  # as many as are worth two processes
+    assert make_leaderboard(copies, data, jobs=2) == make_leaderboard(copies, data)
+
+
+def test_each_dataset_has_its_board(golds: Golds, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(packed(files_of(golds)))
+    (tmp_path / "b.zip").write_bytes(packed(files_of(golds_of(data, "DailyDialog"))))
+    both = make_leaderboard(tmp_path, data)
+    assert [(board.dataset, board.entries[0].name) for board in both.boards] == [
+        ("DailyDialog", "b.zip"),
+        ("Friends", "a.zip"),
+    ]
+    one = make_leaderboard(tmp_path, data, dataset="Friends")
+    assert [board.dataset for board in one.boards] == ["Friends"]
+    assert [item.name for item in one.invalid] == ["b.zip"]
+    assert "SYNTHETIC" in as_markdown(one) and "SYNTHETIC" in as_html(one)
+
+
+def test_the_command(
+    folder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "board"
+    words = ["leaderboard", str(folder), "--data", str(data), "--out", str(out), "--jobs", "1"]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("# Friends\n") and "# Invalid archives" in shown
+    assert str(out / "leaderboard.html") in shown
+    assert (out / "leaderboard.md").read_text() in shown
+
+
+def test_a_folder_without_archives(tmp_path: Path, data: Path) -> None:
+    with pytest.raises(SubmissionError, match=r"holds no \.zip"):
+        make_leaderboard(tmp_path, data)
+    with pytest.raises(SubmissionError, match="cannot be listed"):
+        make_leaderboard(tmp_path / "absent", data)
+
+
+def test_draws_are_enough(golds: Golds) -> None:
+    """A thousand resamples, each of the test set's own size."""
+    weights = instance_weights("Friends", "question_answering", 40)
+    assert weights.shape == (RESAMPLES, 40)
+    assert (weights.sum(axis=1) == 40).all()
+
+
+def test_releases_of_tests_repeat_ids_as_the_real_one(tmp_path: Path) -> None:
+    golds = golds_of(write_release(tmp_path, "Friends"), "Friends")
+    assert len(golds.tasks["relation_extraction"].places) == 1

@@ -1,0 +1,109 @@
+"""Records of the challenge-demo preset → submit → validate → score, both datasets, 17 tasks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from challenge_study import MODEL, PRESET, trained_preset
+from tasktransfer.challenge.archive import Strings
+from tasktransfer.challenge.choose import choose
+from tasktransfer.challenge.policy import Policy
+from tasktransfer.challenge.score import Report, score_file
+from tasktransfer.challenge.submit import Wish, make
+from tasktransfer.cli import main
+from tasktransfer.records import read_record
+from tasktransfer.study import Study, open_study
+from tasktransfer.tasks import DATASETS
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """34 trainings, about 20 seconds."""
+    return trained_preset(tmp_path_factory.mktemp("challenge"))
+
+
+def scored(study: Study, dataset: str, folder: Path, strings: Strings = "csv") -> Report:
+    made = make(study, Wish(dataset, MODEL, strings=strings), folder / "submission.zip")
+    report = score_file(made.archive, study.release)
+    assert report.submission.findings.errors == []
+    assert report.scores is not None
+    return report
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_round_trip_without_a_warning_and_with_the_records_own_metrics(
+    study: Study, dataset: str, tmp_path: Path
+) -> None:
+    report = scored(study, dataset, tmp_path)
+    assert report.submission.findings.warnings == []
+    assert list(report.tasks) == list(DATASETS[dataset])
+    totals = {"baseline": 0.0, "transfer": 0.0}
+    for choice in choose(study, dataset, MODEL, Policy("best-dev"), None).choices:
+        for side, (one,) in (
+            ("baseline", choice.baseline.seeds),
+            ("transfer", choice.transfer.seeds),
+        ):
+            found = getattr(report.tasks[choice.task], side)
+            result = read_record(Path(one.record))["test"][choice.task]
+            assert found.metrics == pytest.approx(result["metrics"], abs=1e-9, rel=0)
+            assert found.score == pytest.approx(result["score"], abs=1e-9, rel=0)
+            assert report.tasks[choice.task].instances == result["instances"]
+            totals[side] += result["score"] / len(DATASETS[dataset])
+    assert report.scores is not None
+    delta = totals["transfer"] - totals["baseline"]
+    assert report.scores.submission == pytest.approx(delta + 0.1 * totals["baseline"], abs=1e-9)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_the_toolkits_way_is_read_too(study: Study, dataset: str, tmp_path: Path) -> None:
+    """Integers and lists give the same metrics; strings may not, since commas are gone."""
+    quoted = scored(study, dataset, tmp_path)
+    plain = scored(study, dataset, tmp_path, "tlidb")
+    for name, task in DATASETS[dataset].items():
+        if task.kind != "span":
+            assert plain.tasks[name].transfer.metrics == quoted.tasks[name].transfer.metrics
+
+
+def test_the_commands(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive, report = tmp_path / "a.zip", tmp_path / "report.json"
+    changed = ["--set", f"results={study.config.results}"]
+    changed += ["--set", f"models={json.dumps(study.overrides['models'])}"]
+    words = ["--config", str(PRESET), *changed, "--dataset", "Friends", "--model", MODEL]
+    assert main(["submit", *words, "--out", str(archive)]) == 0
+    told = capsys.readouterr().out
+    assert f"score it: tasktransfer score {archive} --data {study.release}" in told
+    score = ["score", str(archive), "--data", study.release, "--json", str(report)]
+    assert main(score) == 0
+    shown = capsys.readouterr()
+    assert shown.err == "" and "submission score" in shown.out
+    found = json.loads(report.read_text())
+    assert found["valid"] and not found["warnings"]
+
+
+def test_records_say_their_rules_and_their_data(study: Study) -> None:
+    for run in study.plan.runs:
+        record = read_record(Path(study.record(run.scored)))
+        assert record["provenance"]["rules"] == "challenge"
+        assert record["synthetic"] and record["few_sample"]
+
+
+def test_an_ensemble_of_one_seed_is_that_seed(study: Study, tmp_path: Path) -> None:
+    alone = make(study, Wish("Friends", MODEL), tmp_path / "a.zip").archive.read_bytes()
+    voted = make(study, Wish("Friends", MODEL, ensemble="mean"), tmp_path / "b.zip").archive
+    assert voted.read_bytes() == alone
+
+
+def test_the_preset_covers_every_task_with_few_trainings() -> None:
+    study = open_study(PRESET, need_inputs=False)
+    assert study.config.rules == "challenge"
+    assert {d.name: set(d.tasks) for d in study.config.datasets} == {
+        name: set(tasks) for name, tasks in DATASETS.items()
+    }
+    assert {d.name: len(d.pairs) for d in study.config.datasets} == {
+        "DailyDialog": 10,
+        "Friends": 7,
+    }
+    assert len(study.plan.stages) == 34

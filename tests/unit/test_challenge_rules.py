@@ -1,0 +1,315 @@
+"""The rule guard: a study under the challenge's rules is refused before anything is trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from challenge_records import FRIENDS, finish, make_study, right_answers
+from small_study import SMALL, changed
+
+from tasktransfer import config, plan
+from tasktransfer.challenge.guard import ineligible
+from tasktransfer.cli import main
+from tasktransfer.config.challenge import MEANING
+from tasktransfer.errors import ConfigError
+from tasktransfer.plan import MultiSource, Revisions
+from tasktransfer.records import read_record
+from tasktransfer.stage import ModelSpec, digest_of
+from tasktransfer.study import open_study
+from tasktransfer.tasks import DATASETS, get_task
+
+DD = ("datasets", "DailyDialog")
+ALL_DD = list(DATASETS["DailyDialog"])
+
+
+def named(target: str, *sources: str, dataset: str = "DailyDialog") -> dict[str, Any]:
+    item = {"dataset": dataset, "target": target, "sources": list(sources)}
+    return {"mode": "named", "named": [item]}
+
+
+FORBIDDEN: list[tuple[str, str, dict[str, Any], list[str]]] = [
+    (
+        "full data",
+        "few-sample data",
+        changed("data", to={"few_sample": False}),
+        ["data.few_sample: found false", "set it to true", "cannot be submitted"],
+    ),
+    (
+        "a part of the test set",
+        "whole test set",
+        changed("training", to={"limit_test": 100}),
+        ["training.limit_test: found 100", "remove it"],
+    ),
+    (
+        "a source from the other dataset",
+        "sources from the same dataset",
+        changed(*DD, "sources", to=["relation_extraction"]),
+        ["datasets.DailyDialog.sources[0]: 'relation_extraction' is a task of Friends"],
+    ),
+    (
+        "a pair across datasets",
+        "sources from the same dataset",
+        changed(*DD, "pairs", to=[{"source": "question_answering", "target": "dialogue_nli"}]),
+        ["pairs[0].source: 'question_answering' is a task of Friends, not of DailyDialog"],
+    ),
+    (
+        "a target of the other dataset",
+        "sources from the same dataset",
+        changed(*DD, "targets", to=["question_answering"]),
+        ["datasets.DailyDialog.targets[0]: 'question_answering' is a task of Friends"],
+    ),
+    (
+        "one of several sources from the other dataset",
+        "sources from the same dataset",
+        changed(
+            "multi_source", to=named("dialogue_nli", "emotion_recognition", "question_answering")
+        ),
+        ["multi_source.named[0].sources[1]: 'question_answering' is a task of Friends"],
+    ),
+    (
+        "more than n - 1 sources",
+        "1 to n - 1 sources",
+        changed("multi_source", to=named("dialogue_nli", *ALL_DD)),
+        ["multi_source.named[0].sources: dialogue_nli has 10 sources, and DailyDialog has 9"],
+    ),
+    (
+        "more than n - 1 sources to be picked",
+        "1 to n - 1 sources",
+        changed("multi_source", to={"mode": "auto", "sources_per_target": 7}),
+        ["multi_source.sources_per_target: a target has 7 sources, and Friends has 6"],
+    ),
+    (
+        "a target among its own sources",
+        "no target among its own sources",
+        changed("multi_source", to=named("dialogue_nli", "emotion_recognition", "dialogue_nli")),
+        ["multi_source.named[0].sources[1]: 'dialogue_nli' is its own source", "remove it"],
+    ),
+    (
+        "a pair of a task with itself",
+        "no target among its own sources",
+        changed(*DD, "pairs", to=[{"source": "dialogue_nli", "target": "dialogue_nli"}]),
+        ["datasets.DailyDialog.pairs[0]: 'dialogue_nli' is its own source"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "study", "told"), [case[1:] for case in FORBIDDEN], ids=[c[0] for c in FORBIDDEN]
+)
+def test_what_the_rules_forbid_is_refused_with_rule_and_key(
+    rule: str, study: dict[str, Any], told: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.parse({**study, "rules": "challenge"}, "study.yaml")
+    message = str(caught.value)
+    assert f"against the challenge's rule {rule!r}: {MEANING[rule]}" in message
+    for text in told:
+        assert text in message
+    keys = [line.split(": ")[1] for line in message.splitlines() if line.startswith("  study.yaml")]
+    assert len(keys) == len(set(keys)), "a key is told of once, with its rule"
+
+
+def test_every_rule_has_its_refusal() -> None:
+    assert {case[1] for case in FORBIDDEN} == set(MEANING)
+
+
+def test_what_is_wrong_besides_is_told_too() -> None:
+    study = changed("models", 0, "family", to="encodr") | {"data": {"few_sample": False}}
+    with pytest.raises(ConfigError) as caught:
+        config.parse({**study, "rules": "challenge"}, "study.yaml")
+    assert "did you mean 'encoder'" in str(caught.value)
+    assert "data.few_sample" in str(caught.value)
+
+
+@pytest.mark.parametrize("rules", [{}, {"rules": "free"}])
+@pytest.mark.parametrize(
+    "change", [{"data": {"few_sample": False}}, {"training": {"limit_test": 5}}]
+)
+def test_free_studies_stay_possible(rules: dict[str, Any], change: dict[str, Any]) -> None:
+    found = config.parse({**SMALL, **change, **rules}, "study.yaml")
+    assert found.rules == "free"
+
+
+@pytest.mark.parametrize(
+    "value", [["challenge"], None, 1, "Challenge", {"challenge": True}, "chalenge"]
+)
+def test_rules_that_are_none(value: Any) -> None:
+    with pytest.raises(ConfigError, match=r"rules: "):
+        config.parse({**SMALL, "rules": value}, "study.yaml")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        None,
+        [],
+        3,
+        {"rules": "challenge"},
+        {
+            "rules": "challenge",
+            "datasets": [1],
+            "multi_source": {"named": [None, {"dataset": "x"}]},
+        },
+    ],
+)
+def test_a_damaged_study_under_the_rules_is_refused_as_any(damaged: Any) -> None:
+    with pytest.raises(ConfigError):
+        config.parse(damaged, "study.yaml")
+
+
+# --- the plan ---
+
+
+def revisions(study: config.Config) -> Revisions:
+    models = {m.name: ModelSpec(m.name, m.family, "tiny:0", m.max_length) for m in study.models}
+    return Revisions({d.name: "r" for d in study.datasets}, models)
+
+
+def challenge(**changes: Any) -> config.Config:
+    return config.parse({**SMALL, "rules": "challenge", **changes}, "study.yaml")
+
+
+def test_the_rules_change_no_digest() -> None:
+    """Records that keep the rules serve a challenge study, whoever trained them."""
+    under, free = challenge(), config.parse(SMALL, "study.yaml")
+    digests = [[s.digest for s in plan.build(c, revisions(c)).stages] for c in (under, free)]
+    assert digests[0] == digests[1]
+    assert under.digest != free.digest
+
+
+@pytest.mark.parametrize(
+    ("selected", "rule"),
+    [
+        (MultiSource("DailyDialog", "dialogue_nli", ("question_answering",)), "same dataset"),
+        (MultiSource("DailyDialog", "dialogue_nli", tuple(ALL_DD)), "1 to n - 1 sources"),
+        (
+            MultiSource("DailyDialog", "dialogue_nli", ("dialogue_nli", "emotion_recognition")),
+            "no target among its own",
+        ),
+    ],
+    ids=["other dataset", "too many", "itself"],
+)
+def test_the_plan_refuses_sources_however_they_were_picked(
+    selected: MultiSource, rule: str
+) -> None:
+    study = challenge(
+        multi_source={"mode": "auto", "targets_per_dataset": 1, "sources_per_target": 1}
+    )
+    with pytest.raises(ConfigError, match=rule) as caught:
+        plan.build(study, revisions(study), [selected])
+    assert "of dialogue_nli with tiny-bert" in str(caught.value)
+
+
+@pytest.mark.parametrize("change", ["few_sample", "limit_test"])
+def test_the_plan_refuses_a_config_that_was_changed_after_it_was_read(change: str) -> None:
+    study = challenge()
+    if change == "few_sample":
+        study = dataclasses.replace(study, data=dataclasses.replace(study.data, few_sample=False))
+    else:
+        training = {d: dataclasses.replace(t, limit_test=3) for d, t in study.training.items()}
+        study = dataclasses.replace(study, training=training)
+    with pytest.raises(ConfigError, match=change):
+        plan.build(study, revisions(study))
+
+
+def test_validate_says_what_is_held_and_what_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump(FRIENDS))
+    assert main(["validate", "--config", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "rules: challenge: only dialogues of the few-sample ids" in told
+    assert "not checked" in told and "whether a checkpoint has seen the test data" in told
+
+
+# --- records ---
+
+
+def record_of(folder: Path, **changes: Any) -> dict[str, Any]:
+    """The record of a transfer run in a study, which may be a free one."""
+    study = make_study(folder, **changes)
+    run = next(r for r in study.plan.runs if r.algorithm == "multitask")
+    answers = [gold[:1] for gold in right_answers(get_task("Friends", run.target))]
+    path = finish(study, run, dev=50.0, test=50.0, answers=answers)
+    return dict(read_record(path))
+
+
+def test_a_record_that_keeps_the_rules_may_be_submitted(tmp_path: Path) -> None:
+    assert ineligible(record_of(tmp_path)) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"data": {"few_sample": False}}, "few-sample data"),
+        ({"training": {"limit_test": 4}}, "whole test set"),
+    ],
+)
+def test_records_of_free_studies_say_why_they_may_not(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    record = record_of(tmp_path, rules="free", **change)
+    told, free = ineligible(record)  # type: ignore[arg-type]
+    assert "made by a study under `rules: free`" in free
+    assert f"against the challenge's rule {reason!r}" in told
+
+
+def test_a_record_cannot_claim_few_samples_against_its_identity(tmp_path: Path) -> None:
+    record = record_of(tmp_path, rules="free", data={"few_sample": False})
+    record["few_sample"] = True
+    assert "few-sample data" in ineligible(record)[0]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("sources", "reason"),
+    [
+        (["emotion_recognition"], "is a task of DailyDialog, not of Friends"),
+        (list(DATASETS["Friends"]), "1 to n - 1 sources"),
+        (["reading_comprehension"] * 7, "1 to n - 1 sources"),
+    ],
+)
+def test_records_with_forbidden_sources(tmp_path: Path, sources: list[str], reason: str) -> None:
+    record = record_of(tmp_path)
+    record["run"] = record["run"] | {"sources": sources}
+    assert any(reason in told for told in ineligible(record))  # type: ignore[arg-type]
+
+
+def test_records_trained_on_strange_tasks_or_without_predictions(tmp_path: Path) -> None:
+    record = record_of(tmp_path)
+    stage = record["stage"] | {"train_tasks": ["emotion_recognition", "question_answering"]}
+    (told,) = ineligible(record | {"stage": stage})  # type: ignore[arg-type]
+    assert "trained on emotion_recognition, no task of Friends" in told
+    assert ineligible(record | {"predictions": None}) == ["it has no predictions of a test set"]  # type: ignore[arg-type]
+    assert ineligible(record | {"run": None}) == ["it has no predictions of a test set"]  # type: ignore[arg-type]
+
+
+def test_records_without_the_word_rules_are_read(tmp_path: Path) -> None:
+    """Written before the key was there."""
+    study = make_study(tmp_path)
+    path = finish(study, study.plan.runs[0], dev=1.0, test=1.0, answers=_answers(study))
+    text = path.read_text()
+    assert '"rules": "challenge"' in text
+    path.write_text(
+        text.replace('"rules": "challenge",', "").replace(',\n  "rules": "challenge"', "")
+    )
+    record = read_record(path)
+    assert "rules" not in record["provenance"]
+    assert digest_of(record["stage"]["identity"]) == record["stage"]["digest"]
+
+
+def _answers(study: Any) -> list[tuple[str, ...]]:
+    task = get_task("Friends", study.plan.runs[0].target)
+    return [gold[:1] if task.kind == "span" else gold for gold in right_answers(task)]
+
+
+def test_opening_a_forbidden_study_fails_before_anything_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump(FRIENDS | {"data": {"few_sample": False}}))
+    with pytest.raises(ConfigError, match=rf"{path}:\d+: data.few_sample"):
+        open_study(path, need_inputs=False)
+    assert [p.name for p in tmp_path.iterdir()] == ["study.yaml"]

@@ -1,0 +1,212 @@
+"""Whatever bytes a submission is made of, the scorer says what is wrong and touches nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from submissions import Files, files_of, golds_of, packed, write_release
+from tasktransfer.challenge.golds import Golds
+from tasktransfer.challenge.leaderboard import make_leaderboard
+from tasktransfer.challenge.leaderboard_pages import as_html, as_markdown
+from tasktransfer.challenge.read import read_submission
+from tasktransfer.challenge.score import as_json, as_text, refuse_invalid, score_submission
+from tasktransfer.errors import SubmissionError
+
+settings.register_profile(
+    "scorer", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+FUZZ = settings(settings.get_profile("scorer"), max_examples=60)
+
+FILE = "question_answering/predictions.csv"
+NUMBERS = "emory_emotion_recognition/predictions.csv"
+LISTS = "relation_extraction/predictions.csv"
+
+
+@pytest.fixture(scope="module")
+def golds(tmp_path_factory: pytest.TempPathFactory) -> Golds:
+    return golds_of(write_release(tmp_path_factory.mktemp("release"), "Friends"), "Friends")
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[Path]:
+    """A folder to put an archive into, two levels below one that must not change, and to be in."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        inner = base / "a" / "b"
+        inner.mkdir(parents=True)
+        (base / "witness").write_text("unchanged")
+        os.chdir(inner)
+        try:
+            yield inner
+            left = sorted(path.relative_to(base) for path in base.rglob("*"))
+            kept = [Path("a"), Path("a/b"), Path("witness")]
+            assert [path for path in left if path.name != "submission.zip"] == kept
+            assert (base / "witness").read_text() == "unchanged"
+        finally:
+            os.chdir(before)
+
+
+def check(data: bytes, golds: Golds) -> bool:
+    """Score ``data`` as a zip; whether it is valid. Nothing but SubmissionError may come out."""
+    with undisturbed() as folder:
+        archive = folder / "submission.zip"
+        archive.write_bytes(data)
+        submission = read_submission(archive, lambda _: golds)
+        assert archive.read_bytes() == data
+        if submission.valid:
+            report = score_submission(submission, golds, "default")
+            as_text(report).encode("utf-8")
+            assert as_json(report)["valid"]
+            return True
+        assert score_submission(submission, golds, "default").scores is None
+        for finding in submission.findings.errors:
+            assert finding.text and str(finding).isprintable()
+            assert finding.line is None or finding.line > 0
+            str(finding).encode("utf-8")
+        return False
+
+
+@FUZZ
+@given(data=st.binary(max_size=400))
+def test_random_bytes(data: bytes, golds: Golds) -> None:
+    assert not check(data, golds)
+
+
+@FUZZ
+@given(data=st.data())
+def test_random_damage_to_a_zip(data: st.DataObject, golds: Golds) -> None:
+    whole = bytearray(packed(files_of(golds)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(whole) - 1))
+        whole[place] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(whole)))
+    check(bytes(whole[:cut]), golds)
+    check(bytes(whole), golds)
+
+
+@FUZZ
+@given(content=st.binary(max_size=300), name=st.sampled_from([FILE, NUMBERS, LISTS]))
+def test_random_bytes_as_csv(content: bytes, name: str, golds: Golds) -> None:
+    check(packed(files_of(golds) | {name: content}), golds)
+
+
+PIECES = st.sampled_from(
+    (
+        *("d_What", "e_Who", "d_t2", ",", ",,", '"', '""', "\n", "\r\n", "\r", " ", ";", "\t"),
+        *("[", "]", "0", "1", "-1", "1.0", "1e9", "٣", "é", "a" * 300),
+        *("\ufeff", "\x00", "\u2028", "\x85"),
+    )
+)
+
+
+@FUZZ
+@given(pieces=st.lists(PIECES, max_size=40), name=st.sampled_from([FILE, NUMBERS, LISTS]))
+def test_random_csv(pieces: list[str], name: str, golds: Golds) -> None:
+    files = files_of(golds)
+    mixed = "".join(pieces).encode()
+    check(packed(files | {name: mixed}), golds)
+    check(packed(files | {name: files[name] + mixed}), golds)
+
+
+@FUZZ
+@given(texts=st.lists(st.text(max_size=30), min_size=4, max_size=4))
+def test_quoted_texts_come_back(texts: list[str], golds: Golds) -> None:
+    """What a CSV writer quotes is read as it was, but for NUL and CR, which no row can hold."""
+    ids = golds.tasks["question_answering"].row_ids
+    texts = [text.replace("\0", "").replace("\r", "") for text in texts]
+    rows = [
+        f'{name},"{text.replace(chr(34), chr(34) * 2)}"\n'
+        for name, text in zip(ids, texts, strict=True)
+    ]
+    with undisturbed() as folder:
+        archive = folder / "submission.zip"
+        archive.write_bytes(packed(files_of(golds) | {FILE: "".join(rows).encode()}))
+        submission = read_submission(archive, lambda _: golds)
+    assert submission.findings.errors == []
+    found = submission.files["question_answering"]["predictions.csv"]
+    assert found == [(text,) for text in texts]
+
+
+NAMES = st.one_of(
+    st.text(min_size=1, max_size=20),
+    st.lists(
+        st.sampled_from(["..", ".", "", "/", "\\", "C:", "question_answering", "predictions.csv"])
+        | st.text(max_size=5),
+        min_size=1,
+        max_size=6,
+    ).map("/".join),
+)
+
+
+def _member(archive: zipfile.ZipFile, name: str, content: bytes, mode: int) -> None:
+    info = zipfile.ZipInfo("x")
+    info.filename, info.external_attr = name, mode << 16
+    archive.writestr(info, content)
+
+
+@FUZZ
+@given(
+    members=st.lists(
+        st.tuples(NAMES, st.binary(max_size=30), st.sampled_from([0, 0o100644, 0o120777, 0o40755])),
+        max_size=5,
+    ),
+    whole=st.booleans(),
+)
+def test_random_members(members: list[tuple[str, bytes, int]], whole: bool, golds: Golds) -> None:
+    buffer = io.BytesIO(packed(files_of(golds) if whole else {}))
+    with zipfile.ZipFile(buffer, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a name that is there already
+        for name, content, mode in members:
+            # Names that cannot even be written are no case for the reader.
+            with contextlib.suppress(UnicodeEncodeError, ValueError):
+                _member(archive, name, content, mode)
+    check(buffer.getvalue(), golds)
+
+
+@settings(FUZZ, max_examples=15)
+@given(
+    names=st.lists(
+        st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), max_size=12),
+        min_size=1,
+        max_size=3,
+        unique=True,
+    ),
+    content=st.binary(max_size=50),
+)
+def test_a_leaderboard_of_odd_names(
+    names: list[str], content: bytes, golds: Golds, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Names go into tables and a page: nothing of them may be taken for Markdown or HTML."""
+    folder = tmp_path_factory.mktemp("board")
+    data = write_release(tmp_path_factory.mktemp("release"), "Friends")
+    files: Files = files_of(golds)
+    for number, name in enumerate(names):
+        (folder / f"{name}.zip").write_bytes(packed(files) if number else content)
+    board = make_leaderboard(folder, data)
+    assert len(board.invalid) + sum(len(one.entries) for one in board.boards) == len(names)
+    page = as_html(board)
+    assert page.count("<tr>") == page.count("</tr>")
+    for line in as_markdown(board).splitlines():
+        assert line.count("|") - line.count("\\|") in (0, 4, 11)
+
+
+def test_an_invalid_submission_is_one_error(golds: Golds, tmp_path: Path) -> None:
+    archive = tmp_path / "submission.zip"
+    archive.write_bytes(packed(files_of(golds) | {NUMBERS: b"d_t2,9\n\xff,1\n"}))
+    submission = read_submission(archive, lambda _: golds)
+    report = score_submission(submission, golds, "default")
+    with pytest.raises(SubmissionError, match="not a valid submission, 3 errors") as caught:
+        refuse_invalid(report)
+    assert caught.value.exit_code == 9

@@ -1,0 +1,403 @@
+"""Damaged input: each kind is named, left out, and moves no number."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from study_records import write_records, write_stage
+from tasktransfer.analysis.aggregates import aggregate
+from tasktransfer.analysis.collect import Tables
+from tasktransfer.analysis.tables import collect
+from tasktransfer.errors import RecordError
+from tasktransfer.predictions import FILE_NAME
+from tasktransfer.stage import Run
+from tasktransfer.study import Study, open_study
+
+TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
+KEYS: dict[str, Any] = {
+    "study": "constructed",
+    "datasets": {"DailyDialog": {"tasks": TASKS}},
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+    "algorithms": ["pretrain_finetune", "multitask"],
+    "seeds": 2,
+}
+RESULTS = Path("results")
+
+Damage = Callable[[Path], object]
+"""Spoils the record at a path, or what stands beside it."""
+
+
+def opened(**keys: Any) -> Study:
+    Path("study.yaml").write_text(yaml.safe_dump(KEYS | keys))
+    return open_study("study.yaml")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("damage")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_records(opened())
+    return folder
+
+
+@pytest.fixture
+def study(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """A finished study in the working directory."""
+    shutil.copytree(finished, tmp_path / "study")
+    monkeypatch.chdir(tmp_path / "study")
+    return opened()
+
+
+def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
+    return next(
+        run
+        for run in study.plan.runs
+        if (run.algorithm, run.seed, run.target) == (algorithm, seed, "dialogue_nli")
+    )
+
+
+def gather(study: Study, planned: bool) -> Tables:
+    plan = Path("plan.json")
+    plan.write_text(json.dumps(study.plan_file(study.plan)))
+    return collect(RESULTS, plan if planned else None, Path("tables"))[0]
+
+
+# --- kinds of damage ----------------------------------------------------------------------------
+
+
+def truncated(record: Path) -> None:
+    record.write_bytes(record.read_bytes()[:-200])
+
+
+def empty(record: Path) -> None:
+    record.write_bytes(b"")
+
+
+def no_utf8(record: Path) -> None:
+    record.write_bytes(record.read_bytes().replace(b"constructed", b"\xff\xfe", 1))
+
+
+def a_folder(record: Path) -> None:
+    record.unlink()
+    record.mkdir()
+
+
+def a_broken_link(record: Path) -> None:
+    record.unlink()
+    record.symlink_to("nowhere.json")
+
+
+def edited(**changes: Any) -> Damage:
+    """The record with top-level values replaced."""
+
+    def edit(record: Path) -> None:
+        record.write_text(json.dumps(json.loads(record.read_text()) | changes))
+
+    return edit
+
+
+def another_run(record: Path) -> None:
+    other = next(path for path in sorted(RESULTS.rglob("metrics.json")) if path != record)
+    shutil.copy(other, record)
+    shutil.copy(other.with_name(FILE_NAME), record.with_name(FILE_NAME))
+
+
+def another_seed_trained_differently(record: Path) -> None:
+    """The same run by other hyperparameters, moved to this one's place."""
+    other = opened(training={"learning_rate": 1e-4}, results="other")
+    value = json.loads(record.read_text())["run"]
+    run = next(run for run in other.plan.runs if run.identity == value)
+    made = write_stage(other, run.scored)
+    shutil.rmtree(record.parent)
+    shutil.move(made.parent, record.parent)
+
+
+def no_predictions(record: Path) -> None:
+    record.with_name(FILE_NAME).unlink()
+
+
+def altered_predictions(record: Path) -> None:
+    file = record.with_name(FILE_NAME)
+    table = pq.read_table(file)
+    scores = [100.0 - score for score in table["score"].to_pylist()]
+    pq.write_table(table.set_column(5, table.schema.field("score"), [scores]), file)
+
+
+def fewer_predictions(record: Path) -> None:
+    file = record.with_name(FILE_NAME)
+    pq.write_table(pq.read_table(file).slice(0, 30), file)
+
+
+def fewer_predictions_that_the_record_owns_to(record: Path) -> None:
+    """Rows and checksum in the record are those of the file; the test split has more."""
+    import hashlib  # noqa: PLC0415
+
+    file = record.with_name(FILE_NAME)
+    fewer_predictions(record)
+    entry = {"file": FILE_NAME, "rows": 30}
+    entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    value = json.loads(record.read_text())
+    (result,) = value["test"].values()
+    result["instances"] = 30
+    record.write_text(json.dumps(value | {"predictions": entry}))
+
+
+def predictions_of_another_run(record: Path) -> None:
+    other = next(path for path in sorted(RESULTS.rglob("metrics.json")) if path != record)
+    shutil.copy(other.with_name(FILE_NAME), record.with_name(FILE_NAME))
+    entry = json.loads(other.read_text())["predictions"]
+    edited(predictions=entry)(record)
+
+
+def torn_predictions(record: Path) -> None:
+    file = record.with_name(FILE_NAME)
+    file.write_bytes(file.read_bytes()[:-50])
+
+
+def predictions_folder(record: Path) -> None:
+    no_predictions(record)
+    record.with_name(FILE_NAME).mkdir()
+
+
+KINDS: dict[str, tuple[Damage, str]] = {
+    "truncated": (truncated, "not valid JSON"),
+    "empty": (empty, "not valid JSON"),
+    "no UTF-8": (no_utf8, "not valid JSON"),
+    "folder": (a_folder, "cannot be read"),
+    "broken link": (a_broken_link, "cannot be read"),
+    "schema": (edited(schema=2), "schema: found 2"),
+    "no object": (lambda record: record.write_text("[1]"), "a record is a JSON object"),
+    "NaN": (edited(score=float("nan")), "score: found nan"),
+    "infinite": (edited(dev_score=float("inf")), "dev_score: found inf"),
+    "another run": (another_run, "holds"),
+    "other hyperparameters": (another_seed_trained_differently, "holds the stage"),
+    "other data revision than its digest": (edited(data_revision="r2"), "data_revision: 'r2'"),
+    "no predictions": (no_predictions, "no such file"),
+    "altered predictions": (altered_predictions, "SHA-256"),
+    "fewer predictions": (fewer_predictions, "30 rows, the record says 40"),
+    "fewer predictions, owned to": (fewer_predictions_that_the_record_owns_to, "30 instances"),
+    "predictions of another run": (predictions_of_another_run, "predictions of the stage"),
+    "torn predictions": (torn_predictions, "cannot be read as Parquet"),
+    "predictions folder": (predictions_folder, "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("planned", [True, False], ids=["plan", "no plan"])
+@pytest.mark.parametrize("algorithm", ["baseline", "multitask"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_damage_is_named_and_moves_no_number(
+    study: Study, kind: str, algorithm: str, planned: bool
+) -> None:
+    damage, said = KINDS[kind]
+    run = a_run(study, algorithm)
+    record = Path(study.record(run.scored))
+    without = _without(study, record, planned)
+    damage(record)
+    tables = gather(study, planned)
+    assert tables.problems["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
+    (error,) = tables.problems["error"]
+    assert said in error
+    assert str(record.parent) in error
+    assert "\n" not in error
+    _same_numbers(tables, without)
+    if planned:
+        state = tables.missing.set_index("path").loc[record.relative_to(RESULTS).as_posix()]
+        assert (state["state"], state["error"]) == ("damaged", error)
+        assert state["reason"] == "damaged record, see problems"
+
+
+def _without(study: Study, record: Path, planned: bool) -> Tables:
+    """The tables of the same study without that run."""
+    kept = record.parent.with_name("put aside")
+    record.parent.rename(kept)
+    hidden = kept.rename(Path("hidden"))
+    tables = gather(study, planned)
+    assert tables.problems.empty
+    hidden.rename(record.parent)
+    return tables
+
+
+def _same_numbers(tables: Tables, without: Tables) -> None:
+    for name in ("runs", "scores", "deltas", "sizes"):
+        pd.testing.assert_frame_equal(getattr(tables, name), getattr(without, name))
+    found = aggregate(tables.deltas, tables.missing)
+    pd.testing.assert_frame_equal(found, aggregate(without.deltas, without.missing))
+
+
+def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = Path(study.record(a_run(study).scored))
+    read = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path == record:
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    problems = gather(study, planned=True).problems
+    assert problems["error"].tolist() == [f"{record}: cannot be read: Permission denied"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_named(study: Study) -> None:
+    record = Path(study.record(a_run(study).scored))
+    record.chmod(0)
+    assert "Permission denied" in gather(study, planned=True).problems["error"].iloc[0]
+
+
+@pytest.mark.parametrize("score", ["same", "other"])
+def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: str) -> None:
+    record = Path(study.record(a_run(study).scored))
+    whole = gather(study, planned=True)
+    copy = record.parent.with_name("copy") / "metrics.json"
+    shutil.copytree(record.parent, copy.parent)
+    if score == "other":
+        value = json.loads(copy.read_text())
+        value["score"] = 99.0
+        value["test"][value["run"]["target"]]["score"] = 99.0
+        copy.write_text(json.dumps(value))
+    tables = gather(study, planned=True)
+    assert tables.problems["path"].tolist() == [copy.relative_to(RESULTS).as_posix()]
+    (error,) = tables.problems["error"]
+    assert f"belongs at {record.relative_to(RESULTS)}; this one is left out" in error
+    assert tables.missing.empty
+    _same_numbers(tables, whole)
+
+
+def test_without_a_plan_neither_of_two_records_is_believed(study: Study) -> None:
+    record = Path(study.record(a_run(study).scored))
+    without = _without(study, record, planned=False)
+    copy = record.parent.with_name("copy") / "metrics.json"
+    shutil.copytree(record.parent, copy.parent)
+    tables = gather(study, planned=False)
+    assert sorted(tables.problems["path"]) == sorted(
+        path.relative_to(RESULTS).as_posix() for path in (record, copy)
+    )
+    assert f"is also claimed by {copy.relative_to(RESULTS)}" in tables.problems["error"].str.cat()
+    _same_numbers(tables, without)
+
+
+def test_results_of_other_hyperparameters_beside_are_no_duplicates_of_the_plan(
+    study: Study,
+) -> None:
+    other = opened(training={"learning_rate": 1e-4})
+    write_stage(other, a_run(other).scored)
+    assert gather(study, planned=True).problems.empty
+    # Without a plan nobody knows which of the two is meant, and the message says how they differ.
+    problems = gather(study, planned=False).problems
+    assert len(problems) == 2
+    assert "training.learning_rate is 3e-05 here and 0.0001 there" in problems["error"].str.cat()
+
+
+def test_a_damaged_training_before_the_last_is_named(study: Study) -> None:
+    several = {
+        "mode": "named",
+        "named": [{"dataset": "DailyDialog", "target": TASKS[0], "sources": TASKS[1:]}],
+        "algorithms": ["pretrain_finetune"],
+    }
+    study = opened(multi_source=several)
+    write_records(study)
+    stage = next(stage for stage in study.plan.stages if stage.kind == "pretrain")
+    truncated(record := Path(study.record(stage)))
+    tables = gather(study, planned=True)
+    assert tables.problems["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
+    assert tables.missing.empty
+
+
+# --- mixtures -----------------------------------------------------------------------------------
+
+
+def _one_seed_otherwise(study: Study, **keys: Any) -> Study:
+    """Seed 1 of one run comes from another config."""
+    other = opened(**keys)
+    shutil.rmtree(study.folder(a_run(study).scored))
+    write_stage(other, a_run(other).scored)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"training": {"learning_rate": 1e-4}}, "training.learning_rate of DailyDialog tiny-bert"),
+        ({"training": {"epochs": 3}}, "training.epochs of DailyDialog tiny-bert"),
+        ({"models": [KEYS["models"][0] | {"max_length": 64}]}, "model.max_length of tiny-bert"),
+        ({"models": [KEYS["models"][0] | {"checkpoint": "a/b"}]}, "model.weights of tiny-bert"),
+        ({"data": {"few_sample": False}}, "few_sample of DailyDialog is True"),
+        ({"data": {"tiny_world": {"seed": 5}}}, "data_revision of DailyDialog"),
+    ],
+)
+def test_one_seed_of_another_kind_is_refused_without_a_plan(
+    study: Study, keys: dict[str, Any], said: str
+) -> None:
+    _one_seed_otherwise(study, **keys)
+    with pytest.raises(RecordError) as refusal:
+        gather(study, planned=False)
+    assert said in str(refusal.value)
+    assert str(refusal.value).count("metrics.json") == 2
+
+
+@pytest.mark.parametrize("keys", [{"training": {"learning_rate": 1e-4}}])
+def test_with_a_plan_it_is_not_taken_at_all(study: Study, keys: dict[str, Any]) -> None:
+    _one_seed_otherwise(study, **keys)
+    tables = gather(study, planned=True)
+    assert len(tables.missing) == 1
+    assert tables.problems.empty
+
+
+def test_a_plan_without_digests_refuses_too(study: Study) -> None:
+    """As it holds for plan files written by hand."""
+    other = _one_seed_otherwise(study, training={"learning_rate": 1e-4})
+    plan = study.plan_file(study.plan)
+    for run in plan["runs"]:
+        del run["digest"], run["stages"]
+        if run["record"] == f"{a_run(study).scored.path}/metrics.json":
+            run["record"] = f"{a_run(other).scored.path}/metrics.json"
+    Path("plan.json").write_text(json.dumps(plan))
+    with pytest.raises(RecordError, match=r"training\.learning_rate of DailyDialog tiny-bert"):
+        collect(RESULTS, Path("plan.json"), Path("tables"))
+
+
+def test_a_run_that_started_from_other_hyperparameters_is_refused(study: Study) -> None:
+    """A parent that no run ends with, from another config, without a plan."""
+    several = {
+        "mode": "named",
+        "named": [{"dataset": "DailyDialog", "target": TASKS[0], "sources": TASKS[1:]}],
+        "algorithms": ["pretrain_finetune"],
+    }
+    write_records(mine := opened(multi_source=several))
+    pretrained = next(stage for stage in mine.plan.stages if stage.kind == "pretrain")
+    child = next(stage for stage in mine.plan.stages if stage.parent == pretrained)
+    other = replace(pretrained, training=replace(pretrained.training, epochs=3))
+    write_stage(mine, other)
+    shutil.rmtree(mine.folder(child))
+    write_stage(mine, replace(child, parent=other))
+    with pytest.raises(RecordError, match=r"training\.epochs of DailyDialog tiny-bert"):
+        gather(mine, planned=False)
+
+
+def test_synthetic_and_real_records_are_refused(study: Study) -> None:
+    edited(synthetic=False)(Path(study.record(a_run(study).scored)))
+    for planned in (True, False):
+        with pytest.raises(RecordError, match="synthetic is"):
+            gather(study, planned)
+
+
+def test_another_recipe_is_refused(study: Study) -> None:
+    record = Path(study.record(a_run(study).scored))
+    provenance = json.loads(record.read_text())["provenance"]
+    edited(provenance=provenance | {"recipe": 2})(record)
+    # The identity that the digest is of still says 1: the record contradicts itself.
+    tables = gather(study, planned=True)
+    assert "provenance.recipe: 2, but stage.identity.recipe is 1" in tables.problems["error"][0]

@@ -1,0 +1,149 @@
+"""The table of what is not there: why, and which training to look at."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from study_records import write_records
+from tasktransfer.analysis.tables import collect
+from tasktransfer.cli import main
+from tasktransfer.stage import Run
+from tasktransfer.stage_state import claim
+from tasktransfer.study import Study, open_study
+
+ER, DNLI = "emotion_recognition", "dialogue_nli"
+KEYS: dict[str, Any] = {
+    "study": "constructed",
+    "datasets": {"DailyDialog": {"tasks": [ER, DNLI]}},
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+    "seeds": 2,
+}
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text(yaml.safe_dump(KEYS))
+    made = open_study("study.yaml")
+    write_records(made)
+    return made
+
+
+def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> Run:
+    return next(
+        run
+        for run in study.plan.runs
+        if (run.algorithm, run.target, run.seed) == (algorithm, target, seed)
+    )
+
+
+def missing(study: Study) -> pd.DataFrame:
+    """Rows by (algorithm, target, seed)."""
+    Path("plan.json").write_text(json.dumps(study.plan_file(study.plan)))
+    tables, _ = collect(Path("results"), Path("plan.json"), Path("tables"))
+    return tables.missing.set_index(["algorithm", "target", "seed"])
+
+
+def undo(study: Study, run: Run, step: int = -1, log: str | None = None) -> Path:
+    """Take a training of a run back to a log, or to nothing."""
+    folder = Path(study.folder(run.stages[step]))
+    shutil.rmtree(folder)
+    if log is not None:
+        folder.mkdir()
+        (folder / "train.log").write_text(log)
+    return folder
+
+
+def test_each_state_and_its_reason(study: Study) -> None:
+    undo(study, run_of(study, "multitask"))
+    stopped = undo(study, run_of(study, "multitask", ER), log="epoch 1\n")
+    failed = undo(
+        study,
+        run_of(study, "pretrain_finetune"),
+        log="Traceback (most recent call last):\n  somewhere\nValueError: no such shape\n",
+    )
+    running = undo(study, run_of(study, "pretrain_finetune", ER), log="epoch 1\n")
+    with claim(running, print):
+        table = missing(study)
+    assert len(table) == 4
+    shown = table[["state", "reason", "stage", "error"]].astype(object)
+    rows = shown.where(shown.notna(), None).T.to_dict("list")
+    inside = {path: path.relative_to("results").as_posix() for path in (stopped, failed, running)}
+    waiting = run_of(study, "multitask").scored.path
+    assert rows == {
+        ("multitask", DNLI, 1): ["waiting", "no record", waiting, None],
+        ("multitask", ER, 1): ["interrupted", "interrupted", inside[stopped], None],
+        ("pretrain_finetune", DNLI, 1): [
+            "failed",
+            "failed: ValueError: no such shape",
+            inside[failed],
+            "ValueError: no such shape",
+        ],
+        ("pretrain_finetune", ER, 1): ["running", "running", inside[running], None],
+    }
+
+
+@pytest.mark.parametrize(
+    ("log", "state", "reason"),
+    [
+        ("error: no memory\n", "failed", "its parent DNLI+ER@DNLI failed: no memory"),
+        ("epoch 1\n", "interrupted", "its parent DNLI+ER@DNLI was interrupted"),
+        (None, "waiting", "no record"),
+    ],
+)
+def test_a_run_is_where_its_parent_is(
+    study: Study, log: str | None, state: str, reason: str
+) -> None:
+    run = run_of(study, "multitask_finetune")
+    undo(study, run)
+    parent = undo(study, run, step=0, log=log)
+    row = missing(study).loc[("multitask_finetune", DNLI, 1)]
+    assert (row["state"], row["reason"]) == (state, reason)
+    assert row["stage"] == parent.relative_to("results").as_posix()
+    assert row["path"] == f"{run.scored.path}/metrics.json"
+
+
+def test_a_damaged_parent_is_the_reason(study: Study) -> None:
+    run = run_of(study, "multitask_finetune")
+    undo(study, run)
+    record = Path(study.record(run.stages[0]))
+    record.write_text("{")
+    row = missing(study).loc[("multitask_finetune", DNLI, 1)]
+    assert row["state"] == "damaged"
+    assert row["reason"].startswith(f"its parent DNLI+ER@DNLI is damaged: {record}: not valid JSON")
+
+
+def test_a_run_without_its_baseline_says_why(study: Study) -> None:
+    baseline = run_of(study, "baseline")
+    folder = undo(study, baseline, log="error: the disk is full\n")
+    table = missing(study)
+    assert table.loc[("baseline", DNLI, 1)]["state"] == "failed"
+    for algorithm in ("multitask", "pretrain_finetune", "multitask_finetune"):
+        row = table.loc[(algorithm, DNLI, 1)]
+        assert (row["state"], row["reason"]) == ("baseline missing", "its baseline is missing")
+        assert row["error"] == "the baseline: failed: the disk is full"
+        assert row["stage"] == folder.relative_to("results").as_posix()
+    # Its record is there, so that fine-tuning from the failed source's model is no hole of itself.
+    assert ("pretrain_finetune", ER, 1) not in table.index
+
+
+def test_the_command_counts_states_and_names_damage(
+    study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    undo(study, run_of(study, "multitask"))
+    undo(study, run_of(study, "multitask", ER), log="error: out of memory\n")
+    record = Path(study.record(run_of(study, "pretrain_finetune").scored))
+    record.write_text("{")
+    assert main(["collect", "--config", "study.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "13 runs, 3 missing (1 damaged, 1 waiting, 1 failed)" in said
+    assert f"left out: {record}: not valid JSON" in said
+    assert main(["collect", "--config", "study.yaml", "--complete"]) != 0
+    assert "3 planned runs have no usable record" in capsys.readouterr().err

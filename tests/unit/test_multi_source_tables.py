@@ -1,0 +1,82 @@
+"""Tables 3 and 6 from constructed records whose answer is the published one."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from paper_studies import gather, several_runs, several_score, some
+
+from tasktransfer.analysis import multi_source_tables, published
+from tasktransfer.analysis.paper_tables import table3, table6, write_all_tables
+from tasktransfer.analysis.results import Results
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return gather(tmp_path_factory.mktemp("several"), several_runs(), several_score)
+
+
+def test_table_6_comes_out_as_published(several: Results) -> None:
+    frame = some(table6(several))
+    assert list(frame.columns) == list(multi_source_tables.COLUMNS6)
+    assert len(frame) == 36
+    assert frame["complete"].all()
+    legible = frame["published_multi_source_delta"].notna()
+    assert legible.sum() == 35
+    for name in ("single_source_delta", "multi_source_delta"):
+        assert frame.loc[legible, f"difference_{name}"].abs().max() < 1e-9
+    (odd,) = frame[~legible].to_dict("records")
+    assert (odd["short"], odd["model"], odd["algorithm"]) == ("DNLI", "t5", "pretrain_finetune")
+    assert odd["published_note"] == "not legible in the source at hand"
+    assert odd["multi_source_delta"] == pytest.approx(1.95)
+    assert math.isnan(odd["difference_single_source_delta"])
+
+
+def test_table_3_comes_out_as_published_but_where_the_paper_contradicts_itself(
+    several: Results,
+) -> None:
+    frame = some(table3(several))
+    assert list(frame.columns) == list(multi_source_tables.COLUMNS3)
+    assert len(frame) == 36
+    off = frame[frame["difference_gain"].abs() > published.ROUNDING]
+    assert [
+        (row.short, row.model, row.algorithm, round(row.difference_gain, 2))
+        for row in off.itertuples()
+    ] == [
+        ("DNLI", "bert", "pretrain_finetune", 0.06),
+        ("CI", "gpt2", "multitask_finetune", 1.95),
+    ]
+
+
+def test_multi_source_tables_are_printed_with_notes(several: Results, tmp_path: Path) -> None:
+    write_all_tables(several, tmp_path)
+    text = (tmp_path / "table6.md").read_text()
+    assert "| DRSE | ARS + CEE + CESE | bert | Multitask | +0.96 | +0.96 | +0.00 | +3.73 |" in text
+    assert "DNLI, bert, Pre-train → fine-tune: difference printed in Table 3 is 1.37" in text
+    assert "| +0.00 | –\\* | – | +1.95 | –\\* | – | 2/2 | 3/3 |" in text
+    text = (tmp_path / "table3.md").read_text()
+    assert "| bert | Multitask | +2.77 | +2.77 | +0.00 | 2/2 | 3/3 |" in text
+
+
+def test_holes_of_the_multi_source_tables_are_shown(tmp_path: Path) -> None:
+    runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
+    together = [run for run in runs if len(run[3]) == 3]
+    target = "question_answering"
+    gone = {
+        *(run for run in together if run[2] == "multitask" and run[4] == target),  # both seeds
+        *(run for run in together if run[2] == "pretrain_finetune" and run[4:] == (target, 0)),
+        ("Friends", "bert", "multitask_finetune", ("character_identification",), target, 0),
+    }
+    results = gather(tmp_path, runs, several_score, leave_out=lambda run: run in gone)
+    frame = some(table6(results)).query("short == 'QA'").set_index("algorithm")
+    assert frame["complete"].tolist() == [False, False, False]
+    assert frame.loc["multitask", ["n_seeds", "n_expected", "n_singles"]].tolist() == [0, 2, 3]
+    assert math.isnan(frame.loc["multitask", "multi_source_delta"])
+    assert frame.loc["multitask", "single_source_delta"] == pytest.approx(2.50)
+    assert frame.loc["pretrain_finetune", "n_seeds"] == 1
+    write_all_tables(results, tmp_path / "printed")
+    text = (tmp_path / "printed" / "table3.md").read_text()
+    assert "| Multitask† | – | −1.14 | – | 0/2 | 3/3 |" in text
+    assert "†: computed from fewer seeds" in text

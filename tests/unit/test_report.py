@@ -1,0 +1,311 @@
+"""The report's text: everything of a study in one file, nothing made up, nothing that runs."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from report_results import Asked, RunName, make_results, path_of
+from tasktransfer.analysis.figures import FIGURES
+from tasktransfer.analysis.missing import STATES as KNOWN_STATES
+from tasktransfer.analysis.report.captions import CAPTIONS
+from tasktransfer.analysis.report.grid import payload
+from tasktransfer.analysis.report.holes import STATES
+from tasktransfer.analysis.report.page import render, write_report
+from tasktransfer.analysis.results import Results
+from tasktransfer.analysis.style import save, signed
+
+ROOT = Path(__file__).resolve().parents[2]
+A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
+NASTY = "</script><script>window.injected = 1</script>"
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+def small(**changes: Any) -> Results:
+    return make_results(Asked(**({"tasks": {"DailyDialog": (A, B, C)}} | changes)))
+
+
+@cache
+def a_page() -> str:
+    return render(small(), Path("nowhere"), Path("results"))
+
+
+class Outline(HTMLParser):
+    """Checks that elements are closed in order, and gathers what a reader would see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"{tag} closes another element"
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in {"script", "style"}:
+            self.text.append(data)
+
+
+def outline(page: str) -> Outline:
+    parsed = Outline()
+    parsed.feed(page)
+    assert parsed.open == []
+    return parsed
+
+
+def seen(page: str) -> str:
+    return " ".join(" ".join(outline(page).text).split())
+
+
+def embedded(page: str) -> dict[str, Any]:
+    found = re.search(r'id="heatmap-data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    value: dict[str, Any] = json.loads(found[1])
+    return value
+
+
+def test_the_page_is_well_formed_and_names_the_study() -> None:
+    text = seen(a_page())
+    for fact in ("constructed", "digest cccccccccccc", "revision revision-1", "bert (encoder)"):
+        assert fact in text
+    assert "Nothing: every planned run is there" in text
+
+
+def test_every_id_is_one_element_and_every_link_inside_leads_to_one() -> None:
+    tags = outline(a_page()).tags
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    inside = [
+        a["href"] or "" for tag, a in tags if tag == "a" and (a["href"] or "").startswith("#")
+    ]
+    assert {link[1:] for link in inside} <= set(ids)
+    assert inside
+
+
+def test_nothing_is_fetched_from_anywhere() -> None:
+    page = a_page()
+    for tag, attributes in outline(page).tags:
+        for key in ("src", "href"):
+            value = attributes.get(key) or ""
+            assert not value.startswith(("http:", "https:", "//")), f"<{tag} {key}={value}>"
+    assert "default-src 'none'" in page
+    assert not re.search(r"@import|url\((?!data:)|fetch\(|XMLHttpRequest|https?://", page)
+
+
+def test_cells_hold_the_numbers_of_the_statistics() -> None:
+    results = small()
+    found = embedded(render(results, Path("nowhere"), Path("results")))
+    [dataset] = found["datasets"]
+    by_key = {
+        (c["model"], c["algorithm"], c["source"], c["target"]): c
+        for c in dataset["cells"]
+        if c["state"] == "transfer"
+    }
+    cells = results.statistics.cells
+    assert len(by_key) == len(cells)
+    for row in cells.itertuples():
+        cell = by_key[row.model, row.algorithm, row.source, row.target]
+        for name in ("score", "baseline_score", "delta", "improvement", "low", "high", "p", "q"):
+            assert cell[name] == pytest.approx(getattr(row, name), rel=1e-9)
+        assert cell["significant"] == row.significant
+        assert cell["text"] == signed(row.improvement)
+        runs = [found["runs"][place] for place, _ in cell["runs"]]
+        baselines = [found["runs"][place] for _, place in cell["runs"]]
+        assert [run[0] for run in runs] == row.seeds
+        deltas = [a[1] - b[1] for a, b in zip(runs, baselines, strict=True)]
+        assert np.mean(deltas) == pytest.approx(row.delta)
+        for (_, _, digest, path), seed in zip(runs, row.seeds, strict=True):
+            run = ("DailyDialog", row.model, row.algorithm, (row.source,), row.target, seed)
+            assert path == path_of(run)
+            assert digest[:12] in path
+
+
+def test_text_stands_out_from_every_colour() -> None:
+    cells = payload(small(seeds=range(1)), "")["datasets"][0]["cells"]
+    assert {cell["ink"] for cell in cells} == {"#000000", "#ffffff"}
+    for cell in cells:
+        light, dark = sorted((_luminance(cell["fill"]), _luminance(cell["ink"])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, cell["fill"]
+
+
+def _luminance(colour: str) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_holes_are_named_and_not_averaged_in() -> None:
+    def lost(run: RunName) -> tuple[str, str] | None:
+        _, model, algorithm, sources, target, seed = run
+        if (model, algorithm, sources, target) == ("bert", "multitask", (A,), B):
+            return ("failed", "failed: loss is not a number at step 12") if seed == 0 else None
+        if (model, sources, target) == ("gpt2", (B,), C):
+            return "running", "running"
+        return None
+
+    results = small(
+        lost=lost, problems=[("stages/x/metrics.json", "stages/x/metrics.json: truncated")]
+    )
+    page = render(results, Path("nowhere"), Path("results"))
+    text = seen(page)
+    assert "7 planned runs have no number: 1 failed, 6 running." in text
+    assert "1 damaged record was left out." in text
+    assert "failed: loss is not a number at step 12" in text
+    assert "stages/x/metrics.json: truncated" in text
+    found = {
+        (c["model"], c["algorithm"], c["source"], c["target"]): c
+        for c in embedded(page)["datasets"][0]["cells"]
+    }
+    partial = found["bert", "multitask", A, B]
+    assert partial["seeds"] == [1]
+    assert partial["text"].endswith("*")
+    assert partial["gaps"] == ["seed 0: failed: loss is not a number at step 12"]
+    gone = found["gpt2", "multitask", B, C]
+    assert gone["state"] == "missing"
+    assert gone["gaps"] == ["seed 0: running", "seed 1: running"]
+    assert "delta" not in gone
+
+
+def test_a_lost_baseline_leaves_its_column_without_numbers() -> None:
+    results = small(
+        lost=lambda run: ("waiting", "no record") if run[2:5] == _BASELINE_OF_B else None
+    )
+    [dataset] = payload(results, "")["datasets"]
+    cells = [cell for cell in dataset["cells"] if cell["target"] == B]
+    assert {cell["state"] for cell in cells if cell["algorithm"] is None} == {"missing"}
+    assert not [cell for cell in cells if cell["state"] == "transfer"]
+
+
+_BASELINE_OF_B = ("baseline", (), B)
+
+
+def test_the_states_of_missing_runs_are_all_explained() -> None:
+    assert set(STATES) == set(KNOWN_STATES)
+
+
+def test_names_and_errors_from_files_are_text_and_never_markup() -> None:
+    results = make_results(
+        Asked(
+            tasks={f"Dd{NASTY}": (A, NASTY, '"><img src=x onerror="window.injected = 2">')},
+            models=(f"bert{NASTY}",),
+            study=f"study <b>{NASTY}",
+            shorts={A: "<i>ER</i>"},
+            lost=lambda run: ("failed", f"failed: {NASTY} & more") if run[5] == 1 else None,
+            problems=[(f"stages/{NASTY}", f"<svg onload=alert(1)>{NASTY}")],
+        )
+    )
+    page = render(results, Path("nowhere"), Path("results"), arguments=f"--config '{NASTY}'")
+    parsed = outline(page)
+    tags = [tag for tag, _ in parsed.tags]
+    assert tags.count("script") == 2
+    assert not {"b", "i", "svg"} & set(tags)
+    assert "img" not in tags
+    assert not [key for _, attributes in parsed.tags for key in attributes if key.startswith("on")]
+    assert page.count("window.injected = 1") > 10
+    assert html.escape(NASTY) in page
+    assert embedded(page)["datasets"][0]["models"] == [f"bert{NASTY}"]
+
+
+def test_synthetic_studies_say_so_first() -> None:
+    text = seen(render(small(synthetic=True), Path("nowhere"), Path("results")))
+    assert text.index("SYNTHETIC") < text.index("The study")
+    assert "not from real dialogues" in text
+    assert "SYNTHETIC" not in seen(a_page())
+
+
+def test_one_model_and_baselines_alone_have_a_page() -> None:
+    one = seen(render(small(models=("bert",)), Path("nowhere"), Path("results")))
+    assert "Do models agree" not in one
+    alone = render(small(algorithms=()), Path("nowhere"), Path("results"))
+    assert "baselines only" in seen(alone)
+    [dataset] = embedded(alone)["datasets"]
+    assert dataset["algorithms"] == []
+    assert len(dataset["cells"]) == 3 * 3
+
+
+def test_the_agreement_of_models_is_one_sentence() -> None:
+    text = seen(a_page())
+    assert "who helps whom correlates 0.25 between two models" in text
+    assert "mean of 9 comparisons" in text
+
+
+def test_the_same_results_give_the_same_page() -> None:
+    assert render(small(), Path("nowhere"), Path("results")) == a_page()
+
+
+def test_every_figure_has_a_caption_which_snakemakes_report_shows_too() -> None:
+    assert set(CAPTIONS) == set(FIGURES)
+    for name, caption in CAPTIONS.items():
+        text = (ROOT / "workflow" / "report" / f"{name}.rst").read_text(encoding="utf-8")
+        assert " ".join(text.split()) == caption
+
+
+def test_figures_are_in_the_file_and_their_pdfs_are_linked(tmp_path: Path) -> None:
+    figure = Figure(figsize=(20, 3))
+    figure.subplots().plot([0, 1])
+    save(figure, tmp_path / "figures", "heatmap_DailyDialog")
+    out = write_report(small(), tmp_path / "figures", tmp_path / "report.html")
+    tags = outline(out.read_text(encoding="utf-8")).tags
+    [image] = [attributes for tag, attributes in tags if tag == "img"]
+    assert (image["src"] or "").startswith("data:image/png;base64,")
+    assert image["alt"]
+    links = [attributes["href"] for tag, attributes in tags if tag == "a"]
+    assert "figures/heatmap_DailyDialog.pdf" in links
+
+
+DAILY = (
+    *(A, B, C, "dialogue_act_classification", "causal_emotion_span_extraction"),
+    *("causal_emotion_entailment", "dialogue_reasoning_span_extraction"),
+    "dialogue_reasoning_multiple_choice_span_selection",
+    *("dialogue_reasoning_commonsense_relation_prediction", "adversarial_response_selection"),
+)
+FRIENDS = (
+    *("emory_emotion_recognition", "reading_comprehension", "character_identification"),
+    *("question_answering", "personality_detection", "relation_extraction"),
+    "MELD_emotion_recognition",
+)
+
+
+def dense_figure() -> Figure:
+    """As much on a page as the paper's largest heatmap has: 900 cells with their numbers."""
+    values = np.random.default_rng(0).standard_normal((30, 30))
+    figure = Figure(figsize=(17, 17))
+    axes = figure.subplots()
+    axes.pcolormesh(values, cmap="RdBu")
+    for row in range(30):
+        for column in range(30):
+            axes.text(column, row, f"{values[row, column]:.1f}", fontsize=7)
+    return figure
+
+
+def test_at_the_papers_scale_the_page_is_below_ten_megabytes(tmp_path: Path) -> None:
+    """All 6,375 runs, and eight figures as dense as the densest."""
+    several = [("DailyDialog", (A, B), target) for target in DAILY[2:4]]
+    several += [("Friends", FRIENDS[3:6], target) for target in FRIENDS[:2]]
+    results = make_results(
+        Asked({"DailyDialog": DAILY, "Friends": FRIENDS}, seeds=range(5), several=several)
+    )
+    assert len(results.tables.runs) == 6195 + 180
+    [png, _] = save(dense_figure(), tmp_path, "dense")
+    picture = png.read_bytes()
+    for dataset in ("DailyDialog", "Friends"):
+        for name in list(FIGURES)[:4]:
+            (tmp_path / f"{name}_{dataset}.png").write_bytes(picture)
+    out = write_report(results, tmp_path, tmp_path / "report.html")
+    assert 3e6 < out.stat().st_size < 10e6
+    assert out.read_text(encoding="utf-8").count("data:image/png") == 8

@@ -1,0 +1,233 @@
+"""A study under fire: random processes of it are killed, again and again, and nothing is lost.
+
+By hand, the demo with 50 kills, one every four seconds:
+
+    python tests/workflow/chaos.py --kills 50 --every 4 workflow/presets/demo.yaml
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[2]
+MARK = "TASKTRANSFER_CHAOS"
+
+NOT_NUMBERS = ["seconds", "samples_per_second", "peak_memory_mb", "peak_gpu_memory_mb", "commit"]
+"""Columns of ``runs`` that tell how a training went, not what came of it."""
+
+
+@dataclass
+class Toll:
+    """What a study went through."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    """Killed processes by what they were doing."""
+    starts: int = 0
+    """How often Snakemake was started."""
+
+
+def snakemake(folder: Path, study: Path, *arguments: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *arguments),
+        *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "2"),
+        *("--directory", str(folder), "--configfile", str(study)),
+    ]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, MARK: str(folder), "HF_HUB_OFFLINE": "1"}
+
+
+def undisturbed(folder: Path, study: Path, *targets: str) -> None:
+    """Run a study, or some targets of it, to the end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = snakemake(folder, study, *targets)
+    done = subprocess.run(
+        command, env=environment(folder), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise AssertionError(done.stdout[-4000:] + done.stderr[-8000:])
+
+
+def under_fire(folder: Path, study: Path, kills: int, every: float, seed: int = 0) -> Toll:
+    """Run a study and kill a random process of it every few seconds; Snakemake is started again
+    whenever it has ended, whatever is still running of what it started."""
+    folder.mkdir(parents=True, exist_ok=True)
+    chance = random.Random(seed)
+    toll = Toll()
+    running: subprocess.Popen[bytes] | None = None
+    with (folder / "snakemake.log").open("ab") as log:
+        while toll.kills.total() < kills:
+            if running is None or running.poll() is not None:
+                if running is not None and running.returncode == 0:
+                    break
+                unlock = snakemake(folder, study, "--unlock")
+                subprocess.run(unlock, env=environment(folder), stderr=log, check=False)
+                command = snakemake(folder, study)
+                running = subprocess.Popen(command, env=environment(folder), stderr=log, stdout=log)
+                toll.starts += 1
+                _wait_for_work(folder, running)
+            time.sleep(every * (0.5 + chance.random()))
+            victims = living(folder)
+            if victims:
+                pid, what = chance.choice(victims)
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                toll.kills[what] += 1
+    if running is not None and running.poll() is None:
+        running.kill()
+        running.wait()
+    subprocess.run(snakemake(folder, study, "--unlock"), env=environment(folder), check=True)
+    return toll
+
+
+def _wait_for_work(folder: Path, running: subprocess.Popen[bytes]) -> None:
+    """Let Snakemake start its first job: killed again and again while it starts, it would get
+    nowhere, on a busy machine above all."""
+    deadline = time.monotonic() + 120
+    while running.poll() is None and time.monotonic() < deadline:
+        if any(what not in ("snakemake", "shell") for _, what in living(folder)):
+            return
+        time.sleep(0.2)
+
+
+def living(folder: Path) -> list[tuple[int, str]]:
+    """(pid, what it does) of every process of a study, orphans included, in order of age."""
+    found = []
+    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+        try:
+            if f"{MARK}={folder}".encode() not in (process / "environ").read_bytes().split(b"\0"):
+                continue
+            words = (process / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if any(words):
+            found.append((int(process.name), what_it_does(words)))
+    return found
+
+
+def what_it_does(words: list[str]) -> str:
+    if "snakemake" in words:
+        return "snakemake"
+    if words[0].endswith(("sh", "bash")):
+        return "shell"
+    place = next((i for i, word in enumerate(words) if word.endswith("tasktransfer")), None)
+    return words[place + 1] if place is not None else Path(words[0]).name
+
+
+# --- what must be the same, and what must not be there ---
+
+
+def differences(disturbed: Path, calm: Path) -> list[str]:
+    """Where the results of two folders differ, times left out."""
+    found = []
+    for path in sorted(calm.rglob("tables/*.parquet")):
+        name = path.relative_to(calm)
+        ours, theirs = _table(disturbed / name), _table(path)
+        if not ours.equals(theirs):
+            found.append(f"{name} differs")
+    one, other = _predictions(disturbed), _predictions(calm)
+    found += [
+        f"{name} differs" for name in sorted({*one, *other}) if one.get(name) != other.get(name)
+    ]
+    if not other:
+        found.append("nothing was predicted")
+    return found
+
+
+def _table(path: Path) -> pd.DataFrame:
+    frame = pd.read_parquet(path)
+    return frame.drop(columns=[name for name in NOT_NUMBERS if name in frame])
+
+
+def _predictions(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("predictions.parquet")
+    }
+
+
+def half_files(folder: Path) -> list[str]:
+    """Half-written files, and states of trainings that are done."""
+    halves = [*folder.rglob("*.part"), *folder.rglob("*.draft"), *folder.rglob("stages/**/.resume")]
+    return sorted(str(path.relative_to(folder)) for path in halves)
+
+
+def trained_twice(folder: Path) -> list[str]:
+    """Stages whose history goes on after they were finished, or that were finished twice."""
+    found = []
+    for path in sorted(folder.rglob("history.jsonl")):
+        events = [json.loads(line)["event"] for line in path.read_text().splitlines()]
+        if events.count("finished") != 1 or events[-1] != "finished":
+            found.append(f"{path.parent.relative_to(folder)}: {' '.join(events)}")
+    return found
+
+
+def attempts(folder: Path) -> Counter[str]:
+    """How often something happened in all histories: started, failed, finished."""
+    counts: Counter[str] = Counter()
+    for path in folder.rglob("history.jsonl"):
+        counts.update(json.loads(line)["event"] for line in path.read_text().splitlines())
+    return counts
+
+
+def resumed(folder: Path) -> int:
+    """How many records say that their training was interrupted and went on."""
+    records = (json.loads(path.read_text()) for path in folder.rglob("stages/**/metrics.json"))
+    return sum(
+        any("resumed" in note for note in record["provenance"]["notes"]) for record in records
+    )
+
+
+def verdict(disturbed: Path, calm: Path) -> dict[str, Any]:
+    """All that must be empty, by name."""
+    return {
+        "differences": differences(disturbed, calm),
+        "half files": half_files(disturbed),
+        "trained twice": trained_twice(disturbed),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("study", type=Path)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--every", type=float, default=4.0, help="seconds between kills, about")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    base = Path(tempfile.mkdtemp(prefix="chaos-"))
+    began = time.monotonic()
+    undisturbed(base / "calm", chosen.study.resolve())
+    print(f"undisturbed: {time.monotonic() - began:.0f} s, in {base / 'calm'}", flush=True)
+    began = time.monotonic()
+    fire = base / "fire"
+    toll = under_fire(fire, chosen.study.resolve(), chosen.kills, chosen.every, chosen.seed)
+    print(f"under fire: {time.monotonic() - began:.0f} s, {toll}", flush=True)
+    undisturbed(fire, chosen.study.resolve())
+    print(f"with the clean run: {time.monotonic() - began:.0f} s")
+    print(f"events {dict(attempts(fire))}, {resumed(fire)} trainings went on after a kill")
+    found = verdict(fire, base / "calm")
+    print(json.dumps(found, indent=1))
+    return 1 if any(found.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

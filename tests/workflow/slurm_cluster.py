@@ -1,0 +1,279 @@
+"""A real Slurm on this machine: a controller and virtual nodes on loopback, gone with the test.
+
+Debian's packages slurmctld, slurmd and slurm-client are all it needs: no root, no munge, no
+cgroups, no accounting. Nodes have fake GPUs: links to /dev/null, which Slurm counts and names in
+CUDA_VISIBLE_DEVICES as it does real ones.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAMS = ("slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "scancel", "sinfo", "srun")
+GPUS = 2
+CPUS = 4
+
+CONFIG = """\
+ClusterName=test
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser={user}
+SlurmdUser={user}
+# Daemons bind to loopback only.
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+AuthType=auth/none
+CredType=cred/none
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/log/slurmctld.log
+SlurmdLogFile={folder}/log/slurmd-%n.log
+# No cgroups.
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerType=sched/backfill
+SchedulerParameters=sched_min_interval=0,bf_interval=1,requeue_delay=1
+# A lost node is noticed soon, and comes back when its daemon does.
+SlurmdTimeout=8
+ReturnToService=2
+# More CPUs than the machine has.
+SlurmdParameters=config_overrides
+GresTypes=gpu
+# At least three times the plugin's first wait, or it asks sacct.
+MinJobAge=300
+KillWait=2
+MpiDefault=none
+DefMemPerCPU=100
+NodeName=n[1-{nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] \
+CPUs={cpus} RealMemory=64000 Gres=gpu:{gpus} State=UNKNOWN
+PartitionName=test Nodes=ALL Default=YES MaxTime=1-00:00:00 State=UP
+"""
+
+GRES = """\
+AutoDetect=off
+NodeName=n[1-{nodes}] Name=gpu File={folder}/dev/nvidia[0-{last}] Flags=nvidia_gpu_env
+"""
+
+
+def missing_programs() -> list[str]:
+    """Of the programs that the cluster needs, those that are not installed."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
+    return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running cluster; ``environment`` is what programs need to talk to it."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def call(self, *words: str) -> str:
+        """Run one of Slurm's programs; its output."""
+        done = subprocess.run(
+            words, env=self.environment, capture_output=True, text=True, check=True, timeout=60
+        )
+        return done.stdout.strip()
+
+    def jobs(self, *states: str) -> dict[str, str]:
+        """Job id → name of the jobs in the queue, of these states if any are given."""
+        chosen = [f"--states={','.join(states)}"] if states else []
+        lines = self.call("squeue", "--noheader", "--format=%i|%j|%T|%N", *chosen).splitlines()
+        return {line.split("|")[0]: line.split("|")[1] for line in lines}
+
+    def node_of(self, job: str) -> str:
+        return self.call("squeue", "--noheader", f"--jobs={job}", "--format=%N")
+
+    def state_of(self, node: str) -> str:
+        """The node's state: idle, mixed, drained, down ..."""
+        return self.call("sinfo", "--noheader", f"--nodes={node}", "--format=%T")
+
+    def drain(self, node: str) -> None:
+        """Let a node take no further jobs."""
+        self.call("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
+
+    def lose(self, node: str) -> None:
+        """Kill a node: its daemon and all that it runs, without a word to the controller."""
+        daemon = int((self.folder / f"slurmd-{node}.pid").read_text())
+        jobs = self._processes(f"SLURMD_NODENAME={node}")
+        # The daemon first, then the shepherds of its jobs: neither may report what comes next.
+        _kill([daemon, *_shepherds(jobs), *jobs])
+
+    def revive(self, node: str) -> None:
+        """Start a lost node's daemon again."""
+        subprocess.run(["/usr/sbin/slurmd", "-N", node], env=self.environment, check=True)
+
+    def _processes(self, *marks: str) -> list[int]:
+        """Processes of the cluster's jobs whose environment has these entries."""
+        wanted = {f"SLURM_CONF={self.folder / 'etc' / 'slurm.conf'}", *marks}
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                entries = (process / "environ").read_bytes().decode("utf-8", "replace").split("\0")
+                if wanted <= set(entries) and int(process.name) != os.getpid():
+                    found.append(int(process.name))
+        return found
+
+    def trainings(self) -> list[int]:
+        """Processes of the cluster's jobs that train."""
+        return [pid for pid in self._processes() if _is_training(_command(pid))]
+
+    def training_jobs(self) -> list[str]:
+        """The ids of the jobs that train at this moment."""
+        return sorted({job for pid in self.trainings() if (job := self.job_of(pid))})
+
+    def job_of(self, pid: int) -> str:
+        """The id of the job that a process belongs to; empty if it is gone."""
+        entries = dict(line.partition("=")[::2] for line in _environment(pid).split("\0"))
+        return entries.get("SLURM_JOB_ID", "")
+
+    @property
+    def path(self) -> str:
+        """Where Slurm's programs and this project's are found."""
+        own = Path(sys.executable).parent
+        return f"{self.folder / 'bin'}:{own}:{os.environ['PATH']}:/usr/sbin"
+
+    def stop(self) -> None:
+        """End every daemon and everything that it runs, and wait until they are gone."""
+        daemons = [int(path.read_text()) for path in self.folder.glob("*.pid")]
+        jobs = [pid for pid in self._processes() if "SLURM_JOB_ID=" in _environment(pid)]
+        victims = [*daemons, *_shepherds(jobs), *jobs]
+        _kill(victims)
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{pid}").exists() for pid in victims) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
+        return words.replace("\0", " ")
+    return ""
+
+
+def _is_training(command: str) -> bool:
+    program, _, arguments = command.partition(" ")
+    return "python" in program and "tasktransfer train " in arguments
+
+
+def _environment(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
+    return ""
+
+
+def _parent(pid: int) -> int:
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def _shepherds(jobs: list[int]) -> list[int]:
+    """The slurmstepd processes above the processes of jobs."""
+    found = set()
+    for pid in jobs:
+        above = _parent(pid)
+        while above > 1:
+            if _command(above).startswith("slurmstepd"):
+                found.add(above)
+            above = _parent(above)
+    return sorted(found)
+
+
+@contextmanager
+def cluster(folder: Path, nodes: int = 2) -> Iterator[Cluster]:
+    """Start a cluster under ``folder``; when the block ends, nothing of it is left."""
+    _lay_out(folder, nodes)
+    environment = {
+        **os.environ,
+        "SLURM_CONF": str(folder / "etc" / "slurm.conf"),
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}:/usr/sbin",
+    }
+    made = Cluster(folder, environment)
+    try:
+        subprocess.run(["/usr/sbin/slurmctld", "-c"], env=environment, check=True)
+        for number in range(1, nodes + 1):
+            made.revive(f"n{number}")
+        _wait_until_idle(made, nodes)
+        yield made
+    finally:
+        made.stop()
+
+
+def _lay_out(folder: Path, nodes: int) -> None:
+    for name in ("etc", "state", "log", "dev", "bin"):
+        (folder / name).mkdir(parents=True)
+    for number in range(1, nodes + 1):
+        (folder / "spool" / f"n{number}").mkdir(parents=True)
+    for number in range(GPUS):
+        (folder / "dev" / f"nvidia{number}").symlink_to("/dev/null")
+    first = _free_ports(nodes + 1)
+    values = {
+        "folder": folder,
+        "nodes": nodes,
+        "user": getpass.getuser(),
+        "ports": (first, first + 1, first + nodes),
+        "cpus": CPUS,
+        "gpus": GPUS,
+        "last": GPUS - 1,
+    }
+    (folder / "etc" / "slurm.conf").write_text(CONFIG.format(**values))
+    (folder / "etc" / "gres.conf").write_text(GRES.format(**values))
+    # The plugin drops SLURM_CONF from the environment of the srun inside a job.
+    shim = folder / "bin" / "srun"
+    real = shutil.which("srun")
+    shim.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/etc/slurm.conf exec {real} "$@"\n')
+    shim.chmod(0o755)
+
+
+def _free_ports(count: int) -> int:
+    """The first of so many neighbouring ports that nobody listens on."""
+    for first in range(26817, 36000, 16):
+        sockets = []
+        try:
+            for port in range(first, first + count):
+                one = socket.socket()
+                sockets.append(one)
+                one.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        else:
+            return first
+        finally:
+            for one in sockets:
+                one.close()
+    raise RuntimeError("no free ports on loopback")
+
+
+def _wait_until_idle(made: Cluster, nodes: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with suppress(subprocess.SubprocessError):
+            if made.call("sinfo", "--noheader", "--states=idle", "--format=%D") == str(nodes):
+                return
+        time.sleep(0.2)
+    log = (made.folder / "log" / "slurmctld.log").read_text()[-3000:]
+    raise RuntimeError(f"the cluster did not come up: {log}")

@@ -1,0 +1,137 @@
+"""Snakemake and the real commands, from records alone: which files there are, what is kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from study_records import write_records, write_stage
+from tasktransfer.study import Study, open_study
+
+ROOT = Path(__file__).resolve().parents[2]
+A, B = "emotion_recognition", "topic_classification"
+C, D = "emory_emotion_recognition", "MELD_emotion_recognition"
+STUDY: dict[str, Any] = {
+    "study": "constructed",
+    "datasets": {"DailyDialog": {"tasks": [A, B]}, "Friends": {"tasks": [C, D]}},
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+    "algorithms": ["multitask"],
+    "seeds": 2,
+}
+SPY = """#!/usr/bin/env bash
+# The real command, which first notes what is there when it starts.
+echo "$1 $(ls results/tables/cells.parquet 2> /dev/null)" >> asked.log
+exec {python} -m tasktransfer "$@"
+"""
+
+
+def snakemake(*arguments: str) -> str:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "snakemake", *arguments, "--snakefile", ROOT / "Snakefile"),
+            *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
+            *("--configfile", "study.yaml"),
+        ],
+        env={**os.environ, "PATH": f"{Path('bin').resolve()}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    logs = "".join(path.read_text() for path in Path("results/logs").glob("*.log"))
+    assert done.returncode == 0, done.stdout + done.stderr + logs
+    return done.stdout + done.stderr
+
+
+def asked() -> list[str]:
+    """The commands since the last call, each with the cells it found."""
+    log = Path("asked.log")
+    lines = log.read_text().splitlines() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return lines
+
+
+def write_study(**changes: Any) -> Study:
+    Path("study.yaml").write_text(yaml.safe_dump(STUDY | changes))
+    return open_study("study.yaml")
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """Records of a finished study, and nothing else: no dialogues, no models, no tables."""
+    monkeypatch.chdir(tmp_path)
+    Path("bin").mkdir()
+    spy = Path("bin/tasktransfer")
+    spy.write_text(SPY.format(python=sys.executable))
+    spy.chmod(0o755)
+    made = write_study()
+    write_records(made)
+    return made
+
+
+def inodes(pattern: str) -> dict[str, int]:
+    """Files are replaced whole: a file that was written again has another inode."""
+    return {path.name: path.stat().st_ino for path in Path("results/figures").glob(pattern)}
+
+
+def test_figures_from_records_alone_and_only_what_changed_again(study: Study) -> None:
+    snakemake("figures")
+    assert [line.split()[0] for line in asked()] == ["collect", "statistics", "figures", "report"]
+    assert not Path("results/data").exists()
+    daily, friends = inodes("*_DailyDialog.p*"), inodes("*_Friends.p*")
+    assert len(daily) == len(friends) == 6 * 2
+    assert "Nothing to be done" in snakemake("figures")
+
+    # Other answers in a record of Friends: its figures are drawn again, those of DailyDialog not.
+    stage = next(s for s in study.plan.stages if s.dataset == "Friends" and s.kind == "multitask")
+    write_stage(study, stage, lambda run: 0.95)
+    snakemake("figures")
+    # The statistics of the last time are still there when they are computed again.
+    assert asked()[1] == "statistics results/tables/cells.parquet"
+    assert inodes("*_DailyDialog.p*") == daily
+    redrawn = inodes("heatmap_Friends.p*")
+    assert redrawn != {name: friends[name] for name in redrawn}
+    assert "Nothing to be done" in snakemake("figures")
+
+
+def test_figures_now_shows_the_holes(study: Study) -> None:
+    gone = next(stage for stage in study.plan.stages if stage.kind == "multitask")
+    Path(study.record(gone)).unlink()
+    Path(study.folder(gone), "train.log").write_text("error: the loss is not a number\n")
+    snakemake("figures_now")
+    page = Path("results/report.html").read_text(encoding="utf-8")
+    assert "1 planned run has no number: 1 failed." in page
+    assert "failed: the loss is not a number" in page
+    assert len(inodes("heatmap_*.png")) == 2
+
+
+def test_a_study_of_baselines_has_tables_and_a_report(study: Study) -> None:
+    write_study(algorithms=["baseline"])
+    snakemake("figures")
+    assert inodes("heatmap_*") == {}
+    assert len(inodes("table2.*")) == 4
+    assert "baselines only" in Path("results/report.html").read_text(encoding="utf-8")
+
+
+def test_several_sources_have_their_figure(study: Study) -> None:
+    """And figures stand in Snakemake's own report, with their captions."""
+    tasks = [A, B, "dialogue_nli"]
+    named = [{"dataset": "DailyDialog", "target": "dialogue_nli", "sources": [A, B]}]
+    keys: dict[str, Any] = {
+        "datasets": {"DailyDialog": {"tasks": tasks}},
+        "multi_source": {"mode": "named", "named": named},
+        "seeds": 1,
+    }
+    write_records(write_study(**keys))
+    snakemake("figures")
+    assert len(inodes("multi_source_DailyDialog.*")) == 2
+    snakemake("figures", "--report", "snakemake-report.html")
+    text = Path("snakemake-report.html").read_text(encoding="utf-8")
+    for shown in ("heatmap_DailyDialog.png", "table2.csv", "report.html"):
+        assert shown in text
+    assert "false-discovery control" in text

@@ -1,0 +1,112 @@
+"""`tasktransfer plan` and `snakemake -n` count the same trainings, however much is there already."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_dag import SMALL, Sandbox, sandbox
+
+from tasktransfer import cli
+from tasktransfer.stage import STAGE_KINDS
+
+THIRD = "topic_classification"
+KEYS = {"datasets": {"DailyDialog": {"tasks": [*SMALL["datasets"]["DailyDialog"]["tasks"], THIRD]}}}
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three tasks wanted, two of them finished."""
+    made = sandbox(tmp_path_factory.mktemp("plan") / "half")
+    made.write()
+    made.run()
+    made.write(**KEYS)
+    return made.folder
+
+
+def planned(
+    study: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> int:
+    monkeypatch.chdir(study.folder)
+    assert cli.main(["plan", "--config", "study.yaml", "--json"]) == 0
+    left = json.loads(capsys.readouterr().out)["trainings"]["left"]
+    assert isinstance(left, int)
+    return left
+
+
+def dry_run(study: Sandbox) -> Counter[str]:
+    """Jobs by rule, as `snakemake -n` counts them."""
+    done = study.call("--dry-run", "--quiet", "rules")
+    assert done.returncode == 0, done.stdout + done.stderr
+    words = [line.split() for line in (done.stdout + done.stderr).splitlines()]
+    jobs = {row[0]: int(row[1]) for row in words if len(row) == 2 and row[1].isdecimal()}
+    return Counter({kind: jobs[kind] for kind in STAGE_KINDS if kind in jobs})
+
+
+def nothing(study: Sandbox) -> None:
+    """What is there stays."""
+
+
+def a_record_is_gone(study: Sandbox) -> None:
+    study.paths("baseline", "metrics.json")[0].unlink()
+
+
+def predictions_are_gone(study: Sandbox) -> None:
+    study.paths("multitask", "predictions.parquet")[0].unlink()
+
+
+def checkpoints_are_gone(study: Sandbox) -> None:
+    for path in study.paths("baseline", "checkpoint"):
+        shutil.rmtree(path)
+
+
+def a_child_of_a_temporary_checkpoint_is_gone(study: Sandbox) -> None:
+    next(p for p in study.paths("finetune", "metrics.json") if "@" in str(p)).unlink()
+
+
+def everything_is_gone(study: Sandbox) -> None:
+    shutil.rmtree(study.folder / "results")
+
+
+@pytest.mark.parametrize(
+    ("damage", "left"),
+    [
+        (nothing, 13),
+        (a_record_is_gone, 14),
+        (predictions_are_gone, 14),
+        (checkpoints_are_gone, 15),
+        (a_child_of_a_temporary_checkpoint_is_gone, 15),
+        (everything_is_gone, 21),
+    ],
+)
+def test_plan_and_dry_run_count_the_same(
+    damage: Callable[[Sandbox], None],
+    left: int,
+    half: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(half, tmp_path / "study", symlinks=True)
+    study = Sandbox(tmp_path / "study")
+    damage(study)
+    assert planned(study, monkeypatch, capsys) == left
+    assert dry_run(study).total() == left
+
+
+def test_after_the_run_nothing_is_left(
+    half: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(half, tmp_path / "study", symlinks=True)
+    study = Sandbox(tmp_path / "study")
+    left = planned(study, monkeypatch, capsys)
+    assert sum(count for kind, count in study.run().items() if kind in STAGE_KINDS) == left
+    assert planned(study, monkeypatch, capsys) == 0
+    assert dry_run(study) == {}

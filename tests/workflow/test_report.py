@@ -1,0 +1,403 @@
+"""The report in a real browser: what a reader sees, points at, clicks and types."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
+from tasktransfer.analysis.names import algorithm_label
+from tasktransfer.analysis.report.page import write_report
+from tasktransfer.analysis.results import Results
+from tasktransfer.analysis.style import signed
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+A, B, C, D = "emotion_recognition", "dialogue_nli", "topic_classification", "dialogue_acts"
+E, F = "question_answering", "relation_extraction"
+NASTY = "</script><img src=x onerror='window.injected = 1'>"
+MODELS = ("bert", NASTY)
+ALGORITHMS = ("pretrain_finetune", "multitask")
+ARGUMENTS = "--config study.yaml"
+
+
+def lost(run: RunName) -> tuple[str, str] | None:
+    dataset, model, algorithm, sources, target, seed = run
+    if (dataset, model, algorithm, target) != ("DailyDialog", "bert", "multitask", B):
+        return None
+    if sources == (A,):
+        return "failed", f"failed: loss is not a number {NASTY}"
+    return ("running", "running") if sources == (C,) and seed == 1 else None
+
+
+ASKED = Asked(
+    tasks={"DailyDialog": (A, B, C, D), "Friends": (E, F)},
+    models=MODELS,
+    algorithms=ALGORITHMS,
+    several=[("DailyDialog", (A, B), C)],
+    lost=lost,
+    synthetic=True,
+    shorts={A: "ER", B: "DNLI", C: "TC"},
+)
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return make_results(ASKED)
+
+
+@pytest.fixture(scope="module")
+def report(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    return write_report(results, folder, folder / "report.html", arguments=ARGUMENTS)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    absent = [name for name, path in found.items() if path is None]
+    if absent:
+        pytest.skip(f"no {' and no '.join(absent)} here: tests/system-packages.sh installs them")
+    options = webdriver.ChromeOptions()
+    options.binary_location = found["chromium"]
+    options.add_argument("--headless=new")
+    options.add_argument("--disable-gpu")
+    options.add_argument("--disable-dev-shm-usage")
+    options.add_argument("--window-size=1400,1000")
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")  # Chromium has none for root
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(found["chromedriver"])
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(browser: Any, report: Path) -> Iterator[Any]:
+    """The report freshly loaded. Whatever a test does, nothing may be complained of or fetched."""
+    browser.get_log("performance")
+    browser.get(report.as_uri())
+    yield browser
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return window.injected") is None
+    assert _requested(browser) == {report.as_uri()}
+
+
+def _requested(browser: Any) -> set[str]:
+    """Every address that the page asked for, its own included; data: addresses hold their data."""
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+    return {url for url in asked if not url.startswith("data:")}
+
+
+# --- reading the page ---
+
+
+def cell(page: Any, source: str, target: str) -> Any:
+    """The grid's button of a cell; names may hold anything, so not by a selector."""
+    script = """return [...document.querySelectorAll('#heatmap td button')].find(
+        (one) => one.dataset.source === arguments[0] && one.dataset.target === arguments[1])"""
+    found = page.execute_script(script, source, target)
+    assert found is not None, f"no cell {source} -> {target}"
+    return found
+
+
+def header(page: Any, kind: str, name: str) -> Any:
+    return next(
+        one
+        for one in page.find_elements(By.CSS_SELECTOR, f"#heatmap th [data-header={kind}]")
+        if one.get_attribute("data-target" if kind == "column" else "data-source") == name
+    )
+
+
+def choose(page: Any, what: str, shown: str) -> None:
+    Select(page.find_element(By.ID, what)).select_by_visible_text(shown)
+
+
+def texts(page: Any) -> dict[tuple[str, str], str]:
+    """(source, target) → text of every cell of the grid, in the order of the page."""
+    script = """return [...document.querySelectorAll('#heatmap td button')].map(
+        (one) => [one.dataset.source, one.dataset.target, one.textContent])"""
+    return {(source, target): text for source, target, text in page.execute_script(script)}
+
+
+def orders(page: Any) -> tuple[list[str], list[str]]:
+    """Sources and targets of one source, as the page has them from top and from left."""
+    keys = [key for key in texts(page) if "+" not in key[0]]
+    return list(dict.fromkeys(s for s, _ in keys)), list(dict.fromkeys(t for _, t in keys))
+
+
+def detail(page: Any) -> dict[str, str]:
+    panel = page.find_element(By.ID, "detail")
+    names = [one.text for one in panel.find_elements(By.TAG_NAME, "dt")]
+    values = [one.text for one in panel.find_elements(By.TAG_NAME, "dd")]
+    return dict(zip(names, values, strict=True)) | {
+        "title": panel.find_element(By.TAG_NAME, "h4").text
+    }
+
+
+def focused(page: Any) -> tuple[str | None, str | None]:
+    one = page.switch_to.active_element
+    return one.get_attribute("data-source"), one.get_attribute("data-target")
+
+
+def the_cells(
+    results: Results, dataset: str, model: str, algorithm: str
+) -> dict[tuple[str, str], Any]:
+    found = results.statistics.cells
+    here = found[
+        (found["dataset"] == dataset)
+        & (found["model"] == model)
+        & (found["algorithm"] == algorithm)
+    ]
+    return {(row.source, row.target): row for row in here.itertuples()}
+
+
+def number(value: float, *, sign: bool = False) -> str:
+    return format(value, "+.2f" if sign else ".2f").replace("-", "−")
+
+
+def square(results: Results, axis: str) -> pd.Series[float]:
+    """Mean improvement by task as source or target of the heatmap that is shown first."""
+    cells = results.statistics.cells
+    here = cells[
+        (cells["dataset"] == "DailyDialog")
+        & (cells["model"] == "bert")
+        & (cells["algorithm"] == "pretrain_finetune")
+        & (cells["n_sources"] == 1)
+    ]
+    return here.groupby(axis)["improvement"].mean().sort_values(ascending=False)
+
+
+# --- tests ---
+
+
+def test_it_opens_and_can_be_looked_at(page: Any, tmp_path: Path) -> None:
+    assert page.title == "SYNTHETIC (tiny world). Task transfer: constructed"
+    assert "not from real dialogues" in page.find_element(By.CLASS_NAME, "synthetic").text
+    for width in (1400, 420):
+        page.set_window_size(width, 1000)
+        page.execute_script("document.getElementById('interactive-title').scrollIntoView()")
+        assert page.save_screenshot(str(tmp_path / f"report-{width}.png"))
+        assert (tmp_path / f"report-{width}.png").stat().st_size > 10_000
+        # Tables that are wider than the window scroll; the page itself does not.
+        inside = "return document.documentElement.scrollWidth <= window.innerWidth"
+        assert page.execute_script(inside)
+    page.set_window_size(1400, 1000)
+
+
+def test_every_heatmap_shows_its_numbers(page: Any, results: Results) -> None:
+    seen = 0
+    for dataset, tasks in ASKED.tasks.items():
+        choose(page, "choose-dataset", dataset)
+        for model in MODELS:
+            choose(page, "choose-model", model)
+            for algorithm in ALGORITHMS:
+                choose(page, "choose-algorithm", algorithm_label(algorithm))
+                known = the_cells(results, dataset, model, algorithm)
+                shown = texts(page)
+                for key, row in known.items():
+                    assert shown.pop(key).removesuffix("*") == signed(row.improvement)
+                    seen += 1
+                for task in tasks:
+                    runs: list[RunName] = [
+                        (dataset, model, "baseline", (), task, s) for s in (0, 1)
+                    ]
+                    score = sum(map(score_of, runs)) / 2
+                    assert shown.pop((task, task)) == f"{score:.1f}"
+                assert set(shown.values()) <= {""}
+    assert seen == len(results.statistics.cells)
+
+
+def test_pointing_and_focusing_show_a_cells_numbers(page: Any, results: Results) -> None:
+    known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", cell(page, A, B))
+    ActionChains(page).move_to_element(cell(page, A, B)).perform()
+    _check_detail(detail(page), known[A, B])
+    page.execute_script("arguments[0].focus()", cell(page, C, A))
+    _check_detail(detail(page), known[C, A])
+    ActionChains(page).move_to_element(cell(page, A, A)).perform()
+    assert detail(page)["title"] == f"baseline of {A}, bert"
+    panel = page.find_element(By.ID, "detail")
+    assert panel.get_attribute("aria-live") == "polite"
+
+
+def _check_detail(shown: dict[str, str], row: Any) -> None:
+    assert shown["title"] == f"{row.source} → {row.target}, bert, Pre-train → fine-tune"
+    assert shown["delta"] == f"{number(row.delta, sign=True)} points"
+    assert (
+        shown["95 % interval"] == f"{number(row.low, sign=True)} to {number(row.high, sign=True)}"
+    )
+    assert shown["improvement"] == f"{signed(row.improvement)} %"
+    assert shown["score"] == number(row.score)
+    assert shown["baseline score"] == number(row.baseline_score)
+    assert shown["p"] == ("< 0.001" if row.p < 0.0005 else f"{row.p:.3f}")
+    assert shown["q (p adjusted)"] == ("< 0.001" if row.q < 0.0005 else f"{row.q:.3f}")
+    assert shown["significant"] == ("yes (q ≤ 0.05)" if row.significant else "no")
+    assert shown["seeds"] == "2 (0, 1)"
+
+
+def test_a_click_shows_the_records_behind_a_cell(page: Any, report: Path) -> None:
+    choose(page, "choose-model", NASTY)
+    cell(page, A, B).click()
+    records = page.find_element(By.ID, "records")
+    rows = records.find_elements(By.CSS_SELECTOR, "tbody tr")
+    assert len(rows) == 2
+    for seed, row in enumerate(rows):
+        run: RunName = ("DailyDialog", NASTY, "pretrain_finetune", (A,), B, seed)
+        base: RunName = ("DailyDialog", NASTY, "baseline", (), B, seed)
+        parts = [part.text for part in row.find_elements(By.CSS_SELECTOR, "th, td")]
+        assert parts == [
+            str(seed),
+            number(score_of(run)),
+            number(score_of(base)),
+            number(score_of(run) - score_of(base), sign=True),
+            digest_of_run(run),
+            path_of(run),
+            path_of(base),
+        ]
+        link = row.find_element(By.TAG_NAME, "a").get_attribute("href")
+        assert link == _address(report.parent, path_of(run))
+    command = page.find_element(By.ID, "explain").text
+    assert command == (
+        "tasktransfer explain --config study.yaml DailyDialog "
+        f"""'{NASTY.replace("'", "'" + '"' + "'" + '"' + "'")}' pretrain_finetune {A} {B}"""
+    )
+    assert cell(page, A, B).get_attribute("aria-pressed") == "true"
+    cell(page, "+".join((A, B)), C).click()
+    assert page.find_element(By.ID, "explain").text.endswith(f" {A}+{B} {C}")
+    cell(page, B, B).click()
+    assert page.find_element(By.ID, "explain").text.endswith(f" baseline {B}")
+    choose(page, "choose-algorithm", "Multitask")
+    assert not page.find_elements(By.ID, "explain")
+
+
+def _address(folder: Path, path: str) -> str:
+    """The file's address; browsers leave an apostrophe as it is."""
+    return (folder / path).as_uri().replace("%2B", "%2B").replace("%27", "'")
+
+
+def test_what_is_missing_is_hatched_and_says_why(page: Any) -> None:
+    choose(page, "choose-algorithm", "Multitask")
+    gone, partial, absent = cell(page, A, B), cell(page, C, B), cell(page, f"{A}+{B}", D)
+    assert [one.get_attribute("data-state") for one in (gone, partial, absent)] == [
+        *("missing", "transfer", "absent")
+    ]
+    assert "repeating-linear-gradient" in gone.value_of_css_property("background-image")
+    assert partial.text.endswith("*")
+    gone.click()
+    panel = page.find_element(By.ID, "detail").text
+    assert f"seed 0: failed: loss is not a number {NASTY}" in panel
+    assert "None is there." in page.find_element(By.ID, "records").text
+    partial.click()
+    assert "seed 1: running" in page.find_element(By.ID, "detail").text
+    assert len(page.find_elements(By.CSS_SELECTOR, "#records tbody tr")) == 1
+    absent.click()
+    assert "Not in the study" in page.find_element(By.ID, "detail").text
+
+
+def test_significant_cells_are_marked(page: Any, results: Results) -> None:
+    known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
+    marked = {key for key, row in known.items() if row.significant}
+    assert marked
+    assert len(marked) < len(known)
+    for key in known:
+        one = cell(page, *key)
+        assert ("significant" in one.get_attribute("aria-label")) == (key in marked)
+        assert ("inset" in one.value_of_css_property("box-shadow")) == (key in marked)
+
+
+def test_sources_and_targets_are_sorted(page: Any, results: Results) -> None:
+    tasks = list(ASKED.tasks["DailyDialog"])
+    assert orders(page) == (tasks, tasks)
+    choose(page, "order-rows", "mean as source")
+    assert orders(page) == (list(square(results, "source").index), tasks)
+    choose(page, "order-rows", "mean as target")
+    choose(page, "order-columns", "mean as target")
+    by_target = list(square(results, "target").index)
+    assert orders(page) == (by_target, by_target)
+    choose(page, "order-columns", "name")
+    assert orders(page) == (by_target, sorted(tasks))
+
+
+def test_a_click_on_a_name_sorts_by_it(page: Any, results: Results) -> None:
+    known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
+    tasks = list(ASKED.tasks["DailyDialog"])
+    column = sorted((t for t in tasks if t != B), key=lambda t: -known[t, B].improvement)
+    header(page, "column", B).click()
+    assert orders(page) == ([*column, B], tasks)
+    parent = header(page, "column", B).find_element(By.XPATH, "..")
+    assert parent.get_attribute("aria-sort") == "descending"
+    assert focused(page) == (None, B)
+    header(page, "column", B).click()
+    assert orders(page) == ([*reversed(column), B], tasks)
+    row = sorted((t for t in tasks if t != A), key=lambda t: -known[A, t].improvement)
+    header(page, "row", A).click()
+    assert orders(page)[1] == [*row, A]
+    header(page, "column", B).click()
+    assert orders(page)[0] == tasks
+
+
+def test_a_keyboard_is_enough(page: Any) -> None:
+    grid = page.find_element(By.ID, "heatmap")
+    assert grid.get_attribute("role") == "grid"
+    assert len(grid.find_elements(By.CSS_SELECTOR, "button[tabindex='0']")) == 1
+    page.execute_script("document.getElementById('order-columns').focus()")
+    press(page, Keys.TAB)
+    assert focused(page) == (A, A)
+    press(page, Keys.ARROW_RIGHT)
+    assert focused(page) == (A, B)
+    press(page, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+    assert focused(page) == (C, C)
+    assert detail(page)["title"].startswith(f"baseline of {C}")
+    press(page, Keys.END)
+    assert focused(page) == (C, D)
+    press(page, Keys.ARROW_RIGHT)
+    assert focused(page) == (C, D)
+    outline = page.switch_to.active_element.value_of_css_property("outline-style")
+    assert outline == "solid"
+    press(page, Keys.ENTER)
+    assert f"Records of {C} → {D}" in page.find_element(By.ID, "records").text
+    assert focused(page) == (C, D)
+    press(page, Keys.HOME)
+    assert focused(page) == (C, None)
+    press(page, Keys.SPACE)
+    assert focused(page) == (C, None)
+    assert orders(page)[1] != list(ASKED.tasks["DailyDialog"])
+    ActionChains(page).key_down(Keys.CONTROL).send_keys(Keys.HOME).key_up(Keys.CONTROL).perform()
+    assert focused(page)[0] is None
+    press(page, Keys.TAB)
+    assert focused(page) == (None, None)
+    assert len(grid.find_elements(By.CSS_SELECTOR, "button[tabindex='0']")) == 1
+
+
+def press(page: Any, *keys: str) -> None:
+    for key in keys:
+        ActionChains(page).send_keys(key).perform()
+
+
+def test_every_control_has_a_name_and_the_rest_prints(page: Any) -> None:
+    for select in page.find_elements(By.TAG_NAME, "select"):
+        assert select.accessible_name
+    names = page.execute_script(
+        "return [...document.querySelectorAll('#heatmap button')].map((one) => one.ariaLabel)"
+    )
+    assert len(set(names)) == len(names)
+    printed = page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    assert len(printed) > 10_000

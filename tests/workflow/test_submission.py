@@ -1,0 +1,61 @@
+"""The workflow's submission target: what it asks for, and that ``all`` leaves it alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_dag import MODEL, OTHER, A, B, Sandbox, sandbox
+
+CHALLENGE: dict[str, Any] = {
+    "rules": "challenge",
+    "datasets": {
+        "DailyDialog": {"tasks": [A, B]},
+        "Friends": {"tasks": ["question_answering", "relation_extraction"]},
+    },
+    "algorithms": ["multitask"],
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    made = sandbox(tmp_path_factory.mktemp("submission") / "study")
+    made.write(**CHALLENGE)
+    return made
+
+
+def archives(study: Sandbox) -> set[str]:
+    return {path.name for path in (study.folder / "results" / "submissions").glob("*")}
+
+
+def test_a_submission_per_dataset_and_model_from_finished_records(study: Sandbox) -> None:
+    made = study.run()
+    assert (made["baseline"], made["multitask"]) == (4, 4)
+    assert archives(study) == set(), "all makes no archives"
+    assert study.run("submission") == {"submit": 2}, "trains nothing again"
+    names = {"DailyDialog-tiny-bert.zip", "Friends-tiny-bert.zip"}
+    assert archives(study) == names | {f"{name}.json" for name in names}
+    study.write(**CHALLENGE, models=[MODEL, OTHER])
+    wanted = "results/submissions/Friends-tiny-gpt.zip"
+    assert study.run(wanted) == {"baseline": 2, "multitask": 2, "submit": 1}
+
+
+def test_a_free_study_is_told_before_anything_is_trained(tmp_path: Path) -> None:
+    made = sandbox(tmp_path / "free")
+    made.write(**{**CHALLENGE, "rules": "free"})
+    done = made.call("submission")
+    assert done.returncode != 0
+    assert "a free study has no submission: set rules: challenge" in done.stdout + done.stderr
+    assert not made.paths("", "metrics.json")
+
+
+def test_what_the_rules_forbid_stops_the_workflow_at_its_start(tmp_path: Path) -> None:
+    made = sandbox(tmp_path / "forbidden")
+    made.write(**CHALLENGE, data={"few_sample": False})
+    done = made.call()
+    assert done.returncode != 0
+    assert "data.few_sample: found false, against the challenge's rule 'few-sample data'" in (
+        done.stdout + done.stderr
+    )
+    assert not made.paths("", "metrics.json")

@@ -1,0 +1,39 @@
+# The FETA challenge: an archive of predictions per dataset and model. Not part of `all`: only a
+# study under `rules: challenge` that covers every task of a dataset has them.
+
+
+localrules:
+    submission,
+
+
+SUBMISSION_FILES = [
+    f"{RESULTS}/submissions/{dataset.name}-{model.name}.zip"
+    for dataset in STUDY.config.datasets
+    for model in STUDY.config.models
+]
+
+
+rule submit:
+    input:
+        submission_records,
+    output:
+        archive=f"{RESULTS}/submissions/{{dataset}}-{{model}}.zip",
+        choice=f"{RESULTS}/submissions/{{dataset}}-{{model}}.zip.json",
+    log:
+        f"{RESULTS}/logs/submissions/{{dataset}}-{{model}}.log",
+    conda:
+        "../../envs/figures.yaml"
+    params:
+        study=study_options,
+    message:
+        "choosing what to submit for {wildcards.dataset} with {wildcards.model}"
+    shell:
+        "tasktransfer submit {params.study} --dataset {wildcards.dataset} "
+        "--model {wildcards.model} --out {output.archive:q} > {log:q} 2>&1"
+
+
+rule submission:
+    input:
+        SUBMISSION_FILES,
+    message:
+        "the submissions are in {RESULTS}/submissions"
