@@ -1,6 +1,8 @@
 """Which trainings of a study are finished, from one look at each stage's folder.
 
-The same answer as ``Study.is_finished``, which the Snakefile asks stage by stage.
+As Snakemake sees it: a training is left if its record is not there, or if a training that is left
+starts from its checkpoint and that is not there. It asks for records alone, so predictions that
+were deleted start nothing; they are counted apart.
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ class Found:
     """What of a study is on the disk.
 
     ``names``: digest → names of what is in the stage's folder; stages without folder are left
-    out. ``finished``: digests of the stages of which nothing has to be made. ``again``: those that
-    have their record and yet have to be trained once more, for predictions or a checkpoint.
+    out. ``finished``: digests of the stages that need not be trained. ``again``: those that have
+    their record and yet have to be trained once more, for their checkpoint. ``unpredicted``: those
+    that are finished, and whose predictions are gone.
     """
 
     names: Mapping[str, frozenset[str]]
     finished: frozenset[str]
     again: frozenset[str]
+    unpredicted: frozenset[str]
 
 
 def look(study: Study) -> Found:
@@ -40,7 +44,9 @@ def look(study: Study) -> Found:
             continue
     finished = _finished(study.plan.stages, names)
     again = {digest for digest, there in names.items() if RECORD in there} - finished
-    return Found(names, frozenset(finished), frozenset(again))
+    scored = {stage.digest for stage in study.plan.stages if len(stage.select_on) == 1}
+    unpredicted = {d for d in finished & scored if PREDICTIONS not in names[d]}
+    return Found(names, frozenset(finished), frozenset(again), frozenset(unpredicted))
 
 
 def _finished(stages: tuple[Stage, ...], names: Mapping[str, frozenset[str]]) -> set[str]:
@@ -49,9 +55,7 @@ def _finished(stages: tuple[Stage, ...], names: Mapping[str, frozenset[str]]) ->
     needed: set[str] = set()
     for stage in reversed(stages):
         there = names.get(stage.digest, frozenset())
-        scored = len(stage.select_on) == 1
-        whole = RECORD in there and (not scored or PREDICTIONS in there)
-        if whole and (CHECKPOINT in there or stage.digest not in needed):
+        if RECORD in there and (CHECKPOINT in there or stage.digest not in needed):
             finished.add(stage.digest)
         elif stage.parent is not None:
             needed.add(stage.parent.digest)

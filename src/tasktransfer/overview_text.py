@@ -8,6 +8,9 @@ from tasktransfer.forecast.disk import in_words
 
 SYNTHETIC = " (synthetic data: the tiny world)"
 
+AGAIN = "once more, since others start from their checkpoint, which is gone"
+UNPREDICTED = "delete their records (metrics.json) to have them trained again"
+
 BASES = {
     "measured": "measured: this study's own records",
     "measured with another model": "records of another model of its family, scaled by size",
@@ -154,10 +157,14 @@ def _progress(seen: dict[str, Any]) -> list[str]:
     done, left, again = (seen["trainings"][key] for key in ("done", "left", "again"))
     if done is None:
         return [*absent, "what exists already cannot be told without it"]
-    more = (
-        f" ({again:,} of them once more: their predictions are gone, or a checkpoint that another "
-        "training starts from)"
-        if again
-        else ""
-    )
-    return [*absent, f"done: {done:,}, left: {left:,}{more}"]
+    more = f" ({again:,} of them {AGAIN})" if again else ""
+    return [
+        *absent,
+        f"done: {done:,}, left: {left:,}{more}",
+        *unpredicted(seen["trainings"]["without_predictions"]),
+    ]
+
+
+def unpredicted(count: int) -> list[str]:
+    """What to do about records whose predictions are gone."""
+    return [f"{count:,} of those done have lost their predictions: {UNPREDICTED}"] * (count > 0)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tasktransfer.training.device import device_pool, lease
+from tasktransfer.errors import ConfigError
+from tasktransfer.training.device import BATCH_JOB_VARIABLES, device_pool, lease
 
 HOLDER = """
 import sys, time
@@ -50,10 +51,25 @@ def most_at_once(log: Path) -> dict[str, int]:
     return most
 
 
-def test_more_jobs_than_devices_wait_in_turn_and_none_overlap(tmp_path: Path) -> None:
-    jobs = [start(tmp_path, str(i), 0.1) for i in range(8)]
-    assert [job.wait(60) for job in jobs] == [0] * 8
-    assert most_at_once(tmp_path / "log") == {"0": 1, "1": 1}
+def test_forty_jobs_on_four_devices_wait_in_turn_and_none_overlap(tmp_path: Path) -> None:
+    """Some are killed while they hold a device: it is free at once, and nobody waits for ever."""
+    devices = {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}
+    jobs = [start(tmp_path, str(i), 0.1, **devices) for i in range(36)]
+    doomed = [start(tmp_path, f"doomed{i}", 600, **devices) for i in range(4)]
+    log = tmp_path / "log"
+    deadline = time.time() + 120
+    while any(job.poll() is None for job in doomed) and time.time() < deadline:
+        holding = log.read_text() if log.exists() else ""
+        for number, job in enumerate(doomed):
+            if f"doomed{number}" in holding and job.poll() is None:
+                job.send_signal(signal.SIGKILL)
+                job.wait(30)
+                with log.open("a") as out:  # what the dead one cannot say
+                    device = holding.split(f" doomed{number}\n")[0].split()[-1]
+                    out.write(f"{time.time()} end {device} doomed{number}\n")
+        time.sleep(0.02)
+    assert [job.wait(60) for job in jobs] == [0] * 36
+    assert most_at_once(log) == dict.fromkeys("0123", 1)
 
 
 def test_slots_share_a_device_only_when_asked(tmp_path: Path) -> None:
@@ -88,3 +104,43 @@ def test_no_device_is_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device_pool() == []
     with lease([]) as device:
         assert device is None
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose nvidia-smi lists two devices."""
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\nprintf 'GPU-a\\nGPU-b\\n'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    for name in BATCH_JOB_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_the_choice_is_the_batch_systems_inside_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert device_pool() == ["GPU-a", "GPU-b"]
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert device_pool() == []  # the job was given none
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert device_pool() == ["1"]
+
+
+def test_jobs_of_a_batch_system_do_not_wait_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each counts its devices from 0; the same number is another device on the same machine."""
+    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with lease(["0"]):
+        assert start(tmp_path, "other", 0, SLURM_JOB_ID="8", CUDA_VISIBLE_DEVICES="0").wait(30) == 0
+
+
+@pytest.mark.parametrize("text", ["0", "two", "-1", ""])
+def test_a_wrong_number_of_slots_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASKTRANSFER_SLOTS_PER_GPU", text)
+    with pytest.raises(ConfigError, match=r"SLOTS_PER_GPU.*whole number"), lease(["0"]):
+        pass

@@ -219,7 +219,7 @@ def test_damaged_predictions_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(RecordError, match="cannot be read as Parquet"):
         read_predictions(path)
-    with pytest.raises(RecordError, match="cannot be read as Parquet"):
+    with pytest.raises(RecordError, match="cannot be read: no such file"):
         read_predictions(tmp_path / "absent.parquet")
 
 

@@ -77,7 +77,7 @@ def everything_is_gone(study: Sandbox) -> None:
     [
         (nothing, 13),
         (a_record_is_gone, 14),
-        (predictions_are_gone, 14),
+        (predictions_are_gone, 13),  # which asks for records alone
         (checkpoints_are_gone, 15),
         (a_child_of_a_temporary_checkpoint_is_gone, 15),
         (everything_is_gone, 21),

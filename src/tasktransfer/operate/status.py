@@ -75,6 +75,7 @@ class Watcher:
             "trainings": len(study.plan.stages),
             "left": len(study.plan.stages) - len(found.finished),
             "again": len(found.again),
+            "without_predictions": len(found.unpredicted),
             "selection_pending": study.selection_pending,
             "totals": _added(row["states"] for row in groups),
             **self._pace(found, running, now),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasktransfer.operate.status import STATES
-from tasktransfer.overview_text import hours, table
+from tasktransfer.overview_text import AGAIN, hours, table, unpredicted
 
 SHOWN = 12
 """Trainings that are listed of each state; the others are counted. ``--json`` has them all."""
@@ -59,10 +59,8 @@ def _speed(seen: dict[str, Any]) -> list[str]:
     else:
         lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this pace")
     if seen["again"]:
-        lines.append(
-            f"{seen['again']:,} have their record and are trained once more: their predictions are "
-            "gone, or a checkpoint that another training starts from"
-        )
+        lines.append(f"{seen['again']:,} are trained {AGAIN}")
+    lines += unpredicted(seen["without_predictions"])
     if seen["selection_pending"]:
         lines.append("further multi-source trainings follow when their sources are picked")
     again = seen["started_again"]

@@ -17,17 +17,26 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tasktransfer import locks
+from tasktransfer.errors import ConfigError
 
 SLOTS_VARIABLE = "TASKTRANSFER_SLOTS_PER_GPU"
 LOCKS_VARIABLE = "TASKTRANSFER_LOCKS"
 BATCH_JOB_VARIABLES = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
+"""Set inside the jobs of batch systems that say by CUDA_VISIBLE_DEVICES what a job may use. (A pod
+of Kubernetes sees its own devices only, and has locks of its own.)"""
 POLL_SECONDS = 0.25
 
 
 def device_pool() -> list[str]:
-    """The devices that this process may use: CUDA_VISIBLE_DEVICES if set, else every device's
-    UUID as nvidia-smi gives it; empty where there is no GPU."""
+    """The devices that this process may use.
+
+    Those of CUDA_VISIBLE_DEVICES if it is set, else every device's UUID as nvidia-smi gives it;
+    empty where there is no GPU. A batch job that was given no device has none, though the machine
+    may: the choice is the batch system's.
+    """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None and batch_job() is not None:
+        visible = ""
     if visible is not None:
         return [name.strip() for name in visible.split(",") if name.strip() not in ("", "-1")]
     try:
@@ -43,6 +52,23 @@ def device_pool() -> list[str]:
     return [line.strip() for line in listed.stdout.splitlines() if line.strip()]
 
 
+def batch_job() -> str | None:
+    """The id of the batch job that this process is part of."""
+    return next((os.environ[name] for name in BATCH_JOB_VARIABLES if name in os.environ), None)
+
+
+def slots_per_gpu() -> int:
+    """How many trainings may share a device.
+
+    Raises:
+        ConfigError: the variable is no whole number of 1 or more.
+    """
+    text = os.environ.get(SLOTS_VARIABLE, "1")
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"{SLOTS_VARIABLE}={text}: give a whole number of 1 or more, or unset it")
+    return int(text)
+
+
 def lock_folder() -> Path:
     """Where the locks live: one folder a user and machine, never on a shared file system."""
     given = os.environ.get(LOCKS_VARIABLE)
@@ -55,15 +81,18 @@ def lock_folder() -> Path:
 def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
     """Hold one device of ``pool`` for the length of the block, waiting in turn for a free one.
 
-    Sets CUDA_VISIBLE_DEVICES to the leased device, so it must be entered before torch is imported.
+    Sets CUDA_VISIBLE_DEVICES to the leased device (to none in a batch job that was given none), so
+    it must be entered before torch is imported.
 
     Yields:
         The device's name; None for an empty pool (CPU).
     """
     if not pool:
+        if batch_job() is not None:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
         yield None
         return
-    slots = slots if slots is not None else int(os.environ.get(SLOTS_VARIABLE, "1"))
+    slots = slots if slots is not None else slots_per_gpu()
     device, descriptor = _wait_for_slot(pool, slots)
     os.environ["CUDA_VISIBLE_DEVICES"] = device
     try:
@@ -74,7 +103,7 @@ def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
 
 def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, int]:
     folder = lock_folder()
-    job = next((f"{os.environ[v]}-" for v in BATCH_JOB_VARIABLES if v in os.environ), "")
+    job = f"{number}-" if (number := batch_job()) else ""
     while True:
         for slot in range(slots):
             for device in pool:

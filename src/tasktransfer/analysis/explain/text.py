@@ -92,6 +92,7 @@ def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
     over = f"{seeds} seed{'' if seeds == 1 else 's'}" + (
         f" and {instances} test instances" if instances else " alone: no predictions"
     )
+    over += ": nothing is known of other seeds" if seeds == 1 else ""
     low, high = statistics["low"], statistics["high"]
     interval = "cannot be told" if low is None else f"{low:+.2f} to {high:+.2f}"
     return [("interval", f"{interval} (95 %, over {over}){old}"), ("test", _test(statistics) + old)]
