@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 
 from tasktransfer import metrics
 from tasktransfer.analysis import bootstrap
@@ -83,7 +83,7 @@ def train(
     reaction = regime.reaction_spread if transfer else 0.0
     spread = (1 + regime.seed_spread**2 + regime.difficulty**2 + reaction**2) ** 0.5
     share = regime.level + (regime.gain if transfer else 0.0)
-    strength = norm.ppf(share) * spread + regime.seed_spread * chance.standard_normal()
+    strength = NormalDist().inv_cdf(share) * spread + regime.seed_spread * chance.standard_normal()
     noise = chance.standard_normal(len(test.golds))
     right = strength + test.difficulty + reaction * test.reaction + noise > 0
     # A wrong answer is another class, the frequent ones more often.
@@ -134,7 +134,7 @@ def trainings(
     tallies = [train(regime, test, transfer, chance) for _ in range(regime.seeds)]
     return Trained(
         np.array([score(regime.task, tally) for tally in tallies]),
-        np.array([bootstrap.resampled_scores(regime.task, t, weights, "default") for t in tallies]),
+        bootstrap.resampled_scores(regime.task, np.stack(tallies), weights, "default"),
     )
 
 

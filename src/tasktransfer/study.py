@@ -29,6 +29,10 @@ from tasktransfer.revisions import (
 from tasktransfer.stage import Stage, StageKind, digest_of
 from tasktransfer.tasks import DATASETS
 
+TABLES_VERSION = 1
+"""Raise this when the columns of the collected tables change: they are collected again then. It
+stands here and not with the columns because the Snakefile must not import pandas."""
+
 
 @dataclass(frozen=True)
 class Study:
@@ -247,6 +251,7 @@ class Study:
         """What the analysis needs to know of a plan, as ``analysis.tables.read_plan`` reads it."""
         shorts = {name: short for d in self.config.datasets for name, short in d.shorts}
         return {
+            "tables_version": TABLES_VERSION,
             "study": self.config.study,
             "config_digest": self.config.digest,
             "shorts": shorts,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
-from simulated_studies import REGIMES, Regime, heatmap, studies
 
+from simulated_studies import REGIMES, Regime, heatmap, studies
 from tasktransfer import metrics
 from tasktransfer.analysis import bootstrap
 from tasktransfer.analysis.bootstrap import Estimate, confidence, confidences, estimate
@@ -54,6 +55,11 @@ def test_one_seed_speaks_of_its_instances_alone() -> None:
     found = estimate([2.0], np.array([[1.0, 3.0]]), instances=10)
     assert found.parts == ((2.0, 9.0),)
     assert confidence(found).degrees == pytest.approx(9)
+
+
+def test_seeds_that_agree_by_chance_leave_the_instances() -> None:
+    found = estimate([2.0, 2.0], np.array([[1.0, 3.0], [3.0, 2.0]]), instances=10)
+    assert found.parts == ((0.0, 1.0), (0.125, 9.0))
 
 
 def test_one_seed_without_predictions_says_nothing() -> None:
@@ -115,9 +121,7 @@ def test_tiny_p_are_found() -> None:
 
 
 def test_no_variation_is_no_certainty() -> None:
-    equal, alike = confidences(
-        [Estimate(0.0, ((0.0, 4.0),), 5), Estimate(5.0, ((1e-30, 4.0),), 5)]
-    )
+    equal, alike = confidences([Estimate(0.0, ((0.0, 4.0),), 5), Estimate(5.0, ((1e-30, 4.0),), 5)])
     assert (equal.low, equal.high, equal.p) == (0.0, 0.0, 1.0)
     assert math.isnan(alike.low)
     assert alike.p == 2 / 2**5
@@ -136,7 +140,7 @@ SMALL = {regime.name: regime for regime in REGIMES}
 
 @pytest.mark.parametrize("name", ["seeds dominate", "instances dominate", "both"])
 def test_a_planted_effect_is_covered(name: str) -> None:
-    regime = SMALL[name]
+    regime = replace(SMALL[name], instances=150)
     sure = confidences(list(studies(regime, 400, np.random.default_rng(3))))
     true = 100 * regime.gain
     covered = np.mean([one.low <= true <= one.high for one in sure])

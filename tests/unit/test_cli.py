@@ -144,7 +144,8 @@ def test_data_stats_prepares_what_is_missing(
     assert "question_answering" in out
     assert "utterance_words" in out
     names = sorted(path.name for path in (tmp_path / "tables").iterdir())
-    assert names == ["lengths.csv", "lengths.parquet", "table1.csv", "table1.parquet"]
+    tables = ("lengths", "overlap_data", "table1")
+    assert names == [f"{table}.{ending}" for table in tables for ending in ("csv", "parquet")]
     header, first = (tmp_path / "tables" / "table1.csv").read_text().splitlines()[:2]
     assert dict(zip(header.split(","), first.split(","), strict=True))["synthetic"] == "True"
 

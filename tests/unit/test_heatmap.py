@@ -5,21 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from constructed_results import flaws, results_of, with_cells
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.image import imread
-from record_factory import ALGORITHMS, Run, single_source_runs, write_study
+from record_factory import ALGORITHMS, Run, single_source_runs
 
-from tasktransfer.analysis.collect import Tables
-from tasktransfer.analysis.figures import draw
-from tasktransfer.analysis.heatmap import colour_limit, heatmap
+from tasktransfer.analysis.cell_grid import SURVIVES_LABEL
+from tasktransfer.analysis.heatmap import heatmap
 from tasktransfer.analysis.multi_source_bars import multi_source_bars
-from tasktransfer.analysis.style import MISSING, NEUTRAL, signed
-from tasktransfer.analysis.tables import Metadata, collect
+from tasktransfer.analysis.results import Results
+from tasktransfer.analysis.style import MISSING, NEUTRAL, colour_limit, signed
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
-SHORTS = {"emotion_recognition": "ER", "dialogue_nli": "DNLI", "topic_classification": "TC"}
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])
 BASE = {"emotion_recognition": 40.0, "dialogue_nli": 50.0, "topic_classification": 80.0}
 
@@ -34,22 +33,29 @@ def score(run: Run) -> float:
 
 def study(
     tmp_path: Path, gone: set[Run], *, runs: list[Run] = RUNS, synthetic: bool = False
-) -> tuple[Tables, Metadata]:
-    plan = write_study(
-        tmp_path, runs, score, leave_out=gone.__contains__, synthetic=synthetic, shorts=SHORTS
-    )
-    return collect(tmp_path, plan, tmp_path / "tables")
+) -> Results:
+    return results_of(tmp_path, runs, score, leave_out=gone.__contains__, synthetic=synthetic)
 
 
-def figure_of(tables: Tables, metadata: Metadata) -> Figure:
-    figure = heatmap(tables, metadata, "DailyDialog")
+def figure_of(results: Results) -> Figure:
+    figure = heatmap(results, "DailyDialog")
     assert figure is not None
     return figure
 
 
 def panels(figure: Figure) -> list[Axes]:
     """The panels, without the colour bar."""
-    return [axes for axes in figure.axes if axes.patches]
+    return [axes for axes in figure.axes if axes.texts or cells_of(axes, "missing")]
+
+
+def cells_of(axes: Axes, label: str) -> list[tuple[int, int]]:
+    """Source and target of the cells that are drawn in a way: cells, missing or significant."""
+    return [
+        (int(path.vertices[0][1]), int(path.vertices[0][0]))
+        for collection in axes.collections
+        if isinstance(collection, PolyCollection) and collection.get_label() == label
+        for path in collection.get_paths()
+    ]
 
 
 def grid(axes: Axes) -> list[list[str]]:
@@ -59,16 +65,20 @@ def grid(axes: Axes) -> list[list[str]]:
     for text in axes.texts:
         x, y = text.get_position()
         cells[int(y)][int(x)] = text.get_text()
-    for patch in axes.patches:
-        if patch.get_hatch():
-            x, y = patch.get_xy()
-            assert cells[int(y)][int(x)] == "", "a hatched cell carries a number"
-            cells[int(y)][int(x)] = patch.get_hatch()
+    for source, target in cells_of(axes, "missing"):
+        assert cells[source][target] == "", "a hatched cell carries a number"
+        cells[source][target] = str(MISSING["hatch"])
+    filled = [(row, column) for row in range(count) for column in range(count)]
+    assert sorted(cells_of(axes, "cells") + cells_of(axes, "missing")) == filled
     return cells
 
 
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
 def test_cells_hold_the_baseline_and_the_improvement(tmp_path: Path) -> None:
-    figure = figure_of(*study(tmp_path, set()))
+    figure = figure_of(study(tmp_path, set()))
     bert, t5 = panels(figure)
     assert [label.get_text() for label in bert.get_xticklabels()] == ["ER", "DNLI", "TC"]
     assert [label.get_text() for label in bert.get_yticklabels()] == ["ER", "DNLI", "TC"]
@@ -85,13 +95,14 @@ def test_cells_hold_the_baseline_and_the_improvement(tmp_path: Path) -> None:
 
 
 def test_colours_say_the_sign_and_the_diagonal_is_neutral(tmp_path: Path) -> None:
-    bert = panels(figure_of(*study(tmp_path, set())))[0]
-    faces = {patch.get_xy(): patch.get_facecolor() for patch in bert.patches}
-    red, _, blue, _ = faces[1, 0]
-    assert blue > red, "source 0 helps target 1: blue"
+    bert = panels(figure_of(study(tmp_path, set())))[0]
+    cells = next(found for found in bert.collections if found.get_label() == "cells")
+    faces = dict(zip(cells_of(bert, "cells"), cells.get_facecolor(), strict=True))
     red, _, blue, _ = faces[0, 1]
+    assert blue > red, "source 0 helps target 1: blue"
+    red, _, blue, _ = faces[1, 0]
     assert red > blue, "source 1 hurts target 0: red"
-    assert faces[1, 1] == to_rgba(NEUTRAL)
+    assert tuple(faces[1, 1]) == to_rgba(NEUTRAL)
 
 
 def test_missing_cells_are_hatched_never_zero(tmp_path: Path) -> None:
@@ -101,28 +112,43 @@ def test_missing_cells_are_hatched_never_zero(tmp_path: Path) -> None:
     gone |= {("DailyDialog", "bert", "baseline", (), TASKS[2], seed) for seed in (0, 1)}
     gone |= {("DailyDialog", "bert", "multitask", (TASKS[2],), TASKS[0], 1)}
     gone |= {("DailyDialog", "bert", "baseline", (), TASKS[1], 0)}
-    figure = figure_of(*study(tmp_path, gone))
+    figure = figure_of(study(tmp_path, gone))
     hatch = MISSING["hatch"]
     assert grid(panels(figure)[0]) == [
         ["40.5", hatch, hatch],
         ["−9.9", "51.0*", hatch],
         ["−10.0*", "−7.8*", hatch],
     ]
-    words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert words == [
+    assert [legend(figure)[0], *legend(figure)[2:]] == [
         "diagonal: baseline score",
         "missing or not in the study",
         "* some seeds missing",
     ]
 
 
-def test_a_whole_figure_has_no_missing_in_its_legend(tmp_path: Path) -> None:
-    figure = figure_of(*study(tmp_path, set()))
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["diagonal: baseline score"]
+def test_cells_that_survive_are_framed_and_the_legend_says_so(tmp_path: Path) -> None:
+    results = study(tmp_path, set())
+    cells = results.statistics.cells
+    survives = (cells["source"] == TASKS[0]) & (cells["model"] == "bert")
+    figure = figure_of(with_cells(results, q=survives.map({True: 0.01, False: 0.6}),
+                                  significant=survives))  # fmt: skip
+    bert, t5 = panels(figure)
+    assert sorted(cells_of(bert, "significant")) == [(0, 1), (0, 2)]
+    assert cells_of(t5, "significant") == []
+    assert legend(figure) == ["diagonal: baseline score", SURVIVES_LABEL]
+
+
+def test_a_figure_without_frames_says_why(tmp_path: Path) -> None:
+    results = study(tmp_path, set())
+    none = figure_of(with_cells(results, q=0.6, significant=False))
+    assert legend(none)[1] == "no cell survives false-discovery control (q ≤ 0.05)"
+    untested = figure_of(with_cells(results, q=np.nan, significant=False))
+    assert legend(untested) == ["diagonal: baseline score", "no cell was tested"]
+    assert not any(cells_of(axes, "significant") for axes in untested.axes)
 
 
 def test_a_model_that_left_nothing_has_a_hatched_panel(tmp_path: Path) -> None:
-    figure = figure_of(*study(tmp_path, {run for run in RUNS if run[1] == "t5"}))
+    figure = figure_of(study(tmp_path, {run for run in RUNS if run[1] == "t5"}))
     cells = [cell for row in grid(panels(figure)[1]) for cell in row]
     assert Counter(cells) == {MISSING["hatch"]: 9}
 
@@ -131,7 +157,7 @@ def test_a_model_that_left_nothing_has_a_hatched_panel(tmp_path: Path) -> None:
 def test_the_title_names_study_dataset_seeds_and_synthetic_data(
     tmp_path: Path, synthetic: bool
 ) -> None:
-    figure = figure_of(*study(tmp_path, set(), synthetic=synthetic))
+    figure = figure_of(study(tmp_path, set(), synthetic=synthetic))
     title = figure.get_suptitle().replace("\n", " ")
     assert "DailyDialog" in title
     assert "study constructed, 2 seeds" in title
@@ -139,40 +165,19 @@ def test_the_title_names_study_dataset_seeds_and_synthetic_data(
 
 
 def test_a_baseline_of_zero_shows_points(tmp_path: Path) -> None:
-    plan = write_study(tmp_path, RUNS, lambda run: 7.0 if run[3] else 0.0, shorts=SHORTS)
-    tables, metadata = collect(tmp_path, plan, tmp_path / "tables")
-    figure = figure_of(tables, metadata)
+    figure = figure_of(results_of(tmp_path, RUNS, lambda run: 7.0 if run[3] else 0.0))
     assert grid(panels(figure)[0])[0] == ["0.0", "Δ+7.0", "Δ+7.0"]
-    assert "Δ: points" in figure.legends[0].get_texts()[1].get_text()
+    assert "Δ: points (baseline 0, no percentage)" in legend(figure)
 
 
 def test_no_text_overlaps_or_is_cut_at_paper_scale(tmp_path: Path) -> None:
     tasks = [f"task_{letter}" for letter in "abcdefghij"]
     runs = single_source_runs("DailyDialog", ["bert-base-uncased", "gpt2", "t5-base"], tasks, [0])
-    plan = write_study(tmp_path, runs, lambda run: 5.0 + 90.0 * (len(str(run)) % 2))
-    tables, metadata = collect(tmp_path, plan, tmp_path / "tables")
-    figure = figure_of(tables, metadata)
-    figure.draw_without_rendering()
-    whole = figure.bbox
+    results = results_of(tmp_path, runs, lambda run: 5.0 + 90.0 * (len(str(run)) % 2))
+    figure = figure_of(with_cells(results, q=0.01, significant=True))
+    assert flaws(figure) == []
     shown = panels(figure)
     assert len(shown) == 3 * len(ALGORITHMS)
-    boxes = []
-    for axes in figure.axes:
-        extent = axes.get_tightbbox()
-        assert extent is not None
-        boxes.append(extent)
-        assert extent.x0 >= whole.x0 - 1
-        assert extent.x1 <= whole.x1 + 1
-        assert extent.y0 >= whole.y0 - 1
-        assert extent.y1 <= whole.y1 + 1
-    overlaps = [
-        (i, j)
-        for i, one in enumerate(boxes)
-        for j, other in enumerate(boxes[:i])
-        if min(one.x1, other.x1) - max(one.x0, other.x0) > 1
-        and min(one.y1, other.y1) - max(one.y0, other.y0) > 1
-    ]
-    assert overlaps == []
     cell = shown[0].get_window_extent().width / 10
     assert max(text.get_window_extent().width for axes in shown for text in axes.texts) < cell
 
@@ -201,10 +206,8 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
         for model in ("bert", "t5")
         for seed in (0, 1)
     ]
-    tables, metadata = study(
-        tmp_path, {run for run in several if run[1] == "t5"}, runs=[*RUNS, *several]
-    )
-    figure = multi_source_bars(tables, metadata, "DailyDialog")
+    gone = {run for run in several if run[1] == "t5"}
+    figure = multi_source_bars(study(tmp_path, gone, runs=[*RUNS, *several]), "DailyDialog")
     assert figure is not None
     bert, t5 = figure.axes
     # Single sources give +10 and -4, so +3; the run on both scores -4.
@@ -213,27 +216,4 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
     assert [bool(patch.get_hatch()) for patch in t5.patches] == [True, True]
     assert "missing" in [text.get_text() for text in figure.legends[0].get_texts()]
     assert [label.get_text() for label in t5.get_xticklabels()] == ["TC\nfrom DNLI + ER"]
-    assert multi_source_bars(*study(tmp_path / "none", set()), "DailyDialog") is None
-
-
-def test_draw_writes_every_file_and_the_same_bytes_again(tmp_path: Path) -> None:
-    study(tmp_path, set(), synthetic=True)
-    written = draw(tmp_path / "tables", tmp_path / "figures")
-    assert {path.name for path in written} == {
-        "table2.csv",
-        "table2.md",
-        "table2.tex",
-        "heatmap_DailyDialog.png",
-        "heatmap_DailyDialog.pdf",
-    }
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == sorted(
-        path.name for path in written
-    )
-    image = imread(tmp_path / "figures" / "heatmap_DailyDialog.png")
-    height, width, _ = image.shape
-    assert 600 < width < 4000
-    assert 600 < height < 4000
-    assert (tmp_path / "figures" / "heatmap_DailyDialog.pdf").read_bytes()[:5] == b"%PDF-"
-    before = {path.name: path.read_bytes() for path in written}
-    draw(tmp_path / "tables", tmp_path / "figures")
-    assert {path.name: path.read_bytes() for path in written} == before
+    assert multi_source_bars(study(tmp_path / "none", set()), "DailyDialog") is None

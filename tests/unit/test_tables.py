@@ -20,11 +20,14 @@ from record_factory import (
     write_study,
 )
 
+from tasktransfer.analysis import columns
 from tasktransfer.analysis.collect import Tables
 from tasktransfer.analysis.columns import TABLES, names
 from tasktransfer.analysis.tables import collect, read_tables, write_tables
 from tasktransfer.errors import RecordError
 from tasktransfer.records import write_record
+from tasktransfer.stage import digest_of
+from tasktransfer.study import TABLES_VERSION
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
@@ -246,3 +249,16 @@ def test_analysis_needs_no_torch() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert printed.strip() == "[]"
+
+
+COLUMNS_OF_VERSION = {1: "43c41a5ddc16"}
+"""TABLES_VERSION -> digest of the names and types of all columns."""
+
+
+def test_changed_columns_come_with_another_version() -> None:
+    """Or finished studies would keep tables that cannot be read any more."""
+    every = {**columns.TABLES, **columns.STATISTICS}
+    found = {table: [[name, str(kind)] for name, kind, _ in every[table]] for table in every}
+    assert digest_of(found)[:12] == COLUMNS_OF_VERSION[TABLES_VERSION], (
+        "raise TABLES_VERSION in study.py and put the new digest here"
+    )

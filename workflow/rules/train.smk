@@ -19,10 +19,10 @@ rule baseline:
         predictions=update(f"{stage_folder('baseline')}/predictions.parquet"),
     log:
         f"{stage_folder('baseline')}/train.log",
+    retries: 2
     conda:
         "../../envs/train.yaml"
     threads: 1
-    retries: 2
     resources:
         gpu=1,
         attempt=count_attempts,
@@ -44,10 +44,10 @@ rule pretrain:
         record=update(f"{stage_folder('pretrain')}/metrics.json"),
     log:
         f"{stage_folder('pretrain')}/train.log",
+    retries: 2
     conda:
         "../../envs/train.yaml"
     threads: 1
-    retries: 2
     resources:
         gpu=1,
         attempt=count_attempts,
@@ -70,10 +70,10 @@ rule multitask:
         predictions=update(f"{stage_folder('multitask')}/predictions.parquet"),
     log:
         f"{stage_folder('multitask')}/train.log",
+    retries: 2
     conda:
         "../../envs/train.yaml"
     threads: 1
-    retries: 2
     resources:
         gpu=1,
         attempt=count_attempts,
@@ -96,10 +96,10 @@ rule finetune:
         predictions=update(f"{stage_folder('finetune')}/predictions.parquet"),
     log:
         f"{stage_folder('finetune')}/train.log",
+    retries: 2
     conda:
         "../../envs/train.yaml"
     threads: 1
-    retries: 2
     resources:
         gpu=1,
         attempt=count_attempts,

@@ -22,6 +22,7 @@ from tasktransfer.analysis.style import (
     MISSING,
     colour_limit,
     entitle,
+    fit_panels,
     legend_below,
     readable_on,
     signed,
@@ -92,6 +93,7 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
         f"and {_count(algorithms, 'algorithm')}"
     )
     entitle(figure, what, seeds_of(cells), results.metadata)
+    fit_panels(figure, np.array([[axes]]), side, side)
     return figure
 
 
@@ -138,7 +140,7 @@ def _label(axes: Axes, names: list[str]) -> None:
     count = len(names)
     far = count + 1 + _GAP
     places = [*(np.arange(count) + 0.5), count + _GAP + 0.5]
-    axes.set(xlim=(0, far), ylim=(far, 0), aspect="equal")
+    axes.set(xlim=(0, far), ylim=(far, 0))
     axes.set_xticks(places, [*names, "mean"], rotation=90)
     axes.set_yticks(places, [*names, "mean"])
     axes.tick_params(length=0, labelsize=8)

@@ -139,16 +139,17 @@ def estimate(
 
     Returns:
         With one seed the standard error is that of the instances alone: how sure this training's
-        delta is, not how sure the cell's is. With one seed and no predictions it is NaN.
+        delta is, not how sure the cell's is. So it is where seeds agree to the last digit, which
+        small test sets allow. With one seed and no predictions it is NaN.
     """
     each = np.asarray(deltas, np.float64)
     seeds = len(each)
-    parts = []
-    if seeds > 1:
-        parts.append((float(each.var(ddof=1)) / seeds, float(seeds - 1)))
+    by_seed = float(each.var(ddof=1)) / seeds if seeds > 1 else 0.0
+    parts = [(by_seed, float(seeds - 1))] if seeds > 1 else []
     if resampled is not None:
-        both = _in_both(each, resampled) if seeds > 1 else 0.0
-        by_instance = max(0.0, float(resampled.mean(axis=0).var(ddof=1)) - both)
+        by_instance = float(resampled.mean(axis=0).var(ddof=1))
+        if by_seed > _NOTHING**2:
+            by_instance = max(0.0, by_instance - _in_both(each, resampled))
         parts.append((by_instance, float(max(1, instances - 1))))
     return Estimate(float(each.mean()), tuple(parts), seeds)
 

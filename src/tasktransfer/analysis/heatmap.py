@@ -33,6 +33,7 @@ from tasktransfer.analysis.style import (
     NEUTRAL,
     colour_limit,
     entitle,
+    fit_panels,
     folded,
     growth,
     legend_below,
@@ -166,6 +167,7 @@ def heatmap(results: Results, dataset: str) -> Figure | None:
     seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
     what = f"{dataset}: improvement over the baseline by transfer, %"
     entitle(figure, what, seeds, results.metadata)
+    fit_panels(figure, axes, side, side)
     return figure
 
 
@@ -178,7 +180,7 @@ def _cell_size(tasks: int, columns: int) -> float:
 def _canvas(tasks: int, rows: int, columns: int) -> Figure:
     """A figure with room for cells of that size, names, title and legend."""
     side = _cell_size(tasks, columns) * tasks
-    width, height = (side + 0.75) * columns + 1.4, (side + 0.65) * rows + 1.5
+    width, height = (side + 0.75) * columns + 1.4, (side + 0.7) * rows + 2.0
     return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -191,7 +193,7 @@ def _draw(
     scale: float,
 ) -> None:
     count = len(names)
-    axes.set(xlim=(0, count), ylim=(count, 0), aspect="equal")
+    axes.set(xlim=(0, count), ylim=(count, 0))
     filled: list[tuple[cell_grid.Corner, Any]] = []
     empty: list[cell_grid.Corner] = []
     for source, target in np.ndindex(count, count):

@@ -158,13 +158,22 @@ def growth(figure: Figure) -> float:
     return float(np.clip(figure.get_figwidth() / 9, 1.0, 1.6))
 
 
-def height_besides(figure: Figure) -> float:
-    """What heading, legend and the panels' titles take of the figure's height, inches."""
-    heading_lines = figure.get_suptitle().count("\n") + 1
-    title_lines = max(axes.get_title().count("\n") + 1 for axes in figure.axes)
-    legends = sum(legend.get_window_extent().height for legend in figure.legends) / figure.dpi
-    points = 1.4 * heading_lines * TITLE_POINTS * growth(figure) + 1.3 * 10 * title_lines
-    return float(points / 72 + legends + 0.4)
+def fit_panels(figure: Figure, panels: Any, width: float, height: float) -> None:
+    """Make the figure as large as its panels need to be of that size (inches) beside their names,
+    titles and legend.
+
+    Unlike an equal aspect, which cuts panels after the layout has put titles where they ended.
+    ``panels``: array (rows, columns) of axes; the figure is large enough for some layout already.
+    """
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    engine.execute(figure)
+    rows, columns = panels.shape
+    box, (wide, high) = panels[0, 0].get_position(), figure.get_size_inches()
+    figure.set_size_inches(
+        wide + columns * (width - box.width * wide), high + rows * (height - box.height * high)
+    )
 
 
 def legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> None:

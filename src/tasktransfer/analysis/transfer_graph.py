@@ -22,8 +22,8 @@ from tasktransfer.analysis.style import (
     LABEL_POINTS,
     colour_limit,
     entitle,
+    fit_panels,
     folded,
-    height_besides,
     legend_below,
     signed,
 )
@@ -31,8 +31,10 @@ from tasktransfer.analysis.task_types import LOOKS, task_type, types_among
 
 ARROWS_PER_TASK = 3
 """More than that many arrows per task, in one panel, and no eye can follow them."""
-_PANEL = 3.3
-"""Width of a panel, inches."""
+_INCH = 1.15
+"""Radius of the circle of nodes, inches."""
+_PANEL = 2.2 * _INCH + 0.8
+"""Width of a panel with the names beside it, inches."""
 _NODE = 11.0
 """Size of a node's marker, points."""
 _THIN, _THICK = 0.5, 4.0
@@ -58,9 +60,9 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     limit = max(colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
     short = short_names(tasks, results.metadata.shorts)
     width = max(_PANEL * len(models), 5.4)
-    figure = Figure(figsize=(width, _PANEL), layout="constrained")
-    panels = figure.subplots(1, len(models), squeeze=False)[0]
-    for axes, model in zip(panels, models, strict=True):
+    figure = Figure(figsize=(width, _PANEL + 2), layout="constrained")
+    panels = figure.subplots(1, len(models), squeeze=False)
+    for axes, model in zip(panels[0], models, strict=True):
         here = arrows[arrows["model"] == model]
         drawn = here[here["delta"].abs() >= threshold]
         _draw(axes, drawn, tasks, limit)
@@ -74,7 +76,7 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     what = f"{dataset}: score delta in points, {over}"
     entitle(figure, what, seeds_of(known), results.metadata)
     low, high = _reach(len(tasks))
-    figure.set_figheight(_PANEL * (high - low) / 2.6 + height_besides(figure))
+    fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low))
     return figure
 
 
@@ -134,7 +136,6 @@ def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> N
         )
         arrow.set_in_layout(False)
         axes.add_patch(arrow)
-    # No equal aspect: a panel that is cut to it no longer ends where the layout put its title.
     axes.set(xlim=(-1.1, 1.1), ylim=_reach(len(tasks)))
     axes.axis("off")
 

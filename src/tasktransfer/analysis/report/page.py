@@ -27,6 +27,8 @@ from tasktransfer.analysis.results import Results
 from tasktransfer.records import replacing
 
 HERE = Path(__file__).parent
+SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
+"""In this order: each uses those before it."""
 PAPER_TABLES = ("table1", "table2", "table3", "table6")
 """Shown open; what else is printed is closed until a reader opens it."""
 
@@ -64,7 +66,7 @@ def write_report(results: Results, figures: Path, out: Path, *, arguments: str =
 
 def render(results: Results, figures: Path, folder: Path, *, arguments: str = "") -> str:
     """The page's text; links are relative to ``folder``."""
-    style, script = (_own_text(name) for name in ("page.css", "heatmap.js"))
+    style, script = _own_text("page.css"), "\n".join(map(_own_text, SCRIPTS))
     explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
     environment = Environment(
         loader=FileSystemLoader(HERE),

@@ -1,0 +1,101 @@
+"""How long the analysis takes on records of the paper's size, and how much memory.
+
+    python benchmarks/analysis_scale.py FOLDER [FACTOR [INSTANCES]]
+
+Writes constructed records (tests/scale_records.py) into FOLDER unless its plan.json is there, then
+runs each step in a process of its own: collect, statistics, figures with the printed tables, the
+report; and again statistics after one record has changed. FACTOR 10 makes 50 seeds of the paper's
+5. The file system has read the records before, as it has when they were just made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from scale_records import INSTANCES, paper_study, write_scale_study, write_stage
+
+COLLECT = """
+from tasktransfer.analysis.tables import collect
+tables, _ = collect(here, here / "plan.json", here / "tables")
+assert tables.problems.empty, tables.problems["error"].iloc[0]
+assert tables.missing.empty
+print(f"{len(tables.runs):,} runs", end="")
+"""
+STATISTICS = """
+from tasktransfer.analysis.study_statistics import compute
+found = compute(here / "tables", here)
+print(f"{len(found.cells):,} cells", end="")
+"""
+FIGURES = """
+from tasktransfer.analysis.figures import draw
+print(f"{len(draw(here / 'tables', here / 'figures')):,} files", end="")
+"""
+REPORT = """
+from tasktransfer.analysis.report.page import write_report
+from tasktransfer.analysis.results import read_results
+path = write_report(read_results(here / "tables"), here / "figures", here / "report.html")
+print(f"{path.stat().st_size / 2**20:.1f} MiB", end="")
+"""
+
+
+def main(folder: Path, factor: int = 1, instances: int = INSTANCES) -> None:
+    """Make what is not there, run every step, print seconds and memory."""
+    if not (folder / "plan.json").exists():
+        began = time.perf_counter()
+        write_scale_study(folder, factor, instances)
+        print(f"records made in {time.perf_counter() - began:.0f} s")
+    for made in ("tables", "figures"):
+        shutil.rmtree(folder / made, ignore_errors=True)
+    steps = {"collect": COLLECT, "statistics": STATISTICS, "figures": FIGURES, "report": REPORT}
+    seconds = [run(name, code, folder) for name, code in steps.items()]
+    print(f"{'together':28}{sum(seconds):8.1f} s")
+    change_one_record(folder, factor, instances)
+    for name in ("collect", "statistics"):
+        run(f"{name}, one record changed", steps[name], folder)
+
+
+def run(name: str, code: str, folder: Path) -> float:
+    """Run Python code in a process of its own; prints and gives its seconds."""
+    began = time.perf_counter()
+    start = f"from pathlib import Path\nhere = Path({str(folder)!r})\n"
+    print(f"{name:28}", end="", flush=True)
+    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-c", start + code])
+    _, status, used = os.wait4(process, 0)
+    seconds = time.perf_counter() - began
+    if status:
+        raise SystemExit(f"{name} failed")
+    print(
+        f"\r{name:28}{seconds:8.1f} s, {used.ru_utime + used.ru_stime:7.1f} s of processors, "
+        f"at most {used.ru_maxrss / 1024:7,.0f} MiB",
+        flush=True,
+    )
+    return seconds
+
+
+def change_one_record(folder: Path, factor: int, instances: int) -> None:
+    """Another result for the last run: that of another seed."""
+    study = paper_study(factor)
+    run = study.plan.runs[-1]
+    path = write_stage(folder, study, run.scored, run, instances)
+    other = study.plan.runs[-2]
+    record = json.loads(path.read_text())
+    given = write_stage(folder / "other", study, run.scored, other, instances)
+    result = json.loads(given.read_text())
+    if run.target == other.target:
+        kept = {key: result[key] for key in ("test", "score", "predictions")}
+        path.write_text(json.dumps(record | kept))
+        shutil.copy(given.with_name("predictions.parquet"), path.with_name("predictions.parquet"))
+    shutil.rmtree(folder / "other")
+
+
+if __name__ == "__main__":
+    where, *numbers = sys.argv[1:]
+    main(Path(where), *map(int, numbers))

@@ -1,0 +1,128 @@
+// What the heatmap's reader has chosen, which cell stands where, and in which order. No document
+// here: `view` (heatmap.js) shows it, `words` (heatmap_words.js) puts it into words.
+"use strict";
+
+const model = (() => {
+  const data = JSON.parse(document.getElementById("heatmap-data").textContent);
+
+  const STUDY_ORDER = "study order";
+  const NAME = "name";
+  const AS_SOURCE = "mean as source";
+  const AS_TARGET = "mean as target";
+  const ORDERS = [STUDY_ORDER, NAME, AS_SOURCE, AS_TARGET];
+  const ALPHABET = new Intl.Collator("en", { sensitivity: "base" });
+
+  // An order is {by} or, after a click on a header, {along: task}; `descending` turns it round.
+  const inStudyOrder = () => ({ by: STUDY_ORDER, descending: false });
+  const state = {
+    dataset: 0,
+    model: "",
+    algorithm: "",
+    rows: inStudyOrder(),
+    columns: inStudyOrder(),
+  };
+
+  const dataset = () => data.datasets[state.dataset];
+  const label = (name) => dataset().algorithms.find((one) => one.name === name)?.label ?? name;
+
+  // Keep what was chosen where the dataset has it too.
+  function chooseDataset(place) {
+    state.dataset = place;
+    const kept = (names, name) => (names.includes(name) ? name : (names[0] ?? ""));
+    const algorithms = dataset().algorithms.map((one) => one.name);
+    state.model = kept(dataset().models, state.model);
+    state.algorithm = kept(algorithms, state.algorithm);
+    state.rows = inStudyOrder();
+    state.columns = inStudyOrder();
+  }
+
+  // --- cells ---
+
+  const keyOf = (model, algorithm, source, target) =>
+    JSON.stringify([model, algorithm, source, target]);
+
+  const cells = data.datasets.map((one) => {
+    const found = new Map();
+    for (const cell of one.cells) {
+      found.set(keyOf(cell.model, cell.algorithm, cell.source, cell.target), cell);
+    }
+    return found;
+  });
+
+  // The cell of a row and a column; the diagonal holds baselines, which all algorithms share.
+  function cellAt(source, target) {
+    const key =
+      source === target
+        ? keyOf(state.model, null, "", target)
+        : keyOf(state.model, state.algorithm, source, target);
+    return cells[state.dataset].get(key) ?? null;
+  }
+
+  function improvement(source, target) {
+    if (source === target) return null;
+    return cellAt(source, target)?.improvement ?? null;
+  }
+
+  // --- orders ---
+
+  function mean(values) {
+    const there = values.filter((value) => value !== null);
+    return there.length ? there.reduce((sum, value) => sum + value, 0) / there.length : null;
+  }
+
+  // What a row's or column's name is sorted by: a number, or null, which comes last.
+  function measure(order, axis, name) {
+    const tasks = dataset().tasks.map((one) => one.name);
+    if (order.along !== undefined) {
+      return axis === "rows" ? improvement(name, order.along) : improvement(order.along, name);
+    }
+    if (order.by === AS_SOURCE) return mean(tasks.map((target) => improvement(name, target)));
+    return mean(tasks.map((source) => improvement(source, name)));
+  }
+
+  function sorted(axis, entries) {
+    const order = state[axis];
+    const turned = order.descending ? -1 : 1;
+    if (order.along === undefined && order.by === STUDY_ORDER) return entries;
+    if (order.along === undefined && order.by === NAME) {
+      return entries.toSorted((a, b) => turned * ALPHABET.compare(a.name, b.name));
+    }
+    const measures = new Map(entries.map((one) => [one.name, measure(order, axis, one.name)]));
+    return entries.toSorted((a, b) => {
+      const [first, second] = [measures.get(a.name), measures.get(b.name)];
+      if (first === null || second === null) return (first === null) - (second === null);
+      return turned * (first - second);
+    });
+  }
+
+  // A header that is clicked sorts the other axis by its values: best first, then worst first,
+  // then as the study has it.
+  function sortAlong(axis, name) {
+    const order = state[axis];
+    if (order.along !== name) state[axis] = { along: name, descending: true };
+    else if (order.descending) state[axis] = { along: name, descending: false };
+    else state[axis] = inStudyOrder();
+  }
+
+  function chooseOrder(axis, by) {
+    if (!ORDERS.includes(by)) return;
+    state[axis] = { by, descending: by === AS_SOURCE || by === AS_TARGET };
+  }
+
+  const sortState = (axis, name) =>
+    state[axis].along === name ? (state[axis].descending ? "descending" : "ascending") : null;
+
+  return {
+    data,
+    state,
+    dataset,
+    label,
+    chooseDataset,
+    cellAt,
+    ORDERS,
+    sorted,
+    sortAlong,
+    sortState,
+    chooseOrder,
+  };
+})();

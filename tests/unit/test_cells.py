@@ -1,0 +1,377 @@
+"""The cells of a study: what is in them, what they are made of, and what is made anew."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from study_records import write_records, write_stage
+from tasktransfer.analysis import bootstrap, columns
+from tasktransfer.analysis import cells as module
+from tasktransfer.analysis.cells import cells
+from tasktransfer.analysis.collect import Tables, collect_runs
+from tasktransfer.analysis.tables import read_plan
+from tasktransfer.errors import RecordError
+from tasktransfer.records import PredictionsFile
+from tasktransfer.stage import Run
+from tasktransfer.study import Study, open_study
+
+TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
+KEYS: dict[str, Any] = {
+    "study": "constructed",
+    "datasets": {"DailyDialog": {"tasks": TASKS}},
+    "models": [
+        {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"},
+        {"name": "tiny-gpt", "family": "decoder", "checkpoint": "tiny"},
+    ],
+    "algorithms": ["pretrain_finetune", "multitask"],
+    "seeds": 3,
+    "multi_source": {
+        "mode": "named",
+        "named": [
+            {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]},
+        ],
+        "algorithms": ["multitask"],
+    },
+}
+RESULTS = Path("results")
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """A finished study in the working directory; transfer from emotions helps a lot."""
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text(yaml.safe_dump(KEYS))
+    study = open_study("study.yaml")
+    write_records(study, quality)
+    Path("plan.json").write_text(json.dumps(study.plan_file(study.plan)))
+    return study
+
+
+def quality(run: Run) -> float:
+    return 0.9 if run.sources == (TASKS[0],) else 0.5
+
+
+def gather(study: Study) -> Tables:
+    plan = read_plan(Path("plan.json"))
+    paths = [path for run in plan.runs if (path := RESULTS / run.record).exists()]
+    return collect_runs(paths, root=RESULTS, expected=plan.runs)[0]
+
+
+def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:
+    return next(
+        run
+        for run in study.plan.runs
+        if (run.algorithm, run.sources, run.target, run.seed)
+        == (algorithm, (source,) if source else (), TASKS[1] if source else TASKS[2], 1)
+    )
+
+
+def record_of(study: Study, run: Run) -> Path:
+    return Path(study.record(run.scored))
+
+
+def one(frame: pd.DataFrame, **keys: Any) -> Any:
+    for key, value in keys.items():
+        frame = frame[frame[key] == value]
+    assert len(frame) == 1, frame
+    return frame.iloc[0]
+
+
+A_CELL = {
+    "model": "tiny-bert",
+    "algorithm": "multitask",
+    "source": TASKS[0],
+    "target": TASKS[1],
+}
+
+
+class Reads:
+    """Counts the predictions files that cells are computed from."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reads]:
+    seen, read = Reads(), module.Tallies.read
+
+    def counted(self: module.Tallies, path: Path, expected: PredictionsFile) -> Any:
+        seen.files.append(path.parent.as_posix())
+        return read(self, path, expected)
+
+    monkeypatch.setattr(module.Tallies, "read", counted)
+    yield seen
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def test_a_row_for_every_run_set(study: Study) -> None:
+    tables = gather(study)
+    found = cells(tables, RESULTS)
+    assert tables.problems.empty
+    assert list(found.columns) == columns.names("cells")
+    # Two models, two algorithms, six pairs; two models with several sources.
+    assert len(found) == 2 * 2 * 6 + 2
+    assert (found["n_sources"] == 2).sum() == 2
+    assert found["seeds"].tolist() == [[0, 1, 2]] * 26
+    assert (found["instances"] == 40).all()
+    means = tables.deltas.groupby(["model", "algorithm", "source", "target"], sort=False)["delta"]
+    assert found["delta"].tolist() == pytest.approx(means.mean().tolist())
+
+
+def test_a_row_is_the_bootstrap_of_its_runs(study: Study) -> None:
+    tables = gather(study)
+    row = one(cells(tables, RESULTS), **A_CELL)
+    deltas = tables.deltas
+    for key, value in A_CELL.items():
+        deltas = deltas[deltas[key] == value]
+    assert row.score == pytest.approx(deltas["score"].mean())
+    assert row.baseline_score == pytest.approx(deltas["baseline_score"].mean())
+    assert row.improvement == pytest.approx(100 * row.delta / row.baseline_score)
+    by_seed = deltas["delta"].var() / 3
+    assert row.standard_error**2 >= by_seed - 1e-9
+    assert row.low < row.delta < row.high
+    assert (row.low <= 0 <= row.high) == (row.p >= 0.05)
+
+
+def test_order_of_the_records_does_not_matter(study: Study) -> None:
+    tables = gather(study)
+    turned = Tables(
+        **{
+            **{name: getattr(tables, name) for name in columns.TABLES},
+            "runs": tables.runs.iloc[::-1].reset_index(drop=True),
+            "deltas": tables.deltas.iloc[::-1].reset_index(drop=True),
+        }
+    )
+    keys = ["model", "algorithm", "source", "target"]
+    left, right = (
+        cells(each, RESULTS).sort_values(keys).reset_index(drop=True) for each in (tables, turned)
+    )
+    pd.testing.assert_frame_equal(left, right)
+
+
+def test_several_sources_are_adjusted_among_themselves(study: Study) -> None:
+    found = cells(gather(study), RESULTS)
+    for several in (True, False):
+        family = found[(found["n_sources"] > 1) == several]
+        assert family["q"].tolist() == pytest.approx(
+            bootstrap.false_discovery(family["p"]).tolist()
+        )
+    assert (found["significant"] == (found["q"] <= 0.05)).all()
+    assert found["significant"].any()
+    assert not found["significant"].all()
+
+
+def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
+    record_of(study, a_run(study)).unlink()
+    baseline = next(
+        run
+        for run in study.plan.runs
+        if (run.algorithm, run.target, run.seed) == ("baseline", TASKS[2], 2)
+    )
+    record_of(study, baseline).unlink()
+    found = cells(gather(study), RESULTS)
+    assert one(found, **A_CELL).seeds == [0, 2]
+    without = found[(found["model"] == "tiny-bert") & (found["target"] == TASKS[2])]
+    assert without["seeds"].tolist() == [[0, 1]] * len(without)
+
+
+def test_without_predictions_the_seeds_alone_are_judged(study: Study) -> None:
+    path = record_of(study, a_run(study))
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "predictions": None}))
+    tables = gather(study)
+    row = one(cells(tables, RESULTS), **A_CELL)
+    deltas = tables.deltas
+    for key, value in A_CELL.items():
+        deltas = deltas[deltas[key] == value]
+    assert row.instances == 0
+    assert row.standard_error == pytest.approx((deltas["delta"].var() / 3) ** 0.5)
+    assert row.degrees == pytest.approx(2)
+
+
+def test_equal_runs_are_no_effect(study: Study) -> None:
+    """Predictions of the baseline under the name of the transfer run."""
+    target = TASKS[1]
+    baselines = {
+        run.seed: run
+        for run in study.plan.runs
+        if (run.model, run.algorithm, run.target) == ("tiny-bert", "baseline", target)
+    }
+    for seed, baseline in baselines.items():
+        run = next(
+            run
+            for run in study.plan.runs
+            if (run.model, run.algorithm, run.sources, run.target, run.seed)
+            == ("tiny-bert", "multitask", (TASKS[0],), target, seed)
+        )
+        _copy_result(record_of(study, baseline), record_of(study, run))
+    row = one(cells(gather(study), RESULTS), **A_CELL)
+    assert (row.delta, row.standard_error, row.low, row.high, row.p) == (0, 0, 0, 0, 1)
+    assert not row.significant
+
+
+def _copy_result(source: Path, target: Path) -> None:
+    """Score and predictions of one record into another."""
+    given, record = (json.loads(path.read_text()) for path in (source, target))
+    table = pq.read_table(source.with_name("predictions.parquet"))
+    footer = {**table.schema.metadata, b"stage": record["stage"]["digest"].encode()}
+    pq.write_table(table.replace_schema_metadata(footer), target.with_name("predictions.parquet"))
+    content = target.with_name("predictions.parquet").read_bytes()
+    predictions = {**given["predictions"], "sha256": hashlib.sha256(content).hexdigest()}
+    record |= {"test": given["test"], "score": given["score"], "predictions": predictions}
+    target.write_text(json.dumps(record))
+
+
+# --- what is made anew ----------------------------------------------------------------------------
+
+
+def test_nothing_changed_nothing_read(study: Study, reads: Reads) -> None:
+    tables = gather(study)
+    first = cells(tables, RESULTS)
+    # Every run once: 2 models * 3 seeds * (3 baselines + 12 pairs + 1 of several sources).
+    assert len(reads.files) == len(set(reads.files)) == 2 * 3 * 16
+    reads.files.clear()
+    pd.testing.assert_frame_equal(cells(tables, RESULTS, first), first)
+    assert reads.files == []
+
+
+def test_a_new_transfer_run_costs_its_cell(study: Study, reads: Reads) -> None:
+    run = a_run(study)
+    record_of(study, run).unlink()
+    before = cells(gather(study), RESULTS)
+    write_stage(study, run.scored, lambda _: 0.95)
+    reads.files.clear()
+    after = cells(gather(study), RESULTS, before)
+    # Its cell: three transfer runs and three baselines.
+    assert len(reads.files) == 6
+    assert one(after, **A_CELL).seeds == [0, 1, 2]
+    changed = after["inputs"] != before["inputs"]
+    assert changed.sum() == 1
+    pd.testing.assert_frame_equal(after, cells(gather(study), RESULTS))
+
+
+def test_a_new_baseline_costs_the_cells_of_its_target_and_model(study: Study, reads: Reads) -> None:
+    before = cells(gather(study), RESULTS)
+    write_stage(study, a_run(study, "baseline", "").scored, lambda _: 0.2)
+    reads.files.clear()
+    after = cells(gather(study), RESULTS, before)
+    changed = after[after["inputs"] != before["inputs"]]
+    # Two algorithms from two sources, and the one of several sources.
+    assert len(changed) == 5
+    assert set(changed["target"]) == {TASKS[2]}
+    assert set(changed["model"]) == {"tiny-bert"}
+    assert len(reads.files) == 5 * 3 + 3
+
+
+def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
+    before = cells(gather(study), RESULTS)
+    for run in study.plan.runs:
+        if run.algorithm == "multitask" and run.sources == (TASKS[1],):
+            write_stage(study, run.scored, lambda _: 1.0)
+    after = cells(gather(study), RESULTS, before)
+    same = after["inputs"] == before["inputs"]
+    assert (after.loc[same, "p"] == before.loc[same, "p"]).all()
+    assert (after.loc[same, "q"] != before.loc[same, "q"]).any()
+    pd.testing.assert_frame_equal(after, cells(gather(study), RESULTS))
+
+
+def test_another_version_of_the_statistics_makes_all_anew(
+    study: Study, reads: Reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cells(gather(study), RESULTS)
+    reads.files.clear()
+    monkeypatch.setattr(bootstrap, "VERSION", bootstrap.VERSION + 1)
+    after = cells(gather(study), RESULTS, before)
+    assert len(reads.files) == 2 * 3 * 16
+    assert (after["inputs"] != before["inputs"]).all()
+
+
+def test_predictions_that_change_after_they_were_collected_are_refused(study: Study) -> None:
+    tables = gather(study)
+    path = record_of(study, a_run(study)).with_name("predictions.parquet")
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(RecordError, match=rf"{re.escape(str(path))}.*SHA-256.*collect again"):
+        cells(tables, RESULTS)
+
+
+def test_no_runs_no_cells(study: Study) -> None:
+    tables = gather(study)
+    empty = Tables(**{name: getattr(tables, name).iloc[:0] for name in columns.TABLES})
+    found = cells(empty, RESULTS)
+    assert found.empty
+    assert list(found.columns) == columns.names("cells")
+
+
+# --- what never becomes a cell --------------------------------------------------------------------
+
+
+def test_another_test_set_is_named_and_left_out(study: Study) -> None:
+    path = record_of(study, a_run(study))
+    file = path.with_name("predictions.parquet")
+    table = pq.read_table(file)
+    ids = table["instance_id"].to_pylist()
+    ids[3] = "someone-else"
+    _replace_column(path, "instance_id", ids)
+    tables = gather(study)
+    (problem,) = tables.problems.itertuples()
+    assert problem.path == path.relative_to(RESULTS).as_posix()
+    assert "was tested on other instances" in problem.error
+    assert one(cells(tables, RESULTS), **A_CELL).seeds == [0, 2]
+
+
+def test_predictions_that_give_another_score_are_named_and_left_out(study: Study) -> None:
+    path = record_of(study, a_run(study))
+    table = pq.read_table(path.with_name("predictions.parquet"))
+    predictions = table["prediction"].to_pylist()
+    golds = table["gold"].to_pylist()
+    wrong = next(i for i, gold in enumerate(golds) if predictions[i] == gold)
+    other = next(gold for gold in golds if gold != golds[wrong])
+    predictions[wrong] = other
+    _replace_column(path, "prediction", predictions)
+    tables = gather(study)
+    (problem,) = tables.problems.itertuples()
+    assert "its predictions have" in problem.error
+    assert "the record says" in problem.error
+    assert one(cells(tables, RESULTS), **A_CELL).seeds == [0, 2]
+
+
+def test_predictions_that_are_gone_are_named_and_left_out(study: Study) -> None:
+    path = record_of(study, a_run(study))
+    path.with_name("predictions.parquet").unlink()
+    tables = gather(study)
+    (problem,) = tables.problems.itertuples()
+    assert "no such file" in problem.error
+    assert one(cells(tables, RESULTS), **A_CELL).seeds == [0, 2]
+
+
+def _replace_column(path: Path, name: str, values: list[Any]) -> None:
+    """Other values in a record's predictions, under a SHA-256 that fits."""
+    file = path.with_name("predictions.parquet")
+    table = pq.read_table(file)
+    place = table.schema.get_field_index(name)
+    field = table.schema.field(name)
+    pq.write_table(table.set_column(place, field, pa.array(values, field.type)), file)
+    record = json.loads(path.read_text())
+    record["predictions"]["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    path.write_text(json.dumps(record))
+
+
+def test_numbers_are_finite_where_they_can_be(study: Study) -> None:
+    found = cells(gather(study), RESULTS)
+    numbers = found[["delta", "standard_error", "degrees", "low", "high", "p", "q"]]
+    assert np.isfinite(numbers.to_numpy()).all()

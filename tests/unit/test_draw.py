@@ -1,0 +1,168 @@
+"""Which files drawing writes, and which it leaves alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from constructed_results import lengths_of, results_of
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from record_factory import Run, single_source_runs
+
+from tasktransfer.analysis import figures
+from tasktransfer.analysis.figures import FIGURES, draw, draw_figures
+from tasktransfer.analysis.one_dataset import FRAMES, of_dataset
+from tasktransfer.analysis.results import Results
+from tasktransfer.analysis.study_statistics import compute
+from tasktransfer.errors import RecordError
+
+TASKS = {"DailyDialog": ("dialogue_nli", "topic_classification"),
+         "Friends": ("question_answering", "personality_detection")}  # fmt: skip
+RUNS = [
+    run
+    for dataset, tasks in TASKS.items()
+    for run in single_source_runs(dataset, ["bert"], tasks, [0], ["multitask"])
+]
+SINGLE = [name for name in FIGURES if name != "multi_source"]
+LENGTHS = pd.concat([lengths_of(dataset, 20) for dataset in TASKS])
+
+
+def score(run: Run) -> float:
+    return 50.0 + 3.0 * len(run[3]) + len(run[4]) / 10
+
+
+def study(folder: Path, runs: list[Run] = RUNS, **changes: object) -> Results:
+    return results_of(folder, runs, score, lengths=LENGTHS, **changes)
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Results:
+    """A study of one dataset, which is enough for most."""
+    return study(tmp_path / "one", RUNS[:4])
+
+
+def files_of(out: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        path.name: (path.stat().st_mtime_ns, path.read_bytes())
+        for path in out.iterdir()
+        if path.suffix in (".png", ".pdf")
+    }
+
+
+def test_every_figure_is_drawn_as_png_and_pdf_and_again_as_the_same_bytes(
+    tmp_path: Path, one: Results
+) -> None:
+    drawn = draw_figures(one, tmp_path / "a")
+    assert drawn.redrawn == [f"{name}_DailyDialog" for name in SINGLE]
+    assert [path.name for path in drawn.files] == [
+        f"{stem}.{ending}" for stem in drawn.redrawn for ending in ("png", "pdf")
+    ]
+    for path in drawn.files:
+        if path.suffix == ".png":
+            height, width, _ = imread(path).shape
+            assert 400 < width < 4000
+            assert 400 < height < 4000
+        else:
+            assert path.read_bytes()[:5] == b"%PDF-"
+    draw_figures(one, tmp_path / "b")
+    again = {name: content for name, (_, content) in files_of(tmp_path / "b").items()}
+    assert {path.name: path.read_bytes() for path in drawn.files} == again
+
+
+def test_nothing_is_drawn_again_without_a_change(tmp_path: Path, one: Results) -> None:
+    files = draw_figures(one, tmp_path / "out").files
+    before = files_of(tmp_path / "out")
+    again = draw_figures(one, tmp_path / "out")
+    assert again.redrawn == []
+    assert again.files == files
+    assert files_of(tmp_path / "out") == before
+
+
+def test_a_new_record_of_one_dataset_leaves_the_others_figures(tmp_path: Path) -> None:
+    last = RUNS[-1]
+    assert last[0] == "Friends"
+    out = tmp_path / "out"
+    draw_figures(study(tmp_path / "study", leave_out=lambda run: run == last), out)
+    before = files_of(out)
+    drawn = draw_figures(study(tmp_path / "study"), out)
+    after = files_of(out)
+    # The lengths of the dialogues are the same as well.
+    assert drawn.redrawn == [f"{name}_Friends" for name in SINGLE if name != "lengths"]
+    changed = {name.rpartition(".")[0] for name in after if after[name] != before[name]}
+    assert changed == set(drawn.redrawn)
+
+
+def test_a_file_that_is_gone_is_drawn_again_alone(tmp_path: Path, one: Results) -> None:
+    out = tmp_path / "out"
+    draw_figures(one, out)
+    (out / "heatmap_DailyDialog.pdf").unlink()
+    assert draw_figures(one, out).redrawn == ["heatmap_DailyDialog"]
+    (out / "manifest.json").write_text("{ no JSON")
+    assert len(draw_figures(one, out).redrawn) == len(SINGLE)
+
+
+def test_names_and_marks_of_the_study_are_drawn_again(tmp_path: Path, one: Results) -> None:
+    draw_figures(one, tmp_path / "out")
+    synthetic = dataclasses.replace(one.metadata, synthetic=True)
+    marked = dataclasses.replace(one, metadata=synthetic)
+    assert len(draw_figures(marked, tmp_path / "out").redrawn) == len(SINGLE)
+
+
+def test_drawing_that_was_cut_off_goes_on_where_it_stopped(
+    tmp_path: Path, one: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(results: Results, dataset: str) -> Figure:
+        raise RuntimeError("cut off")
+
+    whole = FIGURES["lengths"]
+    monkeypatch.setitem(figures.FIGURES, "lengths", dataclasses.replace(whole, draw=fail))
+    with pytest.raises(RuntimeError, match="cut off"):
+        draw_figures(one, tmp_path / "out")
+    monkeypatch.setitem(figures.FIGURES, "lengths", whole)
+    rest = SINGLE[SINGLE.index("lengths") :]
+    assert draw_figures(one, tmp_path / "out").redrawn == [f"{name}_DailyDialog" for name in rest]
+
+
+def test_figures_that_have_nothing_to_show_any_more_are_removed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    draw_figures(study(tmp_path / "two"), out)
+    (out / "notes.png").write_bytes(b"somebody's own")
+    draw_figures(study(tmp_path / "one", RUNS[:4]), out)
+    assert {path.name for path in out.iterdir()} == {
+        "manifest.json",
+        "notes.png",
+        *(f"{name}_DailyDialog.{ending}" for name in SINGLE for ending in ("png", "pdf")),
+    }
+    assert set(json.loads((out / "manifest.json").read_text())) == {
+        f"{name}_DailyDialog" for name in SINGLE
+    }
+
+
+def test_a_part_has_its_dataset_and_the_frames_it_asks_for(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    part = of_dataset(results, "Friends", ("cells", "lengths"))
+    assert set(part.statistics.cells["dataset"]) == {"Friends"}
+    assert len(part.statistics.cells) == 2
+    assert part.lengths is not None
+    assert set(part.lengths["dataset"]) == {"Friends"}
+    assert part.tables.runs.empty
+    assert list(part.tables.runs.columns) == list(results.tables.runs.columns)
+    assert list(part.metadata.order["task"]) == list(TASKS["Friends"])
+    assert set(part.metadata.shorts) == set(TASKS["Friends"])
+    assert set(of_dataset(results, "Friends").tables.runs["dataset"]) == {"Friends"}
+    assert all(name in FRAMES for drawing in FIGURES.values() for name in drawing.reads)
+
+
+def test_draw_needs_statistics_and_writes_tables_beside_figures(tmp_path: Path) -> None:
+    study(tmp_path, RUNS[:4])
+    with pytest.raises(RecordError, match=r"cells\.parquet.*tasktransfer statistics"):
+        draw(tmp_path / "tables", tmp_path / "figures")
+    compute(tmp_path / "tables", tmp_path)
+    written = draw(tmp_path / "tables", tmp_path / "figures")
+    assert all(path.is_file() for path in written)
+    assert {"table2.md", "heatmap_DailyDialog.pdf"} <= {path.name for path in written}
+    assert not (tmp_path / "figures" / "lengths_DailyDialog.png").exists()

@@ -1,0 +1,374 @@
+"""What a study will take: sizes, speeds, and what a batch system is asked for."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
+
+from tasktransfer.errors import TaskTransferError
+from tasktransfer.forecast import calibrate as calibrating
+from tasktransfer.forecast import estimate
+from tasktransfer.forecast.calibrate import calibrate
+from tasktransfer.forecast.disk import bytes_under, disk, in_words
+from tasktransfer.forecast.estimate import Estimates
+from tasktransfer.forecast.model_size import model_size, tensor_shapes
+from tasktransfer.forecast.sizes import Sizes
+from tasktransfer.forecast.speed import Calibration
+from tasktransfer.forecast.task_sizes import SIZES
+from tasktransfer.finished import look
+from tasktransfer.overview import overview
+from tasktransfer.stage import Stage
+from tasktransfer.study import Study, open_study
+from tasktransfer.tasks import DATASETS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = ROOT / "workflow" / "presets" / "paper.yaml"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "no-hub"))
+    monkeypatch.setattr(estimate, "device_pool", list)
+
+
+@pytest.fixture(scope="module")
+def paper() -> Study:
+    return open_study(PAPER, need_inputs=False)
+
+
+def stage_of(study: Study, kind: str = "baseline", label: str | None = None) -> Stage:
+    return next(s for s in study.plan.stages if s.kind == kind and label in (None, s.label))
+
+
+# --- sizes --------------------------------------------------------------------------------------
+
+
+def test_the_table_of_sizes_is_the_papers(shared: Path) -> None:
+    rows = (shared / "paper" / "table1_tasks.csv").read_text().splitlines()[1:]
+    published = {tuple(row.split(",")[:2]): [int(v) for v in row.split(",")[5:8]] for row in rows}
+    ours = {(d, t): [s.train, s.dev, s.test] for d, tasks in SIZES.items() for t, s in tasks.items()}
+    assert ours == published
+    assert {d: set(tasks) for d, tasks in SIZES.items()} == {d: set(t) for d, t in DATASETS.items()}
+
+
+def test_sizes_are_the_papers_where_there_is_no_data(paper: Study) -> None:
+    sizes = Sizes(paper)
+    stage = stage_of(paper, label="DNLI")
+    assert sizes.of(stage, "dialogue_nli", "train").instances == 569
+    assert sizes.of(stage, "dialogue_nli", "test").instances == 1302
+    assert sizes.of(stage, "dialogue_nli", "train").tokens == 569 * 145
+    assert sizes.basis("DailyDialog", "bert-base") == "Table 1 of the paper"
+
+
+def test_text_to_text_models_are_asked_each_trait_by_itself(paper: Study) -> None:
+    sizes = Sizes(paper)
+    by_model = {s.model.name: s for s in paper.plan.stages if s.label == "PD"}
+    assert sizes.of(by_model["bert-base"], "personality_detection", "test").units == 110
+    assert sizes.of(by_model["gpt2"], "personality_detection", "test").units == 5 * 110
+
+
+def test_full_data_is_ten_times_the_few_samples() -> None:
+    study = open_study(PAPER, {"data": {"few_sample": False}}, need_inputs=False)
+    volume = Sizes(study).of(stage_of(study, label="DNLI"), "dialogue_nli", "train")
+    assert volume.instances == 5690
+
+
+def test_prepared_and_encoded_data_is_counted() -> None:
+    study = opened()
+    stage = stage_of(study, label="ER")
+    guessed = Sizes(study).of(stage, TASKS[0], "train")
+    assert guessed.instances == round(240 * 0.5 * 1.63)
+    counts = {split: {"samples": n, "dialogues": 1} for split, n in (("train", 30), ("dev", 5))}
+    write(f"{study.instances('DailyDialog')}/manifest.json", {"tasks": {TASKS[0]: counts}})
+    assert Sizes(study).of(stage, TASKS[0], "train").instances == 30
+    assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the prepared data"
+    key = f"{TASKS[0]}-train"
+    encoded = {"units": {key: 31}, "tokens": {key: 777}}
+    write(f"{study.encoded('DailyDialog', 'tiny-bert')}/manifest.json", encoded)
+    volume = Sizes(study).of(stage, TASKS[0], "train")
+    assert (volume.instances, volume.units, volume.tokens) == (30, 31, 777)
+    assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the encoded data"
+
+
+def test_limits_of_the_config_count() -> None:
+    study = opened(training={"limit_train": 10})
+    volume = Sizes(study).of(stage_of(study, label="ER"), TASKS[0], "train")
+    assert (volume.instances, volume.units) == (10, 10)
+    assert volume.tokens == pytest.approx(200, abs=1)
+
+
+def test_a_damaged_manifest_is_as_none() -> None:
+    study = opened()
+    write(f"{study.instances('DailyDialog')}/manifest.json", "cut off")
+    assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the tiny world"
+
+
+def write(path: str, value: Any) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(json.dumps(value))
+
+
+# --- models -------------------------------------------------------------------------------------
+
+
+def test_models_are_known_by_name(paper: Study) -> None:
+    sizes = {name: model_size(paper, name) for name in ("bert-base", "gpt2", "t5-base")}
+    assert {name: round(size.parameters / 1e6) for name, size in sizes.items()} == {
+        "bert-base": 110,
+        "gpt2": 124,
+        "t5-base": 223,
+    }
+    assert {size.basis for size in sizes.values()} == {"its name"}
+
+
+def test_a_folder_is_read() -> None:
+    write_checkpoint(Path("mine"), (100, 20))
+    size = model_size(opened(models=[MODEL | {"checkpoint": "./mine"}]), "tiny-bert")
+    assert (size.parameters, size.hidden, size.layers, size.basis) == (2000, 2, 1, "its files")
+
+
+def test_a_hub_model_is_read_where_it_is_cached(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    hub = tmp_path / "hf" / "hub" / "models--org--name"
+    write_checkpoint(hub / "snapshots" / "abc", (7,))
+    (hub / "refs").mkdir()
+    (hub / "refs" / "main").write_text("abc")
+    study = opened(models=[MODEL | {"checkpoint": "org/name"}])
+    assert model_size(study, "tiny-bert").parameters == 7
+
+
+def test_an_unknown_model_is_a_guess_and_says_so() -> None:
+    study = opened(models=[MODEL | {"checkpoint": "org/nobody-knows"}])
+    assert "guess" in model_size(study, "tiny-bert").basis
+
+
+def test_a_cut_off_tensor_file_is_noticed(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path / "c")
+    file = tmp_path / "c" / "model.safetensors"
+    assert tensor_shapes(file) == {"weight": [3, 2]}
+    whole = file.read_bytes()
+    for content in (whole[:-1], whole[:20], b"", b"\xff" * 16, whole + b"x"):
+        file.write_bytes(content)
+        assert tensor_shapes(file) is None
+
+
+# --- time and memory ----------------------------------------------------------------------------
+
+
+def test_more_work_takes_longer(paper: Study) -> None:
+    estimates = Estimates(paper, "cuda")
+    small, large = stage_of(paper, label="DRSE"), stage_of(paper, label="ER")
+    both = next(s for s in paper.plan.stages if s.label == "DRSE+ER@ER")
+    seconds = [estimates.of(stage).seconds for stage in (small, large, both)]
+    assert seconds == sorted(seconds)
+    assert seconds[2] - seconds[1] < seconds[0]  # one start, one evaluation
+    assert Estimates(paper, "cpu").of(small).seconds > 50 * estimates.of(small).seconds
+
+
+def test_epochs_and_limits_change_the_cost() -> None:
+    few = opened(training={"epochs": 2})
+    many = opened("other.yaml", training={"epochs": 20})
+    cost = [Estimates(study, "cpu").of(stage_of(study)) for study in (few, many)]
+    assert cost[1].tokens == 10 * cost[0].tokens
+    assert cost[1].samples == 10 * cost[0].samples
+    assert cost[1].updates == 10 * cost[0].updates
+    assert cost[1].seconds > cost[0].seconds
+
+
+def test_a_known_case() -> None:
+    """One epoch of 100 instances of 20 tokens, batches of 10, one evaluation on 30 and 60."""
+    study = opened(
+        training={"epochs": 1, "batch_size": 10, "limit_train": 100, "limit_dev": 30, "limit_test": 60}
+    )
+    cost = Estimates(study, "cpu").of(stage_of(study, label="ER"))
+    assert (cost.samples, cost.tokens, cost.updates) == (100, 2000, 10)
+    assert (cost.evaluated, cost.evaluated_tokens) == (90, 90 * 20)
+
+
+def test_asking_a_batch_system_is_generous_bounded_and_grows(paper: Study) -> None:
+    estimates = Estimates(paper, "cuda")
+    stages = paper.plan.stages
+    for stage in stages:
+        minutes = estimates.runtime_minutes(stage, 1)
+        assert minutes * 60 >= 2 * estimates.of(stage).seconds
+        assert minutes >= 20
+        assert [estimates.runtime_minutes(stage, n) for n in (2, 3)] == [2 * minutes, 4 * minutes]
+        memory = estimates.memory_mb(stage, 1)
+        assert memory >= 6000
+        assert estimates.memory_mb(stage, 2) == 2 * memory
+    sizes = {s.model.name: estimates.memory_mb(s, 1) for s in stages}
+    assert sizes["t5-base"] > sizes["bert-base"]
+    # Snakemake asks for every job while it builds the DAG.
+    began = time.perf_counter()
+    for stage in stages:
+        estimates.runtime_minutes(stage, 1)
+        estimates.memory_mb(stage, 1)
+    assert (time.perf_counter() - began) / len(stages) < 2e-4
+
+
+def test_micro_batches_are_those_of_the_trainer() -> None:
+    from tasktransfer.training import run  # noqa: PLC0415  torch, for this test alone
+
+    assert {"cpu": run.CPU_TOKENS, "cuda": run.GPU_TOKENS} == estimate.MICRO_BATCH
+
+
+def test_records_are_believed_first() -> None:
+    study = opened(training={"epochs": 1})
+    stage = stage_of(study, label="ER")
+    tokens = Estimates(study, "cpu").of(stage).tokens
+    seconds = {"train": tokens * 0.01, "dev": 1.0, "test": 2.0, "total": tokens * 0.01 + 10.0}
+    finish(study, stage, seconds=seconds, peak_memory_mb=4000.0)
+    estimates = Estimates(study)
+    assert estimates.speed("tiny-bert").basis == "measured"
+    # Its own time again, with starting Python, which no record counts.
+    assert estimates.of(stage).seconds == pytest.approx(seconds["total"] + 5.0)
+    assert estimates.memory_mb(stage, 1) == 6000
+    other = stage_of(study, label="DNLI")
+    assert estimates.of(other).seconds > estimates.of(other).tokens * 0.01
+
+
+def test_the_median_record_counts_and_damaged_ones_do_not() -> None:
+    study = opened(training={"epochs": 1}, seeds=4)
+    stages = [s for s in study.plan.stages if s.label == "ER"]
+    tokens = Estimates(study, "cpu").of(stages[0]).tokens
+    for stage, speed in zip(stages, (0.01, 0.02, 9.0), strict=False):
+        finish(study, stage, seconds={"train": tokens * speed, "total": tokens * speed})
+    Path(study.folder(stages[3])).mkdir(parents=True)
+    Path(study.record(stages[3])).write_text('{"provenance": {}}')
+    assert Estimates(study).speed("tiny-bert").train == pytest.approx(0.02)
+
+
+def test_another_model_of_the_family_is_scaled_by_size() -> None:
+    write_checkpoint(Path("small"), (100,))
+    write_checkpoint(Path("large"), (300,))
+    models = [MODEL | {"name": name, "checkpoint": f"./{name}"} for name in ("small", "large")]
+    study = opened(models=models)
+    stage = next(s for s in study.plan.stages if s.model.name == "small")
+    finish(study, stage, seconds={"train": 100.0, "dev": 0.0, "test": 1.0, "total": 101.0})
+    estimates = Estimates(study)
+    assert estimates.speed("large").basis == "measured with another model"
+    assert estimates.speed("large").train == pytest.approx(3 * estimates.speed("small").train)
+
+
+def test_records_say_on_what_it_runs() -> None:
+    study = opened()
+    gpu = HOST | {"device": "cuda", "gpu": "some GPU"}
+    finish(study, stage_of(study), host=gpu, peak_gpu_memory_mb=900.0)
+    estimates = Estimates(study)
+    assert estimates.device == "cuda"
+    assert estimates.gpu_memory_mb(stage_of(study)) == 1500
+    assert Estimates(study, "cpu").speed("tiny-bert").basis == "reference values"
+
+
+def test_a_calibration_is_used_and_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = opened()
+    slow = Estimates(study).speed("tiny-bert")
+    assert slow.basis == "reference values"
+    measured = Calibration("cpu", 6e12, "host", "host, a core")
+    fast = Estimates(study, calibration=measured).speed("tiny-bert")
+    assert fast.basis == "calibrated"
+    assert slow.train == pytest.approx(100 * fast.train)
+    done = type("Done", (), {"stdout": json.dumps(vars_of(measured)) + "\n"})
+    monkeypatch.setattr(calibrating.subprocess, "run", lambda *_, **__: done)
+    assert calibrate(study) == measured
+    assert calibrate(study) == measured
+    monkeypatch.setattr("platform.node", lambda: "host")
+    assert Estimates(study).speed("tiny-bert") == fast
+    assert Estimates(study, "cuda").speed("tiny-bert").basis == "reference values"
+
+
+def vars_of(found: Calibration) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in ("device", "flops", "host", "where")}
+
+
+def test_a_calibration_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrating.sys, "executable", "/nowhere/python")
+    with pytest.raises(TaskTransferError, match="--calibrate: the measurement failed"):
+        calibrate(opened())
+
+
+# --- the whole ----------------------------------------------------------------------------------
+
+
+def test_the_paper_in_hours_and_bytes(paper: Study) -> None:
+    began = time.perf_counter()
+    seen = overview(paper, devices=4, device="cuda")
+    assert time.perf_counter() - began < 10
+    estimate_ = seen["estimate"]
+    assert seen["trainings"]["done"] is None
+    assert estimate_["total"]["trainings"] == 6435
+    assert estimate_["total"]["wall_hours"] == pytest.approx(
+        estimate_["total"]["device_hours"] / 4
+    )
+    assert 100 < estimate_["total"]["device_hours"] < 5000
+    assert sum(row["trainings"] for row in estimate_["by_target"]) == 6435
+    hours = sum(row["device_hours"] for row in estimate_["by_target"])
+    assert hours == pytest.approx(estimate_["total"]["device_hours"])
+    # 315 checkpoints stay: 110M, 124M and 223M parameters of four bytes.
+    assert estimate_["disk_bytes"]["kept_checkpoints"] == pytest.approx(192e9, rel=0.01)
+
+
+def test_what_is_done_is_not_left() -> None:
+    study = opened()
+    before = overview(study, devices=1)["estimate"]
+    assert before["left"] == before["total"]
+    for stage in study.plan.stages[:2]:
+        finish(study, stage)
+    seen = overview(study, devices=1)
+    assert (seen["trainings"]["done"], seen["trainings"]["left"]) == (2, 6)
+    assert seen["estimate"]["left"]["trainings"] == 6
+    rows = {row["short"]: row for row in seen["estimate"]["by_target"]}
+    assert (rows["ER"]["done"], rows["ER"]["left"], rows["ER"]["trainings"]) == (1, 3, 4)
+    assert rows["ER"]["device_hours_left"] < rows["ER"]["device_hours"]
+    for stage in study.plan.stages:
+        finish(study, stage)
+    left = overview(study, devices=1)["estimate"]["left"]
+    assert (left["trainings"], left["device_hours"], left["wall_hours"]) == (0, 0, 0)
+
+
+def test_wall_time_is_never_shorter_than_a_chain() -> None:
+    study = opened()
+    estimates = Estimates(study)
+    chain = max(
+        estimates.of(s).seconds + (estimates.of(s.parent).seconds if s.parent else 0)
+        for s in study.plan.stages
+    )
+    seen = overview(study, devices=1000)["estimate"]
+    assert seen["total"]["wall_hours"] * 3600 == pytest.approx(chain)
+
+
+def test_disk_counts_what_is_there_and_what_comes() -> None:
+    study = opened()
+    estimates = Estimates(study)
+    weights = 4 * estimates.model("tiny-bert").parameters
+    space = disk(estimates, study.plan.stages, look(study), devices=2)
+    assert space.there == 0
+    assert space.kept == 2 * weights  # the baselines'
+    assert space.temporary == 2 * weights + 2 * 4 * weights  # both multitask ones, and states
+    finish(study, stage_of(study))
+    there = disk(estimates, study.plan.stages[1:], look(study), devices=2)
+    assert there.kept == weights
+    assert there.there == bytes_under("results") > 0
+    assert there.peak == there.there + there.kept + there.temporary + there.results
+
+
+def test_bytes_in_words() -> None:
+    values = (0, 999, 2048, 20 * 2**20, 3 * 2**30, 2**41)
+    assert [in_words(v) for v in values] == ["0 B", "999 B", "2.0 KiB", "20 MiB", "3.0 GiB", "2.0 TiB"]
+
+
+def test_links_are_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "big").write_bytes(bytes(5000))
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "small").write_bytes(bytes(10))
+    (tmp_path / "inside" / "link").symlink_to(tmp_path / "outside")
+    assert bytes_under(tmp_path / "inside") < 1000

@@ -1,0 +1,328 @@
+"""Taking the finished trainings of another results folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_stages import MODEL, finish, finish_all, make, opened
+
+from tasktransfer import cli
+from tasktransfer.errors import ConfigError
+from tasktransfer.finished import look
+from tasktransfer.operate import merge as merging
+from tasktransfer.operate.merge import as_text, failure, merge_results
+from tasktransfer.predictions import read_predictions
+from tasktransfer.records import read_record
+from tasktransfer.stage import Stage
+from tasktransfer.stage_state import claim, history
+from tasktransfer.study import Study
+
+OTHER = Path("theirs")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def theirs() -> Study:
+    """The same study, finished, in another results folder."""
+    study = opened("theirs.yaml", results=str(OTHER))
+    finish_all(study)
+    return study
+
+
+@pytest.fixture
+def ours() -> Study:
+    return opened()
+
+
+def merged(ours: Study, **options: Any) -> dict[str, int]:
+    seen = merge_results(ours, OTHER, **options)
+    return {name: count for name, count in seen["counts"].items() if count}
+
+
+def files(folder: Path | str) -> dict[str, bytes]:
+    root = Path(folder)
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def spoil(theirs: Study, stage: Stage, change: Callable[[dict[str, Any]], Any]) -> None:
+    path = Path(theirs.record(stage))
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+
+def test_everything_is_taken_and_then_is_there(ours: Study, theirs: Study) -> None:
+    before = files(OTHER)
+    assert merged(ours) == {"taken": 8}
+    assert look(ours).finished == {stage.digest for stage in ours.plan.stages}
+    for stage in ours.plan.stages:
+        record = read_record(Path(ours.record(stage)))
+        assert record == read_record(Path(theirs.record(stage)))
+        read_predictions(Path(ours.folder(stage)) / "predictions.parquet", record["predictions"])
+    assert merged(ours) == {"there already": 8}
+    assert files(OTHER) == before
+    assert not [name for name in files("results") if ".part" in name]
+
+
+def test_a_dry_run_copies_nothing(ours: Study, theirs: Study) -> None:
+    assert merged(ours, dry_run=True) == {"taken": 8}
+    assert not Path("results/stages").exists()
+
+
+def test_only_checkpoints_that_stay_or_are_needed_are_taken(ours: Study, theirs: Study) -> None:
+    """Both multitask checkpoints are offered; one has a finetune that is not."""
+    multitask = [s for s in theirs.plan.stages if s.kind == "multitask"]
+    for stage in multitask:
+        finish(theirs, stage, checkpoint=True)
+    unfinished = next(s for s in theirs.plan.stages if s.parent is multitask[0])
+    Path(theirs.record(unfinished)).unlink()
+    assert merged(ours) == {"taken": 7}
+    here = {s.kind: 0 for s in ours.plan.stages}
+    for stage in ours.plan.stages:
+        here[stage.kind] += Path(ours.checkpoint(stage)).exists()
+    assert here == {"baseline": 2, "multitask": 1, "finetune": 0}
+    assert Path(ours.checkpoint(multitask[0])).exists()
+    assert len(look(ours).finished) == 7
+
+
+def test_checkpoints_can_be_left_and_taken_later(ours: Study, theirs: Study) -> None:
+    assert merged(ours, checkpoints=False) == {"taken": 8}
+    assert not list(Path("results").rglob("checkpoint"))
+    assert merged(ours) == {"completed": 2, "there already": 6}
+    assert len(list(Path("results").rglob("checkpoint"))) == 2
+
+
+def test_lost_predictions_are_completed(ours: Study, theirs: Study) -> None:
+    merged(ours)
+    (Path(ours.folder(ours.plan.stages[0])) / "predictions.parquet").unlink()
+    assert merged(ours) == {"completed": 1, "there already": 7}
+    assert look(ours).unpredicted == frozenset()
+
+
+def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
+    ours: Study, theirs: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = ours.plan.stages[3]
+    finish(ours, stage, score=12.5)
+    before = files(ours.folder(stage))
+    seen = merge_results(ours, OTHER)
+    assert (seen["counts"]["conflict"], seen["counts"]["taken"]) == (1, 7)
+    (conflict,) = [item for item in seen["stages"] if item["outcome"] == "conflict"]
+    assert conflict["stage"] == stage.path
+    assert "dev_score: 12.5 here, 50.0 there" in conflict["reasons"]
+    assert files(ours.folder(stage)) == before
+    assert failure(seen) is not None
+    assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 6
+    captured = capsys.readouterr()
+    assert stage.path in captured.out
+    assert "1 stages have other numbers" in captured.err
+
+
+def test_equal_numbers_made_elsewhere_are_no_conflict(ours: Study, theirs: Study) -> None:
+    finish(ours, ours.plan.stages[0], seconds={"total": 99.0}, commit=None, dirty=None)
+    assert merged(ours) == {"there already": 1, "taken": 7}
+
+
+def test_equal_predictions_in_another_file_are_no_conflict(
+    ours: Study, theirs: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    real = pq.write_table
+    monkeypatch.setattr(pq, "write_table", lambda t, p, **_: real(t, p, compression="gzip"))
+    finish(ours, ours.plan.stages[0])
+    monkeypatch.setattr(pq, "write_table", real)
+    assert merged(ours) == {"there already": 1, "taken": 7}
+    finish(ours, ours.plan.stages[1], answer="anger")
+    assert merged(ours) == {"there already": 7, "conflict": 1}
+
+
+SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "a key is missing": (lambda r: r.pop("best_epoch"), "best_epoch"),
+    "another schema": (lambda r: r.update(schema=2), "schema"),
+    "digest and identity disagree": (
+        lambda r: r["stage"]["identity"].update(seed=7),
+        "stage.identity has digest",
+    ),
+    "the seed beside the identity": (lambda r: r["stage"].update(seed=7), "seed"),
+    "another model family": (
+        lambda r: (r["stage"].update(family="decoder"), r["run"].update(family="decoder")),
+        "family",
+    ),
+    "other data": (lambda r: r.update(data_revision="mine"), "data_revision"),
+    "a run that it is not": (lambda r: r["run"].update(target="dialogue_nli"), "target"),
+    "predictions are not named": (lambda r: r.update(predictions=None), "names no predictions"),
+    "other predictions": (lambda r: r["predictions"].update(sha256="0" * 64), "SHA-256"),
+    "a path outside": (lambda r: r["predictions"].update(file="../x"), "predictions.file"),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_a_record_that_is_not_right_is_refused(how: str, ours: Study, theirs: Study) -> None:
+    stage = next(s for s in ours.plan.stages if s.label == "ER")
+    change, part = SPOILED[how]
+    spoil(theirs, stage, change)
+    seen = merge_results(ours, OTHER)
+    assert (seen["counts"]["refused"], seen["counts"]["taken"]) == (1, 7)
+    (refused,) = [item for item in seen["stages"] if item["outcome"] == "refused"]
+    assert part in refused["reasons"][0]
+    assert not Path(ours.record(stage)).exists()
+    assert failure(seen) is not None
+    assert "refused" in as_text(seen)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]"])
+def test_a_damaged_record_is_refused(content: bytes, ours: Study, theirs: Study) -> None:
+    Path(theirs.record(theirs.plan.stages[0])).write_bytes(content)
+    assert merged(ours) == {"refused": 1, "taken": 7}
+
+
+def test_cut_off_predictions_are_refused(ours: Study, theirs: Study) -> None:
+    file = Path(theirs.folder(theirs.plan.stages[0])) / "predictions.parquet"
+    file.write_bytes(file.read_bytes()[:-10])
+    assert merged(ours) == {"refused": 1, "taken": 7}
+    file.unlink()
+    assert merged(ours) == {"refused": 1, "there already": 7}
+
+
+def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) -> None:
+    """The record names them rightly, and still they are another stage's."""
+    first, second = (Path(theirs.folder(s)) for s in theirs.plan.stages[:2])
+    shutil.copy(second / "predictions.parquet", first)
+    names = json.loads((second / "metrics.json").read_text())["predictions"]
+    spoil(theirs, theirs.plan.stages[0], lambda record: record.update(predictions=names))
+    assert merged(ours) == {"refused": 1, "taken": 7}
+
+
+def test_a_cut_off_checkpoint_is_left_out(ours: Study, theirs: Study) -> None:
+    stage = next(s for s in theirs.plan.stages if s.kind == "baseline")
+    weights = Path(theirs.checkpoint(stage)) / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4])
+    seen = merge_results(ours, OTHER)
+    assert seen["counts"]["taken"] == 8
+    assert any("cut off" in r for item in seen["stages"] for r in item["reasons"])
+    assert Path(ours.record(stage)).exists()
+    assert not Path(ours.checkpoint(stage)).exists()
+
+
+def test_links_are_not_followed(ours: Study, theirs: Study, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    baselines = [s for s in theirs.plan.stages if s.kind == "baseline"]
+    (Path(theirs.checkpoint(baselines[0])) / "vocab.txt").symlink_to(tmp_path / "secret")
+    log = Path(theirs.folder(baselines[1])) / "train.log"
+    log.unlink()
+    log.symlink_to(tmp_path / "secret")
+    merged(ours)
+    assert b"secret" not in files("results").values()
+    assert not [p for p in Path("results").rglob("*") if p.is_symlink()]
+
+
+def test_a_damaged_record_here_is_told_and_stays(ours: Study, theirs: Study) -> None:
+    stage = ours.plan.stages[0]
+    Path(ours.folder(stage)).mkdir(parents=True)
+    Path(ours.record(stage)).write_text("{")
+    seen = merge_results(ours, OTHER)
+    (refused,) = [item for item in seen["stages"] if item["outcome"] == "refused"]
+    assert "it is here; delete it" in refused["reasons"][0]
+    assert Path(ours.record(stage)).read_text() == "{"
+
+
+def test_what_a_killed_training_left_here_gives_way(ours: Study, theirs: Study) -> None:
+    folder = finish(ours, ours.plan.stages[0], answer="anger", checkpoint=False)
+    (folder / "metrics.json").unlink()
+    (folder / ".resume").mkdir()
+    (folder / ".metrics.json.123.part").touch()
+    assert merged(ours) == {"taken": 8}
+    record = read_record(folder / "metrics.json")
+    read_predictions(folder / "predictions.parquet", record["predictions"])
+    assert not (folder / ".resume").exists()
+    assert not (folder / ".metrics.json.123.part").exists()
+
+
+def test_what_is_trained_here_now_is_left_alone(ours: Study, theirs: Study) -> None:
+    folder = Path(ours.folder(ours.plan.stages[0]))
+    with claim(folder, print):
+        assert merged(ours) == {"busy": 1, "taken": 7}
+        assert not (folder / "metrics.json").exists()
+    assert merged(ours) == {"taken": 1, "there already": 7}
+
+
+def test_unfinished_stages_and_strangers_are_counted(ours: Study, theirs: Study) -> None:
+    Path(theirs.record(theirs.plan.stages[0])).unlink()
+    stranger = opened("third.yaml", results=str(OTHER), seeds=[5])
+    finish(stranger, stranger.plan.stages[0])
+    seen = merge_results(ours, OTHER)
+    assert (seen["unfinished"], seen["elsewhere"], seen["lacking"]) == (1, 1, 1)
+    assert merged(ours, everything=True) == {"taken": 1, "there already": 7}
+    assert Path("results", stranger.plan.stages[0].path, "metrics.json").exists()
+    assert Path("results", stranger.plan.stages[0].path, "checkpoint").exists()
+
+
+def test_another_name_of_the_model_is_no_other_training(ours: Study) -> None:
+    theirs = opened("theirs.yaml", results=str(OTHER), models=[MODEL | {"name": "their-bert"}])
+    finish_all(theirs)
+    assert merged(ours) == {"taken": 8}
+    record = read_record(Path(ours.record(ours.plan.stages[0])))
+    assert record["stage"]["model"] == record["run"]["model"] == "tiny-bert"  # type: ignore[index]
+    assert record["provenance"]["notes"] == ["merged: the model was called their-bert"]
+    assert merged(ours) == {"there already": 8}
+
+
+def test_where_it_is_from_is_remembered(ours: Study, theirs: Study) -> None:
+    merged(ours)
+    last = history(Path(ours.folder(ours.plan.stages[0])))[-1]
+    assert (last["event"], last["source"]) == ("merged", "theirs")
+
+
+def test_a_kill_half_way_leaves_no_half_stage(
+    ours: Study, theirs: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(merging, "write_record", killed)
+    with pytest.raises(KeyboardInterrupt):
+        merge_results(ours, OTHER)
+    assert look(ours).finished == frozenset()
+
+
+def test_after_a_kill_the_next_merge_completes_it(ours: Study, theirs: Study) -> None:
+    finish(ours, ours.plan.stages[0])
+    Path(ours.record(ours.plan.stages[0])).unlink()
+    assert merged(ours) == {"taken": 8}
+    assert len(look(ours).finished) == 8
+
+
+@pytest.mark.parametrize("other", ["nowhere", ".", "results"])
+def test_what_is_no_other_results_folder_is_refused(other: str, ours: Study) -> None:
+    Path("results/stages").mkdir(parents=True)
+    with pytest.raises(ConfigError):
+        merge_results(ours, Path(other))
+
+
+def test_the_command_tells_what_it_did(
+    ours: Study, theirs: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["merge", str(OTHER), "--config", "study.yaml", "--dry-run"]) == 0
+    assert "dry run" in capsys.readouterr().out
+    assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 0
+    assert "8  taken" in capsys.readouterr().out
+    assert cli.main(["merge", str(OTHER), "--config", "study.yaml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["there already"] == 8
+
+
+def test_constructed_records_are_valid(ours: Study) -> None:
+    """What these tests stand on."""
+    for stage in ours.plan.stages:
+        path = Path("record.json")
+        path.write_text(json.dumps(make(stage)))
+        read_record(path)

@@ -1,0 +1,343 @@
+"""The state of a study while it runs and afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finished_stages import HOST, TASKS, finish, finish_all, opened
+
+from tasktransfer import cli, locks
+from tasktransfer.cli import operate as commands
+from tasktransfer.operate import folders
+from tasktransfer.operate.costs import as_text as costs_as_text
+from tasktransfer.operate.costs import costs
+from tasktransfer.operate.folders import held_if_free, is_trained
+from tasktransfer.operate.pace import Piece, pace
+from tasktransfer.operate.status import Watcher, progress
+from tasktransfer.operate.status_text import as_text
+from tasktransfer.stage import Stage
+from tasktransfer.stage_state import claim, remember
+from tasktransfer.study import Study
+
+BAR = (
+    "DailyDialog tiny-bert ER seed 0 [#########           ]  47 % 181/s, 0:04 gone, 0:05 left | "
+    "epoch 3: loss emotion_recognition 0.8886 | dev 9.63 | best epoch 3\n"
+)
+NAMED = {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def begin(study: Study, stage: Stage, log: str = BAR) -> Path:
+    folder = Path(study.folder(stage))
+    folder.mkdir(parents=True)
+    (folder / "train.log").write_text(log)
+    remember(folder, "started", attempt=1)
+    return folder
+
+
+def ago(seconds: float) -> str:
+    moment = datetime.fromtimestamp(time.time() - seconds, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_every_state_is_counted() -> None:
+    study = opened()
+    stages = study.plan.stages
+    finish(study, stages[0])
+    begin(study, stages[1], "Traceback (most recent call last):\nerror: the loss became nan\n")
+    begin(study, stages[2])
+    running = begin(study, stages[3])
+    with claim(running, print) as tell:
+        tell(device="GPU-1")
+        seen = Watcher(study).look()
+    assert seen["totals"] == {"done": 1, "running": 1, "waiting": 4, "failed": 1, "interrupted": 1}
+    assert seen["left"] == 7
+    (item,) = seen["running"]
+    assert (item["device"], item["percent"], item["left"]) == ("GPU-1", 47, "0:05")
+    assert item["pid"] == os.getpid()
+    (failed,) = seen["failed"]
+    assert failed["error"] == "the loss became nan"
+    assert failed["log"] == f"{study.folder(stages[1])}/train.log"
+    assert [item["digest"] for item in seen["interrupted"]] == [stages[2].digest]
+    text = as_text(seen)
+    assert "the loss became nan" in text
+    assert failed["log"] in text
+    assert "47 %, 0:05 left (GPU-1" in text
+    assert "1 of 8 trainings done (12.5 %)" in text
+
+
+def test_groups_are_models_and_algorithms() -> None:
+    study = opened(
+        datasets={"DailyDialog": {"tasks": TASKS}},
+        algorithms=["pretrain_finetune", "multitask_finetune"],
+        multi_source={"mode": "named", "named": [NAMED]},
+    )
+    finish_all(study)
+    seen = Watcher(study).look()
+    counts = {row["algorithm"]: row["states"]["done"] for row in seen["groups"]}
+    # No run is multitask here, so the first halves of multitask_finetune are told by their kind.
+    assert counts == {
+        "baseline": 3,
+        "pretrain_finetune": 7,
+        "multitask_finetune": 7,
+        "(pretrain)": 1,
+        "(multitask)": 7,
+    }
+    assert seen["left"] == 0
+    assert "nothing is left to train" in as_text(seen)
+
+
+def test_a_checkpoint_trained_once_more_is_no_longer_done() -> None:
+    study = opened()
+    finish_all(study)
+    child = next(s for s in study.plan.stages if s.parent and s.parent.kind == "multitask")
+    Path(study.record(child)).unlink()
+    assert child.parent is not None
+    seen = Watcher(study).look()
+    assert (seen["left"], seen["again"], seen["totals"]["done"]) == (2, 1, 6)
+    with claim(Path(study.folder(child.parent)), print):
+        assert Watcher(study).look()["totals"]["running"] == 1
+
+
+def test_looking_never_keeps_a_claim() -> None:
+    study = opened()
+    folder = begin(study, study.plan.stages[0])
+    (folder / ".claim").touch()
+    Watcher(study).look()
+    assert not locks.is_held(folder / ".claim")
+
+
+# --- other machines -----------------------------------------------------------------------------
+
+
+def claimed_elsewhere(folder: Path, log_age: float = 0.0) -> None:
+    (folder / ".claim").write_text(json.dumps({"host": "node7", "pid": 1, "started": ago(60)}))
+    then = time.time() - log_age
+    for name in ("train.log", ".claim"):
+        os.utime(folder / name, (then, then))
+
+
+def test_a_claim_of_another_host_with_a_fresh_log_is_running() -> None:
+    study = opened()
+    folder = begin(study, study.plan.stages[0])
+    claimed_elsewhere(folder)
+    (item,) = Watcher(study).look()["running"]
+    assert item["host"] == "node7"
+    claimed_elsewhere(folder, log_age=400)
+    assert Watcher(study).look()["totals"]["interrupted"] == 1
+
+
+def test_a_training_that_ended_elsewhere_is_not_running() -> None:
+    study = opened()
+    folder = begin(study, study.plan.stages[0], "error: no\n")
+    remember(folder, "failed", cause="TrainingError", error="no")
+    claimed_elsewhere(folder)
+    assert Watcher(study).look()["totals"]["failed"] == 1
+
+
+def test_a_folder_is_held_only_if_nobody_trains_there(tmp_path: Path) -> None:
+    folder = tmp_path / "stage"
+    with held_if_free(folder) as held:
+        assert held
+        assert is_trained(folder)
+        with held_if_free(folder) as again:
+            assert not again
+    assert not is_trained(folder)
+    (folder / "train.log").touch()
+    claimed_elsewhere(folder)
+    with held_if_free(folder) as held:
+        assert not held
+
+
+def test_a_clock_that_is_ahead_on_another_machine_is_no_matter(tmp_path: Path) -> None:
+    (tmp_path / "train.log").touch()
+    (tmp_path / ".claim").touch()
+    claimed_elsewhere(tmp_path, log_age=-120)
+    assert folders.trained_elsewhere(tmp_path)
+
+
+# --- pace ---------------------------------------------------------------------------------------
+
+
+def test_the_throughput_is_that_of_the_last_hour() -> None:
+    study = opened()
+    stages = study.plan.stages
+    for stage, age in zip(stages, (7300, 600, 300), strict=False):
+        finish(study, stage, started=ago(age), seconds={"train": 250.0, "total": 300.0})
+    with claim(begin(study, stages[3]), print):
+        seen = Watcher(study).look()
+    # Two in the ten minutes since the first of them began; the other one ended two hours ago.
+    assert seen["finished_last_hour"] == 2
+    assert seen["per_hour"] == pytest.approx(12, rel=0.02)
+    assert seen["seconds_left"] > 0
+
+
+def test_time_left_follows_from_the_work_and_the_pace() -> None:
+    now = 10_000.0
+    ended = [Piece("a", now - 1000, now - 500, 10.0), Piece("b", now - 500, now, 10.0)]
+    running = [Piece("c", now - 100, now, 5.0)]
+    seen = pace(ended, running, left=50.0, now=now)
+    assert seen["seconds_left"] == pytest.approx(50.0 / (25.0 / 1000))
+    assert seen["per_hour"] == pytest.approx(7.2)
+    assert pace(ended, [], left=50.0, now=now)["seconds_left"] is None
+    assert pace(ended, [], left=0.0, now=now)["seconds_left"] == 0.0
+    assert pace([], running, left=50.0, now=now)["seconds_left"] == 50.0
+
+
+def test_work_before_the_window_does_not_count() -> None:
+    now = 10_000.0
+    long = Piece("a", now - 7200, now, 100.0)
+    assert long.within(now - 3600) == 50.0
+    assert Piece("b", now - 9000, now - 5000, 1.0).within(now - 3600) == 0.0
+
+
+@pytest.mark.parametrize("log", ["", "loading\n", "x" * 20000])
+def test_a_log_without_a_bar_tells_nothing(log: str, tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(log)
+    assert progress(tmp_path / "train.log")["percent"] is None
+    assert progress(tmp_path / "nowhere")["percent"] is None
+
+
+def test_starts_after_errors_and_kills_are_told_apart() -> None:
+    study = opened()
+    killed, failed = (finish(study, stage) for stage in study.plan.stages[:2])
+    for folder, events in ((killed, "ss"), (failed, "sfsfs")):
+        for event in events:
+            remember(folder, {"s": "started", "f": "failed"}[event])
+        remember(folder, "finished")
+    watcher = Watcher(study)
+    expected = {"trainings": 2, "times": 3, "after_errors": 2}
+    assert watcher.look()["started_again"] == expected
+    assert watcher.look()["started_again"] == expected
+    assert "2 after an error, 1 after a kill" in as_text(watcher.look())
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+def test_the_command_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    finish(opened(), opened().plan.stages[0])
+    assert cli.main(["status", "--config", "study.yaml"]) == 0
+    assert "1 of 8 trainings done" in capsys.readouterr().out
+    assert cli.main(["status", "--config", "study.yaml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["totals"]["done"] == 1
+
+
+def test_watch_ends_when_nothing_is_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = opened()
+    for stage in study.plan.stages[1:]:
+        finish(study, stage)
+    slept = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        finish(study, study.plan.stages[0])
+
+    monkeypatch.setattr(commands.time, "sleep", sleep)
+    assert cli.main(["status", "--config", "study.yaml", "--watch", "3"]) == 0
+    assert slept == [3]
+    out = capsys.readouterr().out
+    assert "7 of 8" in out
+    assert "8 of 8" in out
+    assert "\x1b" not in out  # no terminal: nothing is redrawn
+
+
+def test_control_c_ends_it_without_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened()
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands.time, "sleep", interrupt)
+    assert cli.main(["status", "--config", "study.yaml", "--watch"]) == 0
+    assert "0 of 8" in capsys.readouterr().out
+
+
+def test_unknown_inputs_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("study.yaml").write_text(
+        "study: s\ndata: {release: nowhere}\ndatasets: {Friends: {tasks: all}}\n"
+        "models: [{name: m, family: encoder, checkpoint: tiny}]\n"
+    )
+    assert cli.main(["status", "--config", "study.yaml"]) == 3
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_look_at_the_papers_study_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One model of it: 2,065 folders, two files in each."""
+    study = opened(datasets={"DailyDialog": {"tasks": "all"}, "Friends": {"tasks": "all"}}, seeds=5)
+    assert len(study.plan.stages) == 2065
+    for stage in study.plan.stages:
+        folder = Path(study.folder(stage))
+        folder.mkdir(parents=True)
+        (folder / "metrics.json").touch()
+        (folder / "history.jsonl").touch()
+    watcher = Watcher(study)
+    began = time.perf_counter()
+    assert watcher.look()["totals"]["done"] == 2065
+    assert time.perf_counter() - began < 5  # 0.3 s on a quiet machine
+
+
+def test_status_needs_nothing_heavy() -> None:
+    opened()
+    code = (
+        "import sys\nfrom tasktransfer import cli\ncli.main(['status', '--config', 'study.yaml'])\n"
+        "print(sorted({'torch', 'pandas', 'pyarrow', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# --- what it took -------------------------------------------------------------------------------
+
+
+def test_costs_are_added_up() -> None:
+    study = opened()
+    seconds = {"read": 1.0, "load": 2.0, "train": 3600.0, "dev": 60.0, "test": 30.0, "total": 3700.0}
+    made: dict[str, Any] = {"seconds": seconds, "tokens": 7200, "samples": 720}
+    first, second = study.plan.stages[:2]
+    finish(study, first, **made, energy_joules=3.6e6, peak_memory_mb=800.0)
+    notes = ["interrupted and resumed after epoch 2"]
+    gpu = HOST | {"device": "cuda"}
+    finish(study, second, **made, notes=notes, host=gpu, peak_gpu_memory_mb=99.0)
+    seen = costs(study)
+    (row,) = seen["groups"]
+    assert (row["model"], row["algorithm"], row["trainings"]) == ("tiny-bert", "baseline", 2)
+    assert row["hours"] == pytest.approx(7400 / 3600)
+    assert row["hours_train"] == pytest.approx(2.0)
+    assert row["hours_other"] == pytest.approx(20 / 3600)
+    assert (row["tokens"], row["samples"], row["samples_per_second"]) == (14400, 1440, 0.2)
+    assert (row["peak_memory_mb"], row["peak_gpu_memory_mb"]) == (800.0, 99.0)
+    assert (row["energy_kwh"], row["energy_metered_trainings"]) == (1.0, 1)
+    assert (row["resumed_trainings"], row["gpu_trainings"]) == (1, 1)
+    assert seen["total"] == {k: v for k, v in row.items() if k not in ("model", "algorithm")}
+    text = costs_as_text(seen)
+    assert "2 of 8 trainings" in text
+    assert "1 trainings were interrupted and went on" in text
+
+
+def test_costs_of_nothing_and_of_damaged_records(capsys: pytest.CaptureFixture[str]) -> None:
+    study = opened()
+    assert "no record yet" in costs_as_text(costs(study))
+    finish(study, study.plan.stages[0])
+    for stage, text in zip(study.plan.stages[1:3], ("{", '{"provenance": {}}'), strict=True):
+        Path(study.folder(stage)).mkdir(parents=True)
+        Path(study.record(stage)).write_text(text)
+    assert cli.main(["status", "--config", "study.yaml", "--summary"]) == 0
+    assert "2 records cannot be read" in capsys.readouterr().out
+    assert costs(study)["total"]["trainings"] == 1
