@@ -10,15 +10,13 @@ report; and again statistics after one record has changed. FACTOR 10 makes 50 se
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from scale_records import INSTANCES, paper_study, write_scale_study, write_stage
 
@@ -52,12 +50,13 @@ def main(folder: Path, factor: int = 1, instances: int = INSTANCES) -> None:
         began = time.perf_counter()
         write_scale_study(folder, factor, instances)
         print(f"records made in {time.perf_counter() - began:.0f} s")
+    write_last_run(folder, factor, instances, take="")
     for made in ("tables", "figures"):
         shutil.rmtree(folder / made, ignore_errors=True)
     steps = {"collect": COLLECT, "statistics": STATISTICS, "figures": FIGURES, "report": REPORT}
     seconds = [run(name, code, folder) for name, code in steps.items()]
     print(f"{'together':28}{sum(seconds):8.1f} s")
-    change_one_record(folder, factor, instances)
+    write_last_run(folder, factor, instances, take="another")
     for name in ("collect", "statistics"):
         run(f"{name}, one record changed", steps[name], folder)
 
@@ -80,20 +79,11 @@ def run(name: str, code: str, folder: Path) -> float:
     return seconds
 
 
-def change_one_record(folder: Path, factor: int, instances: int) -> None:
-    """Another result for the last run: that of another seed."""
+def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None:
+    """The last run of the study, with the one or the other result."""
     study = paper_study(factor)
     run = study.plan.runs[-1]
-    path = write_stage(folder, study, run.scored, run, instances)
-    other = study.plan.runs[-2]
-    record = json.loads(path.read_text())
-    given = write_stage(folder / "other", study, run.scored, other, instances)
-    result = json.loads(given.read_text())
-    if run.target == other.target:
-        kept = {key: result[key] for key in ("test", "score", "predictions")}
-        path.write_text(json.dumps(record | kept))
-        shutil.copy(given.with_name("predictions.parquet"), path.with_name("predictions.parquet"))
-    shutil.rmtree(folder / "other")
+    write_stage(folder, study, run.scored, run, instances, take)
 
 
 if __name__ == "__main__":

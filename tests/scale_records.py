@@ -70,9 +70,15 @@ def paper_study(factor: int = 1, models: int = 3) -> Study:
 
 
 def write_stage(
-    folder: Path, study: Study, stage: Stage, run: Run | None, instances: int = INSTANCES
+    folder: Path,
+    study: Study,
+    stage: Stage,
+    run: Run | None,
+    instances: int = INSTANCES,
+    take: str = "",
 ) -> Path:
     """One stage's record and, where a run ends with it, its predictions; gives the record's path.
+    Another ``take`` is another result of the same run.
 
     Written without the package's writers, whose fsync takes longer than all the rest.
     """
@@ -81,7 +87,7 @@ def write_stage(
     record = _record(study, stage, run, instances)
     if run is not None:
         test_set = _test_set(run.dataset, run.target, instances)
-        predicted = _predict(test_set, run)
+        predicted = _predict(test_set, run, take)
         _add_result(record, run, test_set, predicted)
         content = _predictions_file(test_set, predicted, stage)
         (here / FILE_NAME).write_bytes(content)
@@ -183,7 +189,7 @@ def _spans(task: Task, chance: np.random.Generator, n: int) -> tuple[tuple[str, 
     return texts, Coded(texts, golds, starts), choices[:, :, None]
 
 
-def _predict(test_set: TestSet, run: Run) -> Coded:
+def _predict(test_set: TestSet, run: Run, take: str) -> Coded:
     """Right where an instance is easier than the run is good, and else one of the other answers.
 
     How good a run is: its model and target, what the transfer adds, and its seed.
@@ -193,7 +199,7 @@ def _predict(test_set: TestSet, run: Run) -> Coded:
     level = _chance(*names).uniform(0.3, 0.7)
     if run.sources:
         level += 0.03 * _chance(*names, run.algorithm, *run.sources).standard_normal()
-    seed = _chance(*names, run.algorithm, *run.sources, str(run.seed))
+    seed = _chance(*names, run.algorithm, *run.sources, str(run.seed) + take)
     level += 0.01 * seed.standard_normal()
     difficulty = _chance(run.dataset, run.target, "difficulty").random(n)
     right = difficulty + 0.3 * (seed.random(n) - 0.5) < level

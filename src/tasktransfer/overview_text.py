@@ -114,6 +114,11 @@ def _basis(name: str, said: dict[str, Any]) -> str:
     )
 
 
+def counted(count: int, thing: str) -> str:
+    """1 training, 2 trainings."""
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
 def hours(value: float) -> str:
     """A time for people: 40 s, 12 min, 3.5 h, 12 days."""
     if value * 3600 < 100:

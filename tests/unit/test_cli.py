@@ -47,10 +47,21 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_plan_knows_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     study = open_study(DEMO)
     for record in study.records()[:3]:
-        Path(record).parent.mkdir(parents=True)
+        Path(record).parent.joinpath("checkpoint").mkdir(parents=True)
         Path(record).touch()
     assert cli.main(["plan", "--config", DEMO]) == 0
     assert f"done: 3, left: {len(study.plan.stages) - 3}" in capsys.readouterr().out
+
+
+def test_plan_estimates_for_what_it_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "--config", PAPER, "--devices", "8", "--on", "gpu"]) == 0
+    out = capsys.readouterr().out
+    assert "GPU-hours  wall time on 8" in out
+    assert "reference values, nothing is measured" in out
+    assert "Table 1 of the paper" in out
+    assert "disk, at most:" in out
+    assert cli.main(["plan", "--config", PAPER, "--on", "cpu"]) == 0
+    assert "core-hours" in capsys.readouterr().out
 
 
 def test_a_wrong_config_exits_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +162,11 @@ def test_data_stats_prepares_what_is_missing(
 
 
 @pytest.mark.parametrize(
-    "command", ["plan", "validate", "world", "data", "tiny-model", "encode", "train", "collect"]
+    "command",
+    [
+        *("plan", "validate", "world", "data", "tiny-model", "encode", "train", "collect"),
+        *("status", "merge", "gc"),
+    ],
 )
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

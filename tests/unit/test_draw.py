@@ -45,6 +45,20 @@ def one(tmp_path: Path) -> Results:
     return study(tmp_path / "one", RUNS[:4])
 
 
+def small_figure(results: Results, dataset: str) -> Figure:
+    """Stands for any figure where only what is drawn counts, because drawing takes long."""
+    figure = Figure(figsize=(1, 1))
+    figure.text(0.5, 0.5, f"{dataset} {len(results.statistics.cells)}")
+    return figure
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SINGLE:
+        drawing = dataclasses.replace(FIGURES[name], draw=small_figure)
+        monkeypatch.setitem(figures.FIGURES, name, drawing)
+
+
 def files_of(out: Path) -> dict[str, tuple[int, bytes]]:
     return {
         path.name: (path.stat().st_mtime_ns, path.read_bytes())
@@ -73,6 +87,7 @@ def test_every_figure_is_drawn_as_png_and_pdf_and_again_as_the_same_bytes(
     assert {path.name: path.read_bytes() for path in drawn.files} == again
 
 
+@pytest.mark.usefixtures("quick")
 def test_nothing_is_drawn_again_without_a_change(tmp_path: Path, one: Results) -> None:
     files = draw_figures(one, tmp_path / "out").files
     before = files_of(tmp_path / "out")
@@ -82,6 +97,7 @@ def test_nothing_is_drawn_again_without_a_change(tmp_path: Path, one: Results) -
     assert files_of(tmp_path / "out") == before
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_new_record_of_one_dataset_leaves_the_others_figures(tmp_path: Path) -> None:
     last = RUNS[-1]
     assert last[0] == "Friends"
@@ -96,6 +112,7 @@ def test_a_new_record_of_one_dataset_leaves_the_others_figures(tmp_path: Path) -
     assert changed == set(drawn.redrawn)
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_file_that_is_gone_is_drawn_again_alone(tmp_path: Path, one: Results) -> None:
     out = tmp_path / "out"
     draw_figures(one, out)
@@ -105,6 +122,7 @@ def test_a_file_that_is_gone_is_drawn_again_alone(tmp_path: Path, one: Results) 
     assert len(draw_figures(one, out).redrawn) == len(SINGLE)
 
 
+@pytest.mark.usefixtures("quick")
 def test_names_and_marks_of_the_study_are_drawn_again(tmp_path: Path, one: Results) -> None:
     draw_figures(one, tmp_path / "out")
     synthetic = dataclasses.replace(one.metadata, synthetic=True)
@@ -112,6 +130,7 @@ def test_names_and_marks_of_the_study_are_drawn_again(tmp_path: Path, one: Resul
     assert len(draw_figures(marked, tmp_path / "out").redrawn) == len(SINGLE)
 
 
+@pytest.mark.usefixtures("quick")
 def test_drawing_that_was_cut_off_goes_on_where_it_stopped(
     tmp_path: Path, one: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +146,7 @@ def test_drawing_that_was_cut_off_goes_on_where_it_stopped(
     assert draw_figures(one, tmp_path / "out").redrawn == [f"{name}_DailyDialog" for name in rest]
 
 
+@pytest.mark.usefixtures("quick")
 def test_figures_that_have_nothing_to_show_any_more_are_removed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     draw_figures(study(tmp_path / "two"), out)

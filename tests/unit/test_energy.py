@@ -83,14 +83,14 @@ class FakeNvml:
     def __init__(self, fails: str = "") -> None:
         self.fails, self.millijoules = fails, 0
 
-    def nvmlInit_v2(self) -> int:
+    def nvmlInit_v2(self) -> int:  # noqa: N802
         return self.fails == "init"
 
-    def nvmlDeviceGetHandleByUUID(self, uuid: bytes, handle: Any) -> int:
+    def nvmlDeviceGetHandleByUUID(self, uuid: bytes, handle: Any) -> int:  # noqa: N802
         assert uuid == b"GPU-1234"
         return self.fails == "handle"
 
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle: Any, into: Any) -> int:
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: Any, into: Any) -> int:  # noqa: N802
         self.millijoules += 1_500_000
         into._obj.value = self.millijoules
         return self.fails == "read"

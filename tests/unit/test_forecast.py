@@ -11,6 +11,7 @@ import pytest
 from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 
 from tasktransfer.errors import TaskTransferError
+from tasktransfer.finished import look
 from tasktransfer.forecast import calibrate as calibrating
 from tasktransfer.forecast import estimate
 from tasktransfer.forecast.calibrate import calibrate
@@ -20,7 +21,6 @@ from tasktransfer.forecast.model_size import model_size, tensor_shapes
 from tasktransfer.forecast.sizes import Sizes
 from tasktransfer.forecast.speed import Calibration
 from tasktransfer.forecast.task_sizes import SIZES
-from tasktransfer.finished import look
 from tasktransfer.overview import overview
 from tasktransfer.stage import Stage
 from tasktransfer.study import Study, open_study
@@ -52,7 +52,9 @@ def stage_of(study: Study, kind: str = "baseline", label: str | None = None) -> 
 def test_the_table_of_sizes_is_the_papers(shared: Path) -> None:
     rows = (shared / "paper" / "table1_tasks.csv").read_text().splitlines()[1:]
     published = {tuple(row.split(",")[:2]): [int(v) for v in row.split(",")[5:8]] for row in rows}
-    ours = {(d, t): [s.train, s.dev, s.test] for d, tasks in SIZES.items() for t, s in tasks.items()}
+    ours = {
+        (d, t): [s.train, s.dev, s.test] for d, tasks in SIZES.items() for t, s in tasks.items()
+    }
     assert ours == published
     assert {d: set(tasks) for d, tasks in SIZES.items()} == {d: set(t) for d, t in DATASETS.items()}
 
@@ -186,7 +188,13 @@ def test_epochs_and_limits_change_the_cost() -> None:
 def test_a_known_case() -> None:
     """One epoch of 100 instances of 20 tokens, batches of 10, one evaluation on 30 and 60."""
     study = opened(
-        training={"epochs": 1, "batch_size": 10, "limit_train": 100, "limit_dev": 30, "limit_test": 60}
+        training={
+            "epochs": 1,
+            "batch_size": 10,
+            "limit_train": 100,
+            "limit_dev": 30,
+            "limit_test": 60,
+        }
     )
     cost = Estimates(study, "cpu").of(stage_of(study, label="ER"))
     assert (cost.samples, cost.tokens, cost.updates) == (100, 2000, 10)
@@ -305,9 +313,7 @@ def test_the_paper_in_hours_and_bytes(paper: Study) -> None:
     estimate_ = seen["estimate"]
     assert seen["trainings"]["done"] is None
     assert estimate_["total"]["trainings"] == 6435
-    assert estimate_["total"]["wall_hours"] == pytest.approx(
-        estimate_["total"]["device_hours"] / 4
-    )
+    assert estimate_["total"]["wall_hours"] == pytest.approx(estimate_["total"]["device_hours"] / 4)
     assert 100 < estimate_["total"]["device_hours"] < 5000
     assert sum(row["trainings"] for row in estimate_["by_target"]) == 6435
     hours = sum(row["device_hours"] for row in estimate_["by_target"])
@@ -362,7 +368,14 @@ def test_disk_counts_what_is_there_and_what_comes() -> None:
 
 def test_bytes_in_words() -> None:
     values = (0, 999, 2048, 20 * 2**20, 3 * 2**30, 2**41)
-    assert [in_words(v) for v in values] == ["0 B", "999 B", "2.0 KiB", "20 MiB", "3.0 GiB", "2.0 TiB"]
+    assert [in_words(v) for v in values] == [
+        "0 B",
+        "999 B",
+        "2.0 KiB",
+        "20 MiB",
+        "3.0 GiB",
+        "2.0 TiB",
+    ]
 
 
 def test_links_are_not_counted(tmp_path: Path) -> None:

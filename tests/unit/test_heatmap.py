@@ -16,7 +16,7 @@ from tasktransfer.analysis.cell_grid import SURVIVES_LABEL
 from tasktransfer.analysis.heatmap import heatmap
 from tasktransfer.analysis.multi_source_bars import multi_source_bars
 from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.style import MISSING, NEUTRAL, colour_limit, signed
+from tasktransfer.analysis.style import MISSING, NEUTRAL, colour_limit
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])
@@ -187,16 +187,6 @@ def test_colour_limits_are_round_and_ignore_one_outlier() -> None:
     assert colour_limit(np.array([-12.0, 8.0])) == 20.0
     assert colour_limit(np.array([5.0] * 99 + [900.0])) == 5.0
     assert colour_limit(np.array([-1000.0, 1000.0])) == 1000.0
-
-
-def test_signed_numbers() -> None:
-    assert [signed(x) for x in (1.26, -0.04, 0.0, -3.0, 1234.5)] == [
-        "+1.3",
-        "0.0",
-        "0.0",
-        "−3.0",
-        "+1234",
-    ]
 
 
 def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:

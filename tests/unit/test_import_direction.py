@@ -106,7 +106,10 @@ START = (
     "plan",
     "revisions",
     "study",
+    "finished",
+    "forecast",
     "overview",
+    "overview_text",
     "cli",
 )
 

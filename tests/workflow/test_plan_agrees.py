@@ -1,4 +1,4 @@
-"""`tasktransfer plan` and `snakemake -n` count the same trainings, however much is there already."""
+"""`tasktransfer plan` and `snakemake -n` count the same trainings, whatever is there already."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import RerunTrigger
 
 from tasktransfer.errors import TaskTransferError
+from tasktransfer.forecast.estimate import Estimates
 from tasktransfer.stage import canonical_json, digest_of
 from tasktransfer.study import open_study
 from tasktransfer.tasks import DATASETS
@@ -179,6 +180,19 @@ def train_options(wildcards, input, output):
     words += ["--revision", revision] if revision else []
     words += ["--save-checkpoint"] if "checkpoint" in output.keys() else []
     return f"{STUDY.arguments()} {shlex.join([*words, '--out', study.folder(stage)])}"
+
+
+# Jobs of a batch system get the GPU that they ask for, whatever the machine has that submits them.
+ESTIMATES = Estimates(STUDY, "cuda" if workflow.non_local_exec else None)
+
+
+def minutes(wildcards, attempt):
+    """What a training asks a batch system for, twice as much with every attempt."""
+    return ESTIMATES.runtime_minutes(stage_of(wildcards), attempt)
+
+
+def megabytes(wildcards, attempt):
+    return ESTIMATES.memory_mb(stage_of(wildcards), attempt)
 
 
 def count_attempts(wildcards, attempt):

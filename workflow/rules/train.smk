@@ -26,6 +26,8 @@ rule baseline:
     resources:
         gpu=1,
         attempt=count_attempts,
+        runtime=minutes,
+        mem_mb=megabytes,
     params:
         options=train_options,
     message:
@@ -51,6 +53,8 @@ rule pretrain:
     resources:
         gpu=1,
         attempt=count_attempts,
+        runtime=minutes,
+        mem_mb=megabytes,
     params:
         options=train_options,
     message:
@@ -77,6 +81,8 @@ rule multitask:
     resources:
         gpu=1,
         attempt=count_attempts,
+        runtime=minutes,
+        mem_mb=megabytes,
     params:
         options=train_options,
     message:
@@ -103,6 +109,8 @@ rule finetune:
     resources:
         gpu=1,
         attempt=count_attempts,
+        runtime=minutes,
+        mem_mb=megabytes,
     params:
         options=train_options,
     message:

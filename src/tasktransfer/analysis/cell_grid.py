@@ -17,8 +17,8 @@ from tasktransfer.analysis.style import INK, MISSING
 Corner = tuple[float, float]
 MISSING_LABEL = "missing or not in the study"
 SURVIVES_LABEL = "differs from 0 after false-discovery control (q ≤ 0.05)"
-FRAME: dict[str, Any] = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.6}
-_INSET = 0.06
+FRAME: dict[str, Any] = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.3}
+_INSET = 0.05
 
 
 def fill(axes: Axes, corners: Sequence[Corner], colours: Sequence[Any]) -> None:

@@ -40,7 +40,7 @@ class _Run:
     score: float
     fidelity: Fidelity
     file: str | None
-    rows: int
+    rows: int | None
     sha256: str | None
     test_set: str | None
     instances: int
@@ -212,10 +212,10 @@ def _fresh(cells: Iterable[_Cell], root: Path) -> dict[Row, Row]:
 def _estimates(cells: Iterable[_Cell], root: Path) -> Iterator[tuple[_Cell, Estimate]]:
     """Each cell with its estimate, grouped by test set, so that a test set is drawn once and only
     the resampled scores of one are held."""
-    groups: dict[tuple[str, int, Fidelity] | None, list[_Cell]] = defaultdict(list)
+    groups: dict[Row, list[_Cell]] = defaultdict(list)
     for cell in cells:
-        groups[cell.tested_on].append(cell)
-    for tested_on, members in groups.items():
+        groups[cell.dataset, cell.target, cell.tested_on].append(cell)
+    for (*_, tested_on), members in groups.items():
         if tested_on is None:
             yield from ((cell, bootstrap.estimate(cell.deltas, None)) for cell in members)
         else:
@@ -229,7 +229,6 @@ def _resampled(
     dataset, target = cells[0].dataset, cells[0].target
     task = get_task(dataset, target)
     weights = bootstrap.instance_weights(dataset, target, instances)
-
     tallies = Tallies(task, fidelity, instances)
 
     def scores(*runs: _Run) -> Floats:
@@ -245,9 +244,10 @@ def _resampled(
 
 def _tally(run: _Run, root: Path, tallies: Tallies) -> metrics.Sums:
     assert run.file is not None
+    assert run.rows is not None
     assert run.sha256 is not None
     path = root / run.file
-    expected: PredictionsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}
+    expected: PredictionsFile = {"file": path.name, "rows": int(run.rows), "sha256": run.sha256}
     try:
         return tallies.read(path, expected)
     except TaskTransferError as error:

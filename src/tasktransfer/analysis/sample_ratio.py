@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tasktransfer.analysis.best_fit import best_fit
 from tasktransfer.analysis.one_dataset import ordered, seeds_of, single_source_cells, train_sizes
 from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.style import INK, LABEL_POINTS, entitle, folded, legend_below, log_axis
+from tasktransfer.analysis.style import (
+    INK,
+    LABEL_POINTS,
+    draw_best_fit,
+    entitle,
+    folded,
+    legend_below,
+    log_axis,
+)
 from tasktransfer.analysis.task_types import LOOKS, task_type, types_among
 
 
@@ -75,13 +81,7 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> None:
             alpha=0.55,
             zorder=2,
         )
-        log_ratio = np.log10(here["ratio"].to_numpy(np.float64))
-        fit = best_fit(log_ratio, here["delta"].to_numpy(np.float64))
-        if fit is not None:
-            at = np.linspace(log_ratio.min(), log_ratio.max(), 60)
-            line, low, high = fit.band(at)
-            axes.fill_between(10**at, low, high, color=look.colour, alpha=0.18, lw=0, zorder=3)
-            axes.plot(10**at, line, color=look.colour, ls=look.line, lw=2, zorder=4)
+        draw_best_fit(axes, here["ratio"], here["delta"], look)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -13,6 +13,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from tasktransfer.analysis.best_fit import best_fit
 from tasktransfer.analysis.names import synthetic_mark
 from tasktransfer.analysis.tables import Metadata
 from tasktransfer.records import replacing
@@ -116,6 +117,20 @@ def log_axis(axes: Any, values: Sequence[float]) -> None:
     axes.set_xticks([], minor=True)
 
 
+def draw_best_fit(axes: Any, x: Any, y: Any, look: Look) -> None:
+    """The least-squares line of y on the logarithm of x, with its 95 % interval;
+    nothing where all x are equal."""
+    logarithm = np.log10(np.asarray(x, np.float64))
+    fit = best_fit(logarithm, np.asarray(y, np.float64))
+    if fit is None:
+        return
+    at = np.linspace(logarithm.min(), logarithm.max(), 60)
+    line, low, high = fit.band(at)
+    if fit.n > 2:
+        axes.fill_between(10**at, low, high, color=look.colour, alpha=0.16, lw=0, zorder=3)
+    axes.plot(10**at, line, color=look.colour, ls=look.line, lw=1.9, zorder=4)
+
+
 def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
     """The lines of a figure's title: the mark of synthetic data, what it shows, of which study.
 
@@ -163,7 +178,8 @@ def fit_panels(figure: Figure, panels: Any, width: float, height: float) -> None
     titles and legend.
 
     Unlike an equal aspect, which cuts panels after the layout has put titles where they ended.
-    ``panels``: array (rows, columns) of axes; the figure is large enough for some layout already.
+    Heading and legend are there already; the figure gets no narrower than these, and panels wider.
+    ``panels``: array (rows, columns) of axes.
     """
     engine = figure.get_layout_engine()
     if engine is None:
@@ -171,8 +187,11 @@ def fit_panels(figure: Figure, panels: Any, width: float, height: float) -> None
     engine.execute(figure)
     rows, columns = panels.shape
     box, (wide, high) = panels[0, 0].get_position(), figure.get_size_inches()
+    words = [*figure.texts, *figure.legends]  # the heading is one of the texts
+    needed = max(artist.get_window_extent().width for artist in words) / figure.dpi + 0.2
     figure.set_size_inches(
-        wide + columns * (width - box.width * wide), high + rows * (height - box.height * high)
+        max(needed, wide + columns * (width - box.width * wide)),
+        high + rows * (height - box.height * high),
     )
 
 

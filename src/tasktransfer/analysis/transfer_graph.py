@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
@@ -60,7 +61,7 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     limit = max(colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
     short = short_names(tasks, results.metadata.shorts)
     width = max(_PANEL * len(models), 5.4)
-    figure = Figure(figsize=(width, _PANEL + 2), layout="constrained")
+    figure = Figure(figsize=(width, _PANEL + 2), layout=ConstrainedLayoutEngine(w_pad=0.1))
     panels = figure.subplots(1, len(models), squeeze=False)
     for axes, model in zip(panels[0], models, strict=True):
         here = arrows[arrows["model"] == model]
@@ -187,5 +188,7 @@ def _legend(
 
 
 def _note(threshold: float) -> str:
-    shown = f"Arrows of at least {threshold:g} points are drawn" if threshold else "All are drawn"
+    shown = (
+        f"Arrows of at least {threshold:g} points are drawn" if threshold else "All pairs are drawn"
+    )
     return f"{shown}; dashed: negative transfer."

@@ -98,7 +98,7 @@ def statistics(chosen: argparse.Namespace) -> None:
 
 
 def figures(chosen: argparse.Namespace) -> None:
-    """Draw figures and Table 2 from the tables."""
+    """Draw the figures whose data changed, and print the paper's tables."""
     from tasktransfer.analysis.figures import draw
 
     study = open_study(chosen, need_inputs=False)

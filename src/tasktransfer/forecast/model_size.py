@@ -106,6 +106,8 @@ def _from_folder(folder: Path) -> ModelSize | None:
     if not headers or None in headers:
         return None
     parameters = sum(math.prod(shape) for header in headers for shape in (header or {}).values())
+    if not parameters:
+        return None
     config = _config(folder / "config.json")
     return ModelSize(
         parameters,
@@ -131,7 +133,8 @@ def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
         header.pop("__metadata__", None)
         end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
         whole = file.stat().st_size == 8 + length + end
-        return {name: entry["shape"] for name, entry in header.items()} if whole else None
+        shapes = {name: [int(n) for n in entry["shape"]] for name, entry in header.items()}
+        return shapes if whole else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error):
         return None
 

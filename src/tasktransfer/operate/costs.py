@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.algorithms import ALGORITHMS
-from tasktransfer.overview_text import table
+from tasktransfer.overview_text import counted, table
 from tasktransfer.stage import STAGE_KINDS
 from tasktransfer.study import Study
 
@@ -168,9 +168,8 @@ def _remarks(seen: dict[str, Any]) -> list[str]:
             f"kWh: of the {total['energy_metered_trainings']:,} trainings whose device tells it"
         )
     if total["resumed_trainings"]:
-        lines.append(
-            f"{total['resumed_trainings']:,} trainings were interrupted and went on from an epoch"
-        )
+        resumed = counted(total["resumed_trainings"], "training")
+        lines.append(f"interrupted, and went on from an epoch: {resumed}")
     if seen["unread"]:
-        lines.append(f"{seen['unread']:,} records cannot be read and are left out")
+        lines.append(f"left out: {counted(seen['unread'], 'record')} that cannot be read")
     return lines

@@ -31,6 +31,7 @@ from tasktransfer.operate.offered import (
     places,
     renamed,
 )
+from tasktransfer.overview_text import counted
 from tasktransfer.predictions import read_predictions
 from tasktransfer.records import Record, read_record, replacing, sweep, write_record
 from tasktransfer.stage import Stage
@@ -302,8 +303,8 @@ def failure(seen: dict[str, Any]) -> RecordError | None:
     if not conflicts and not refused:
         return None
     return RecordError(
-        f"{seen['other']}: {conflicts:,} stages have other numbers there than here, {refused:,} "
-        "were refused; nothing here was changed by them"
+        f"{seen['other']}: {counted(conflicts, 'stage')} with other numbers than here, "
+        f"{refused:,} refused; nothing here was changed by them"
     )
 
 

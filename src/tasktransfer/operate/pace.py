@@ -16,6 +16,9 @@ from typing import Any
 WINDOW_SECONDS = 3600.0
 """The while over which the pace is taken."""
 
+EARLY_SECONDS = 60.0
+"""Before that, what the first trainings have done tells more of their start than of their pace."""
+
 NEWEST = 500
 """Records that are read for it at most."""
 
@@ -83,8 +86,9 @@ def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> d
     window = max(now - WINDOW_SECONDS, min(begun, default=now))
     span = max(1.0, now - window)
     done = sum(piece.within(window) for piece in (*ended, *running))
+    told = done and (ended or span > EARLY_SECONDS)
     # Too early to tell: as if each of those that run did a second of work a second.
-    speed = done / span if ended and done else float(len(running))
+    speed = done / span if told else float(len(running))
     return {
         "finished_last_hour": len(ended),
         "per_hour": len(ended) / span * 3600,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasktransfer.operate.status import STATES
-from tasktransfer.overview_text import AGAIN, hours, table, unpredicted
+from tasktransfer.overview_text import AGAIN, counted, hours, table, unpredicted
 
 SHOWN = 12
 """Trainings that are listed of each state; the others are counted. ``--json`` has them all."""
@@ -67,8 +67,9 @@ def _speed(seen: dict[str, Any]) -> list[str]:
     if again["trainings"]:
         killed = again["times"] - again["after_errors"]
         lines.append(
-            f"{again['trainings']:,} trainings were started again, {again['times']:,} times in "
-            f"all: {again['after_errors']:,} after an error, {killed:,} after a kill"
+            f"{counted(again['times'], 'further start')} of "
+            f"{counted(again['trainings'], 'training')}: {again['after_errors']:,} after an error, "
+            f"{killed:,} after a kill"
         )
     return lines
 

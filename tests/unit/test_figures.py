@@ -1,0 +1,331 @@
+"""What each figure shows, and that nothing in it overlaps or is cut off."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from constructed_results import flaws, lengths_of, results_of, with_cells, with_sizes
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+from record_factory import Run, single_source_runs
+
+from tasktransfer.analysis.aggregate_transfer import aggregate_transfer
+from tasktransfer.analysis.figures import FIGURES
+from tasktransfer.analysis.lengths import lengths
+from tasktransfer.analysis.results import Results
+from tasktransfer.analysis.sample_count import sample_count
+from tasktransfer.analysis.sample_ratio import ratios, sample_ratio
+from tasktransfer.analysis.source_type import source_type
+from tasktransfer.analysis.style import folded, log_ticks, series_look, signed
+from tasktransfer.analysis.task_types import LOOKS, task_type
+from tasktransfer.analysis.transfer_graph import arrow_look, arrow_threshold, transfer_graph
+from tasktransfer.tasks import DATASETS
+
+ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
+TASKS = (ER, TC, DNLI)
+SIZES = {ER: 1000, TC: 100, DNLI: 10}
+RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])
+PLANTED = {(ER, TC): 8.0, (ER, DNLI): 4.0, (TC, ER): -6.0, (TC, DNLI): -2.0,
+           (DNLI, ER): 1.0, (DNLI, TC): 3.0}  # fmt: skip
+"""Source and target → delta, of every model."""
+
+
+def score(run: Run) -> float:
+    *_, sources, target, seed = run
+    return 50.0 + seed + (PLANTED[sources[0], target] if sources else 0.0)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    results = results_of(tmp_path_factory.mktemp("planted"), RUNS, score)
+    return dataclasses.replace(with_sizes(results, SIZES), lengths=lengths_of("DailyDialog"))
+
+
+def drawn(figure: Figure | None) -> Figure:
+    assert figure is not None
+    return figure
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def note(figure: Figure) -> str:
+    return figure.legends[0].get_title().get_text().replace("\n", " ")
+
+
+def grid(axes: Axes) -> dict[tuple[float, float], list[str]]:
+    """Row and column of a cell → its texts, from above."""
+    found: dict[tuple[float, float], list[str]] = {}
+    for text in sorted(axes.texts, key=lambda text: text.get_position()[1]):
+        x, y = text.get_position()
+        found.setdefault((np.floor(y), np.floor(x)), []).append(text.get_text())
+    return found
+
+
+# --- layout ---------------------------------------------------------------------------------------
+
+
+def noise(run: Run) -> float:
+    """Spread scores: as different as names are, and the same every time."""
+    return 30.0 + sum(map(ord, "".join(map(str, run)))) * 37 % 4001 / 100
+
+
+@pytest.fixture(scope="module")
+def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Ten tasks, three models with long names, three algorithms; holes, and several sources."""
+    tasks = list(DATASETS["DailyDialog"])
+    models = ["an-organisation/a-model-with-a-long-name", "gpt2-medium", "t5-base"]
+    runs = single_source_runs("DailyDialog", models, tasks, [0])
+    runs += [
+        ("DailyDialog", model, algorithm, tuple(sorted(tasks[3:6])), target, 0)
+        for model in models
+        for algorithm in ("pretrain_finetune", "multitask", "multitask_finetune")
+        for target in tasks[:3]
+    ]
+    results = results_of(
+        tmp_path_factory.mktemp("paper"),
+        runs,
+        noise,
+        leave_out=lambda run: noise(run) % 1 > 0.9,
+        synthetic=True,
+    )
+    sizes = {task: 50 * 2**place for place, task in enumerate(tasks)}
+    cells = results.statistics.cells
+    marked = with_cells(results, q=0.5, significant=cells.index % 3 == 0)
+    return dataclasses.replace(with_sizes(marked, sizes), lengths=lengths_of("DailyDialog"))
+
+
+@pytest.fixture(scope="module")
+def smallest(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Two tasks, one model, one algorithm, one seed."""
+    runs = single_source_runs("Friends", ["t"], list(DATASETS["Friends"])[:2], [0], ["multitask"])
+    several = ("Friends", "t", "multitask", ("question_answering", runs[0][4]), runs[1][4], 0)
+    results = results_of(tmp_path_factory.mktemp("small"), [*runs, several], noise, synthetic=True)
+    return dataclasses.replace(results, lengths=lengths_of("Friends", 3))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("scale", ["paper_scale", "smallest"])
+def test_nothing_overlaps_or_is_cut_off(
+    name: str, scale: str, request: pytest.FixtureRequest
+) -> None:
+    results: Results = request.getfixturevalue(scale)
+    dataset = "DailyDialog" if scale == "paper_scale" else "Friends"
+    figure = drawn(FIGURES[name].draw(results, dataset))
+    assert flaws(figure) == []
+    assert figure.get_suptitle().startswith("SYNTHETIC (tiny world)\n")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_dataset_that_is_not_there_has_no_figure(name: str, planted: Results) -> None:
+    assert FIGURES[name].draw(planted, "Friends") is None
+
+
+def test_real_data_bear_no_mark(planted: Results) -> None:
+    for name, drawing in FIGURES.items():
+        if name != "multi_source":
+            figure = drawn(drawing.draw(planted, "DailyDialog"))
+            assert "SYNTHETIC" not in figure.get_suptitle()
+            assert "study constructed" in figure.get_suptitle()
+
+
+# --- Figure 1 -------------------------------------------------------------------------------------
+
+
+def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Results) -> None:
+    figure = drawn(transfer_graph(planted, "DailyDialog"))
+    bert, t5 = figure.axes
+    assert bert.get_title() == "bert\n6 of 6 pairs drawn"
+    arrows = [patch for patch in bert.patches if isinstance(patch, FancyArrowPatch)]
+    widths = sorted(arrow.get_linewidth() for arrow in arrows)
+    expected = [arrow_look(delta, 10.0) for delta in PLANTED.values()]
+    assert widths == pytest.approx(sorted(width for _, width, _ in expected))
+    dashed = [arrow for arrow in arrows if arrow.get_linestyle() != "-"]
+    assert len(dashed) == 2, "negative transfer is dashed, not red alone"
+    assert {text.get_text() for text in bert.texts} == {"ER", "TC", "DNLI"}
+    assert legend(figure)[-2:] == ["utterance classification", "dialogue classification"]
+    assert len([patch for patch in t5.patches if isinstance(patch, FancyArrowPatch)]) == 6
+
+
+def test_only_arrows_that_can_be_told_apart_are_drawn(paper_scale: Results) -> None:
+    figure = drawn(transfer_graph(paper_scale, "DailyDialog"))
+    counts = [len(axes.patches) for axes in figure.axes]
+    assert max(counts) <= 30
+    assert min(counts) > 0
+    assert "Arrows of at least" in note(figure)
+
+
+def test_the_threshold_leaves_at_most_so_many_arrows() -> None:
+    arrows = pd.DataFrame({"model": "bert", "delta": [5.0, -4.04, 3.0, -2.0, 1.0]})
+    assert arrow_threshold(arrows, 5) == 0.0
+    assert arrow_threshold(arrows, 2) == 3.1
+    assert arrow_threshold(arrows, 1) == 4.1
+    alike = pd.DataFrame({"model": "bert", "delta": [2.0] * 9})
+    assert arrow_threshold(alike, 3) == 2.0, "a crowded graph rather than an empty one"
+
+
+def test_looks_tell_the_sign_without_colour() -> None:
+    positive, negative = arrow_look(5.0, 10.0), arrow_look(-5.0, 10.0)
+    assert positive[1] == negative[1]
+    assert positive[2] != negative[2]
+    assert arrow_look(99.0, 10.0)[1] == arrow_look(10.0, 10.0)[1]
+    looks = list(LOOKS.values())
+    assert len({look.marker for look in looks}) == len(looks)
+    series = [series_look(rank) for rank in range(4)]
+    assert len({look.marker for look in series}) == len({look.line for look in series}) == 4
+
+
+# --- Figure 4 -------------------------------------------------------------------------------------
+
+
+def test_ratios_are_of_training_samples(planted: Results) -> None:
+    cells = ratios(planted, "DailyDialog")
+    found = {(row.source, row.target): row.ratio for row in cells.itertuples()}
+    assert found[ER, TC] == 10.0
+    assert found[DNLI, ER] == 0.01
+    types = dict(zip(cells["target"], cells["type"], strict=True))
+    assert types == {ER: "utterance classification", TC: "dialogue classification",
+                     DNLI: "dialogue classification"}  # fmt: skip
+    unknown = with_sizes(planted, {ER: 1000, TC: 100})
+    assert set(ratios(unknown, "DailyDialog")["ratio"]) == {10.0, 0.1}
+    assert sample_ratio(with_sizes(planted, {}), "DailyDialog") is None
+    figure = drawn(sample_ratio(unknown, "DailyDialog"))
+    assert "8 cells of tasks of unknown size left out" in note(figure)
+
+
+def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results) -> None:
+    bert = drawn(sample_ratio(planted, "DailyDialog")).axes[0]
+    # Dialogue classification as target: ER→TC 10, ER→DNLI 100, TC→DNLI 10, DNLI→TC 0.1.
+    slope, middle = np.polyfit([1, 2, 1, -1], [8.0, 4.0, -2.0, 3.0], 1)
+    look = LOOKS["dialogue classification"]
+    line = next(line for line in bert.lines if line.get_color() == look.colour)
+    x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+    assert (x[0], x[-1]) == pytest.approx((0.1, 100))
+    assert (y[0], y[-1]) == pytest.approx((middle - slope, middle + 2 * slope))
+    bands = [found for found in bert.collections if isinstance(found, PolyCollection)]
+    assert len(bands) == 1, "two ratios of one other type have a line and no interval"
+
+
+# --- Figure 5 -------------------------------------------------------------------------------------
+
+
+def test_points_are_means_by_sample_count(planted: Results) -> None:
+    figure = drawn(sample_count(planted, "DailyDialog"))
+    assert len(figure.axes) == 4
+    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes[::2]] == ["bert", "t5"]
+    assert [axes.get_xlabel() for axes in figure.axes[2:]] == [
+        "Training samples of the source",
+        "Training samples of the target",
+    ]
+
+    def means(axes: Axes, rank: int) -> list[float]:
+        marker = series_look(rank).marker
+        return [line.get_ydata()[0] for line in axes.lines if line.get_marker() == marker]
+
+    # By size: DNLI 10, TC 100, ER 1000.
+    assert means(figure.axes[0], 0) == pytest.approx([2.0, -4.0, 6.0])
+    assert means(figure.axes[3], 1) == pytest.approx([1.0, 5.5, -2.5])
+    assert sample_count(with_sizes(planted, {}), "DailyDialog") is None
+
+
+# --- Figure 6 -------------------------------------------------------------------------------------
+
+
+def test_lengths_are_shares_of_all(planted: Results) -> None:
+    frame = pd.DataFrame(
+        [("DailyDialog", "utterance_words", length, count)
+         for length, count in ((2, 50), (3, 30), (4, 19), (900, 1))],
+        columns=["dataset", "unit", "length", "count"],
+    )  # fmt: skip
+    figure = drawn(lengths(dataclasses.replace(planted, lengths=frame), "DailyDialog"))
+    (axes,) = figure.axes
+    bars = {bar.get_x() + bar.get_width() / 2: bar.get_height() for bar in axes.patches}
+    assert bars == {2.0: 50.0, 3.0: 30.0, 4.0: 19.0}
+    assert axes.get_title() == ("100 utterances\nmedian 2, mean 11.7\n1 longer than 4, up to 900")
+    assert lengths(dataclasses.replace(planted, lengths=None), "DailyDialog") is None
+
+
+# --- Figures 7 and 8 ------------------------------------------------------------------------------
+
+
+def test_aggregates_are_means_over_models_and_algorithms_with_margins(tmp_path: Path) -> None:
+    runs = single_source_runs("Friends", ["bert", "t5"], ["a", "b"], [0], ["multitask"])
+
+    def mixed(run: Run) -> float:
+        _, model, _, sources, *_ = run
+        gain = {("a", "bert"): 6.0, ("a", "t5"): -2.0, ("b", "bert"): 3.0}
+        return 50.0 + (gain.get((sources[0], model), 0.0) if sources else 0.0)
+
+    gone = ("Friends", "t5", "multitask", ("b",), "a", 0)
+    results = results_of(tmp_path, runs, mixed, leave_out=lambda run: run == gone)
+    figure = drawn(aggregate_transfer(results, "Friends"))
+    # a → b: +6 and −2; b → a: +3 by bert, the other is missing.
+    assert grid(figure.axes[0]) == {
+        (0.0, 1.0): ["+2.0", "1/2"],
+        (1.0, 0.0): ["+3.0", "1/1*"],
+        (0.0, 2.0): ["+2.0"],
+        (1.0, 2.0): ["+3.0"],
+        (2.0, 0.0): ["+3.0"],
+        (2.0, 1.0): ["+2.0"],
+        (2.0, 2.0): ["+2.5"],
+    }
+    assert legend(figure) == ["* some combinations missing"]
+    assert "2 models and 1 algorithm" in figure.get_suptitle().replace("\n", " ")
+
+
+# --- Figure 9 -------------------------------------------------------------------------------------
+
+
+def test_source_types_have_their_cells_and_means(planted: Results) -> None:
+    figure = drawn(source_type(planted, "DailyDialog"))
+    bert, t5 = figure.axes
+    assert [label.get_text() for label in t5.get_xticklabels()] == [
+        "utterance\nclassification\n(1 task)",
+        "dialogue\nclassification\n(2 tasks)",
+    ]
+    points = [np.sort(found.get_offsets()[:, 1]).tolist() for found in bert.collections]
+    assert points == [[4.0, 8.0], [-6.0, -2.0, 1.0, 3.0]]
+    marker = series_look(0).marker
+    means = [line.get_ydata()[0] for line in bert.lines if line.get_marker() == marker]
+    assert means == pytest.approx([6.0, -1.0])
+    assert legend(figure) == ["Multitask"]
+
+
+def test_task_types_are_those_of_the_paper(shared: Path) -> None:
+    published = pd.read_csv(shared / "paper" / "table1_tasks.csv")
+    assert len(published) == 17
+    for row in published.itertuples():
+        assert task_type(row.dataset, row.task) == row.task_type
+    assert task_type("Friends", "a_task_of_my_own") == "other"
+
+
+# --- style ----------------------------------------------------------------------------------------
+
+
+def test_ticks_of_logarithmic_axes_are_round_and_few() -> None:
+    assert log_ticks(0.02, 50) == [0.1, 1.0, 10.0]
+    assert log_ticks(100, 1000) == [100.0, 200.0, 500.0, 1000.0]
+    assert log_ticks(120, 196) == [120, 196]
+    assert log_ticks(7, 7) == [7]
+
+
+def test_long_names_are_folded() -> None:
+    assert folded("bert-base", 2, 10) == "bert-base"
+    assert folded("an-organisation/bert-base-uncased", 1.5, 10) == (
+        "an-organisation/\nbert-base-uncased"
+    )
+    assert folded("Multitask → fine-tune", 1, 10) == "Multitask →\nfine-tune"
+    assert max(map(len, folded("x" * 50, 1, 10).split("\n"))) <= 12
+
+
+def test_signed_numbers() -> None:
+    assert [signed(x) for x in (1.26, -0.04, 0.0, -3.0, 1234.5)] == [
+        "+1.3", "0.0", "0.0", "−3.0", "+1234",
+    ]  # fmt: skip

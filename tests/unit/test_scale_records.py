@@ -1,0 +1,65 @@
+"""The generator of records of the paper's size makes what the paper made, and valid records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scale_records import paper_study, write_stage
+from tasktransfer.analysis.cells import cells
+from tasktransfer.analysis.collect import collect_runs
+from tasktransfer.plan import Plan
+from tasktransfer.stage import Run
+from tasktransfer.study import Study
+
+INSTANCES = 50
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return paper_study()
+
+
+@pytest.fixture(scope="module")
+def plan(study: Study) -> Plan:
+    return study.plan
+
+
+def test_as_many_as_the_paper_has(plan: Plan) -> None:
+    counts = {"baseline": 0, "single": 0, "several": 0}
+    for run in plan.runs:
+        counts[("baseline", "single", "several")[min(len(run.sources), 2)]] += 1
+    assert counts == {"baseline": 255, "single": 5940, "several": 180}
+    assert len(plan.stages) == 255 + 5940 + 180 + 60
+
+
+def written(study: Study, plan: Plan, folder: Path) -> list[Run]:
+    """One seed of one model: every baseline, and a transfer to every task."""
+    runs: dict[tuple[str, bool], Run] = {}
+    for run in plan.runs:
+        if run.seed == 0 and run.model == "gpt2" and len(run.sources) < 2:
+            runs.setdefault((run.target, bool(run.sources)), run)
+    for run in runs.values():
+        write_stage(folder, study, run.scored, run, INSTANCES)
+    return list(runs.values())
+
+
+def test_records_of_every_task_pass_all_checks(study: Study, plan: Plan, tmp_path: Path) -> None:
+    runs = written(study, plan, tmp_path)
+    assert len(runs) == 2 * 17
+    paths = [tmp_path / run.scored.path / "metrics.json" for run in runs]
+    tables, _ = collect_runs(paths, root=tmp_path)
+    assert tables.problems.empty
+    assert len(tables.runs) == 34
+    found = cells(tables, tmp_path)
+    assert found["target"].nunique() == 17
+    assert (found["instances"] == INSTANCES).all()
+    assert found["p"].between(0, 1).all()
+
+
+def test_another_take_is_another_result(study: Study, plan: Plan, tmp_path: Path) -> None:
+    run = plan.runs[0]
+    first = write_stage(tmp_path, study, run.scored, run, INSTANCES).read_text()
+    assert write_stage(tmp_path, study, run.scored, run, INSTANCES).read_text() == first
+    assert write_stage(tmp_path, study, run.scored, run, INSTANCES, "2").read_text() != first
