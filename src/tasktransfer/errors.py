@@ -72,6 +72,9 @@ _STORAGE = {
     errno.EDQUOT: "free some of your quota",
     errno.EROFS: "the file system is mounted read-only; put `results` of the config elsewhere",
     errno.EACCES: "make it writable for you, or put `results` of the config elsewhere",
+    errno.EISDIR: "give the name of a file",
+    errno.ENOTDIR: "a file stands where a folder should be; give another place",
+    errno.ENAMETOOLONG: "give a shorter name",
     errno.EPERM: "make it writable for you, or put `results` of the config elsewhere",
 }
 

@@ -129,6 +129,11 @@ def read_columns(path: Path, expected: PredictionsFile, columns: Sequence[str]) 
     return _parsed(path, content, columns)
 
 
+def check_unchanged(path: Path, expected: PredictionsFile) -> None:
+    """Raise RecordError unless the file is there and has the SHA-256 that the record names."""
+    _check_sha256(path, _content(path), expected)
+
+
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()

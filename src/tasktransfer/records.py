@@ -8,6 +8,7 @@ records must not need torch, pandas or a schema library.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -229,6 +230,8 @@ def replacing(path: Path) -> Iterator[Path]:
     The move is atomic and follows an fsync; when the block raises, ``path`` stays as it was and
     the part is removed. Parent folders are made.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -18,6 +18,7 @@ from tasktransfer.analysis.loading import Loaded, load
 from tasktransfer.analysis.missing import Holes, full_square, missing
 from tasktransfer.analysis.planned import BASELINE, Expected
 from tasktransfer.analysis.rows import frame
+from tasktransfer.analysis.tallies import Checks
 
 __all__ = ["BASELINE", "Expected", "Origin", "Tables", "collect_runs", "deltas_of"]
 
@@ -45,7 +46,11 @@ class Origin:
 
 
 def collect_runs(
-    paths: Iterable[Path], *, root: Path, expected: Sequence[Expected] = ()
+    paths: Iterable[Path],
+    *,
+    root: Path,
+    expected: Sequence[Expected] = (),
+    checks: Checks | None = None,
 ) -> tuple[Tables, Origin]:
     """Read records into frames.
 
@@ -57,6 +62,8 @@ def collect_runs(
             stage is a problem, and so is a second record of a planned run. Without a plan the
             full square of what was found is expected: every baseline and ordered pair of the
             tasks, models, algorithms and seeds of a dataset.
+        checks: predictions that were held against their records before; those of this call are
+            added. None: all are checked.
 
     Returns:
         The frames, and where their records come from.
@@ -66,7 +73,7 @@ def collect_runs(
             sample settings, task sizes, weights or hyperparameters came together where numbers
             are compared; names what differs and two of the files.
     """
-    loaded, problems = load(paths, root, expected)
+    loaded, problems = load(paths, root, expected, checks)
     runs = frame("runs", [item.run for item in loaded if item.run is not None])
     deltas = deltas_of(runs)
     wanted = list(expected) or full_square(runs)

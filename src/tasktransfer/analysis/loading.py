@@ -17,8 +17,8 @@ from typing import Any
 from tasktransfer.analysis.mixtures import Aspect, Comparison, contradiction, differences
 from tasktransfer.analysis.planned import RECORD, Expected, RunKey, run_key, spell
 from tasktransfer.analysis.rows import Row, run_row, score_rows
-from tasktransfer.analysis.tallies import check_predictions
-from tasktransfer.analysis.test_sets import TestSets, strangers
+from tasktransfer.analysis.tallies import Checks, check_predictions
+from tasktransfer.analysis.test_sets import strangers
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.records import Record, read_record
 
@@ -64,7 +64,10 @@ class _Place:
 
 
 def load(
-    paths: Iterable[Path], root: Path, expected: Sequence[Expected] = ()
+    paths: Iterable[Path],
+    root: Path,
+    expected: Sequence[Expected] = (),
+    checks: Checks | None = None,
 ) -> tuple[list[Loaded], list[Problem]]:
     """Read records.
 
@@ -73,6 +76,7 @@ def load(
         root: the results folder; names are relative to it.
         expected: the planned runs. A record at a planned place must hold that run. The trainings
             before it are checked too, and so is whether other records under ``root`` claim it.
+        checks: predictions that were checked before; those of this call are added.
 
     Returns:
         The usable records that end a run, and what is wrong with the others.
@@ -82,7 +86,8 @@ def load(
     """
     places = {plan.record: _Place(plan.key, plan.digest) for plan in expected}
     comparison = Comparison()
-    read = partial(_read, root=root, places=places, comparison=comparison, test_sets=TestSets())
+    checks = checks or Checks()
+    read = partial(_read, root=root, places=places, comparison=comparison, checks=checks)
     paths = list(paths)
     found = [read(path) for path in paths]
     parents = [read(path) for path in _parents(expected, root)]
@@ -125,7 +130,7 @@ def _read(
     root: Path,
     places: dict[str, _Place],
     comparison: Comparison,
-    test_sets: TestSets,
+    checks: Checks,
 ) -> Loaded | Problem:
     """One record, with all that can be told of it and its predictions alone."""
     name = relative(path, root)
@@ -140,7 +145,7 @@ def _read(
     test_set = None
     if wrong is None:
         try:
-            test_set = check_predictions(path, record, test_sets)
+            test_set = check_predictions(path, record, checks)
         except TaskTransferError as error:
             wrong = f"its predictions are damaged: {error}"
     if wrong is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -25,13 +24,10 @@ from tasktransfer.analysis.printed import (
     Line,
     blocks_of,
     number,
-    to_latex,
-    to_markdown,
     with_sigma,
 )
 from tasktransfer.analysis.results import Results
 from tasktransfer.analysis.tables import Metadata
-from tasktransfer.records import replacing
 
 MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
 """What the paper prints too."""
@@ -171,18 +167,3 @@ def _entry(row: Mapping[Hashable, Any]) -> tuple[Line, ...]:
     other = OTHERWISE if row["published_n_pairs"] != row["n_pairs"] else ""
     off = (number(row[f"difference_{measure}"], "+.2f") for measure in MEASURES)
     return ours, paper, ("", "", "", "difference" + other, *off, "", "", "")
-
-
-def write_table2(folder: Path, aggregates: pd.DataFrame, metadata: Metadata) -> list[Path]:
-    """Table 2 without published values; ``paper_tables.write_all_tables`` takes its place."""
-    nothing = Correspondence(frozenset(), {}, "")
-    said, shown = caption(aggregates, metadata, nothing), layout(aggregates, metadata)
-    texts = {
-        "table2.csv": aggregates.to_csv(index=False, lineterminator="\n"),
-        "table2.md": to_markdown(shown, said, "Table 2"),
-        "table2.tex": to_latex(shown, said, "table2"),
-    }
-    for name, text in texts.items():
-        with replacing(folder / name) as part:
-            part.write_text(text, encoding="utf-8")
-    return [folder / name for name in texts]

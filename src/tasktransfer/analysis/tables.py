@@ -21,8 +21,12 @@ from tasktransfer.analysis import columns
 from tasktransfer.analysis.collect import Origin, Tables, collect_runs
 from tasktransfer.analysis.loading import is_there, records_under
 from tasktransfer.analysis.planned import Expected
+from tasktransfer.analysis.tallies import Checks
 from tasktransfer.errors import RecordError
 from tasktransfer.records import replacing
+
+CHECKED = "checked.json"
+"""Beside the tables: which predictions were held against their records. It may be deleted."""
 
 _FOOTER_KEY = b"tasktransfer"
 
@@ -61,7 +65,8 @@ def collect(results: Path, plan: Path | None, out: Path) -> tuple[Tables, Metada
         results: the results folder; the plan's record paths are relative to it.
         plan: the plan file (see ``read_plan``); exactly its records are read. None: every
             ``metrics.json`` under ``results`` is read.
-        out: folder of the tables.
+        out: folder of the tables. ``checked.json`` there saves checking predictions again that
+            have not changed.
 
     Raises:
         RecordError: the plan file is wrong, no record is usable, or records cannot be compared.
@@ -72,7 +77,8 @@ def collect(results: Path, plan: Path | None, out: Path) -> tuple[Tables, Metada
     else:
         study = read_plan(plan)
         paths = [path for run in study.runs if is_there(path := results / run.record)]
-    tables, origin = collect_runs(paths, root=results, expected=study.runs)
+    checks = Checks.read(out / CHECKED)
+    tables, origin = collect_runs(paths, root=results, expected=study.runs, checks=checks)
     if not origin.records:
         first = f"; the first: {tables.problems['error'].iloc[0]}" if len(tables.problems) else ""
         raise RecordError(
@@ -81,6 +87,7 @@ def collect(results: Path, plan: Path | None, out: Path) -> tuple[Tables, Metada
         )
     metadata = _metadata(study, origin)
     write_tables(out, tables, metadata)
+    checks.write(out / CHECKED)
     return tables, metadata
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,19 @@ from tasktransfer import metrics
 from tasktransfer.analysis.test_sets import TestSets
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import Coded
-from tasktransfer.predictions import answers, read_columns, read_predictions, rows_of
-from tasktransfer.records import PredictionsFile, Record, TaskResult
-from tasktransfer.stage import Fidelity
+from tasktransfer.predictions import (
+    answers,
+    check_unchanged,
+    read_columns,
+    read_predictions,
+    rows_of,
+)
+from tasktransfer.records import PredictionsFile, Record, TaskResult, replacing
+from tasktransfer.stage import Fidelity, digest_of
 from tasktransfer.tasks import Task, get_task
+
+_CHECK_VERSION = 1
+"""Raise this when checks or metrics change: everything is checked again then."""
 
 _AGREE = 1e-6
 """How far a recorded score may be from the one recomputed, in points."""
@@ -28,13 +38,44 @@ def fidelity_of(named: dict[str, Any]) -> Fidelity:
     return "tlidb" if found == "tlidb" else "default"
 
 
-def check_predictions(path: Path, record: Record, test_sets: TestSets) -> str | None:
+class Checks:
+    """Which predictions were held against their records, so that it is done once.
+
+    A check depends on what the record says of its results and on the predictions' content: it is
+    named by a digest of both, and what was found right once is right for good. Only that the file
+    is still the same is looked at again. ``known`` and ``done``: names of earlier checks, and of
+    those that were asked for since, with the digest of the target's test set.
+    """
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self.known = dict(known or {})
+        self.done: dict[str, str] = {}
+        self.test_sets = TestSets()
+
+    @staticmethod
+    def read(path: Path) -> Checks:
+        """From a file that ``write`` wrote; without it, or where it is damaged, nothing is known."""
+        try:
+            value = json.loads(path.read_bytes())
+            known = value["checked"] if value["version"] == _CHECK_VERSION else {}
+            return Checks({str(name): str(test_set) for name, test_set in known.items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Checks()
+
+    def write(self, path: Path) -> None:
+        """Keep what was checked, and forget what nobody asked for."""
+        text = json.dumps({"version": _CHECK_VERSION, "checked": self.done}, sort_keys=True)
+        with replacing(path) as part:
+            part.write_text(text, encoding="utf-8")
+
+
+def check_predictions(path: Path, record: Record, checks: Checks) -> str | None:
     """Hold the predictions beside a record against it.
 
     Args:
         path: the record's file.
         record: the record, of a run.
-        test_sets: what earlier records were tested on.
+        checks: what is known to be right already; this check is added.
 
     Returns:
         The digest of the target's test set; None where the record names no predictions.
@@ -49,6 +90,26 @@ def check_predictions(path: Path, record: Record, test_sets: TestSets) -> str | 
     if expected is None or run is None:
         return None
     file = path.with_name(expected["file"])
+    name = _name_of_check(record, expected)
+    if name in checks.known:
+        check_unchanged(file, expected)
+        found = checks.known[name]
+    else:
+        found = _check_all(file, expected, record, checks.test_sets)[run["target"]]
+    checks.done[name] = found
+    return found
+
+
+def _name_of_check(record: Record, expected: PredictionsFile) -> str:
+    stage = record["stage"]
+    said = [stage["digest"], stage["dataset"], record["test"], record["sizes"], record["run"]]
+    return digest_of([*said, fidelity_of(stage["identity"]), expected["rows"], expected["sha256"]])
+
+
+def _check_all(
+    file: Path, expected: PredictionsFile, record: Record, test_sets: TestSets
+) -> dict[str, str]:
+    """Every task of the predictions; gives the digest of each one's test set."""
     table = read_predictions(file, expected)
     digest = record["stage"]["digest"]
     made_by = (table.schema.metadata or {}).get(b"stage", b"").decode("utf-8", "replace")
@@ -57,8 +118,7 @@ def check_predictions(path: Path, record: Record, test_sets: TestSets) -> str | 
             f"{file}: holds the predictions of the stage {made_by[:12] or '?'}, its record is "
             f"that of {digest[:12]}; delete both and run the stage again"
         )
-    digests = {task: _checked(file, table, record, task, test_sets) for task in record["test"]}
-    return digests[run["target"]]
+    return {task: _checked(file, table, record, task, test_sets) for task in record["test"]}
 
 
 def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: TestSets) -> str:

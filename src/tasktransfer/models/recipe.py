@@ -6,5 +6,5 @@ Raise a version when the code behind it changes what it writes; caches and diges
 ENCODING_VERSION = 1
 """How instances become token ids (models/encode.py)."""
 
-TINY_RECIPE_VERSION = 1
+TINY_RECIPE_VERSION = 2
 """How the tiny models are built and pre-trained (models/tiny.py)."""

@@ -97,18 +97,8 @@ def new_tokenizer(family: Family, texts: Texts) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     if family == "encoder":
-        from tokenizers import normalizers
-
-        core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        core.normalizer = normalizers.BertNormalizer()
-        core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        core.train_from_iterator(
-            texts,
-            trainers.WordPieceTrainer(
-                vocab_size=VOCABULARY, special_tokens=names, show_progress=False
-            ),
-        )
+        core = _word_piece(texts, names)
         core.post_processor = processors.BertProcessing(
             ("[SEP]", names.index("[SEP]")), ("[CLS]", names.index("[CLS]"))
         )
@@ -147,6 +137,32 @@ def new_tokenizer(family: Family, texts: Texts) -> Any:
         eos_token="</s>",
         clean_up_tokenization_spaces=False,
     )
+
+
+def _word_piece(texts: Texts, names: list[str]) -> Any:
+    """BERT's kind of tokenizer, the same for the same texts.
+
+    The library's trainer numbers pieces such as ``##e`` in the order in which a hash table with a
+    random seed gives the words, and ties between pairs are broken by these numbers. So the pieces
+    are numbered beforehand, as if they were special tokens; only the vocabulary is kept of that.
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    normalizer = normalizers.BertNormalizer()
+    letters = sorted({letter for text in texts for letter in normalizer.normalize_str(text)})
+    trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    trained.normalizer = normalizer
+    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    pieces = [f"##{letter}" for letter in letters if not letter.isspace()]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=VOCABULARY, special_tokens=names + pieces, show_progress=False
+    )
+    trained.train_from_iterator(texts, trainer)
+    core = Tokenizer(models.WordPiece(trained.get_vocab(), unk_token="[UNK]"))
+    core.normalizer = normalizer
+    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    core.add_special_tokens(names)
+    return core
 
 
 def new_model(family: Family, tokenizer: Any) -> Any:

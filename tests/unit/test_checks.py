@@ -1,0 +1,82 @@
+"""Predictions are held against their records once, and looked after for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_cells import RESULTS, a_run, record_of, study
+
+from study_records import write_stage
+from tasktransfer.analysis import tallies
+from tasktransfer.analysis.tables import CHECKED, collect
+from tasktransfer.study import Study
+
+__all__ = ["study"]
+TABLES = Path("tables")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The predictions that were read as a whole."""
+    seen: list[Path] = []
+    whole = tallies.read_predictions
+
+    def counted(path: Path, expected: object = None) -> object:
+        seen.append(path)
+        return whole(path, expected)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tallies, "read_predictions", counted)
+    return seen
+
+
+def gather() -> tuple[int, list[str]]:
+    tables, _ = collect(RESULTS, Path("plan.json"), TABLES)
+    return len(tables.runs), tables.problems["error"].tolist()
+
+
+def test_each_is_checked_once(study: Study, read: list[Path]) -> None:
+    assert gather() == (96, [])
+    assert len(set(read)) == len(read) == 96
+    first = {path.name: path.read_bytes() for path in TABLES.glob("*.parquet")}
+    read.clear()
+    assert gather() == (96, [])
+    assert read == []
+    assert {path.name: path.read_bytes() for path in TABLES.glob("*.parquet")} == first
+
+
+def test_another_result_is_checked(study: Study, read: list[Path]) -> None:
+    gather()
+    read.clear()
+    path = write_stage(study, a_run(study).scored, lambda _: 0.3)
+    assert gather() == (96, [])
+    assert read == [path.with_name("predictions.parquet")]
+
+
+@pytest.mark.parametrize("name", ["changed", "gone", "score"])
+def test_what_was_right_and_is_damaged_now_is_found(study: Study, name: str) -> None:
+    gather()
+    path = record_of(study, a_run(study))
+    file = path.with_name("predictions.parquet")
+    if name == "changed":
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    elif name == "gone":
+        file.unlink()
+    else:
+        text = path.read_text()
+        said = text[text.index('"score": ') :].split(",")[0].split("\n")[0]
+        path.write_text(text.replace(said, '"score": 12.5'))
+    runs, (problem,) = gather()
+    assert runs == 95
+    assert str(path) in problem
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"version": 0, "checked": {}}', "[1]"])
+def test_a_damaged_list_of_checks_means_checking_again(
+    study: Study, read: list[Path], content: str
+) -> None:
+    gather()
+    (TABLES / CHECKED).write_text(content)
+    read.clear()
+    assert gather() == (96, [])
+    assert len(read) == 96

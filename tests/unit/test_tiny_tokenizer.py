@@ -1,0 +1,53 @@
+"""The tiny models' tokenizers are the same in every process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tasktransfer.models.tiny import new_tokenizer
+from tasktransfer.stage import FAMILIES, Family
+
+TEXTS = [
+    f"speaker{n % 2}: the {animal} {verb} the {colour} {thing}, or so we are told."
+    for n, (animal, verb, colour, thing) in enumerate(
+        (animal, verb, colour, thing)
+        for animal in ("dog", "cat", "bird", "horse", "whale")
+        for verb in ("sees", "wants", "finds", "loses")
+        for colour in ("red", "blue", "green")
+        for thing in ("house", "mouse", "cheese", "bicycle")
+    )
+]
+
+PROGRAM = """
+import sys
+from tasktransfer.models.tiny import new_tokenizer
+texts = sys.stdin.read().split("\\n")
+print(new_tokenizer(sys.argv[1], texts).backend_tokenizer.to_str())
+"""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_process_makes_the_same_tokenizer(family: Family) -> None:
+    """The library's hash tables have other seeds in every process: two ties are enough to differ."""
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM, family],
+            input="\n".join(TEXTS),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(3)
+    }
+    assert len(made) == 1
+
+
+def test_the_pieces_of_words_are_no_special_tokens() -> None:
+    tokenizer = new_tokenizer("encoder", TEXTS)
+    assert set(tokenizer.all_special_tokens) == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    ids = tokenizer("the whale sees a mousecat")["input_ids"]
+    assert tokenizer.decode(ids, skip_special_tokens=True).startswith("the whale sees")
+    assert tokenizer.unk_token_id not in tokenizer("mousecat")["input_ids"]
