@@ -8,11 +8,7 @@ set -uo pipefail
 wanted=(
     chromium:chromium              # the HTML report in a real browser
     chromedriver:chromium-driver
-    slurmctld:slurmctld            # a real cluster on this machine
-    slurmd:slurmd
-    sbatch:slurm-client
 )
-PATH="$PATH:/usr/sbin"
 
 missing=()
 for entry in "${wanted[@]}"; do

@@ -54,7 +54,7 @@ class Checks:
 
     @staticmethod
     def read(path: Path) -> Checks:
-        """From a file that ``write`` wrote; without it, or where it is damaged, nothing is known."""
+        """From a file that ``write`` wrote; without it, or where it is damaged: nothing known."""
         try:
             value = json.loads(path.read_bytes())
             known = value["checked"] if value["version"] == _CHECK_VERSION else {}
