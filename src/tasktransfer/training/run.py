@@ -147,7 +147,7 @@ def _belongs_to(stage: Stage, setup: Setup, precision: str) -> dict[str, str]:
         "stage": stage.digest,
         "device": setup.device.type,
         "precision": precision,
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),  # a class of its own, which would not be read back
     }
 
 
