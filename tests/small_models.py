@@ -41,11 +41,12 @@ def first_instances(full: Path, folder: Path, tasks: Sequence[str], count: int) 
     return folder
 
 
-Loader = Callable[[Family, str, str], tuple[FamilyModel, EncodedSplit]]
+Loader = Callable[..., tuple[FamilyModel, EncodedSplit]]
 
 
 def loader(base: Path) -> Loader:
-    """(family, dataset, task) → a small model without dropout, and the task's train split.
+    """(family, dataset, task, plain=False, split="train") → a small model without dropout, and one
+    of the task's splits.
 
     Makes a hand-made release, its caches and three models under ``base`` first.
     """
@@ -65,7 +66,9 @@ def loader(base: Path) -> Loader:
             out = base / f"{dataset}-{family}"
             encode_dataset(instances, dataset, None, str(checkpoint), None, family, 200, out)
 
-    def loaded(family: Family, dataset: str, task: str) -> tuple[FamilyModel, EncodedSplit]:
+    def loaded(
+        family: Family, dataset: str, task: str, plain: bool = False, split: str = "train"
+    ) -> tuple[FamilyModel, EncodedSplit]:
         folder = base / f"{dataset}-{family}"
         model = load_model(
             family,
@@ -78,8 +81,9 @@ def loader(base: Path) -> Loader:
             fidelity="default",
             loss_on="answer",
             dropout=0.0,
+            plain=plain,
             device=torch.device("cpu"),
         )
-        return model, read_split(folder, task, "train")
+        return model, read_split(folder, task, split)
 
     return loaded

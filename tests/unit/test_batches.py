@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasktransfer.models.encoded import EncodedSplit, Ragged
-from tasktransfer.training.batches import epoch_batches, micro_batches, task_weights
+from tasktransfer.models.portions import portions_by_length
+from tasktransfer.training.batches import epoch_batches, task_weights
 
 
 def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:
@@ -70,17 +71,20 @@ def test_task_weights_follow_the_option() -> None:
 
 
 @given(
-    st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(1, 4), st.integers(10, 300)
+    st.lists(st.integers(1, 50), min_size=1, max_size=40),
+    st.integers(1, 4),
+    st.integers(10, 300),
+    st.booleans(),
 )
-def test_micro_batches_hold_every_unit_once_within_the_budget(
-    lengths: list[int], options: int, budget: int
+def test_portions_hold_every_unit_once_within_the_budget(
+    lengths: list[int], options: int, budget: int, padded: bool
 ) -> None:
     split = split_of(lengths, options)
-    groups = micro_batches(split, range(len(lengths)), split.longest(), budget)
-    assert sorted(u for g in groups for u in g) == list(range(len(lengths)))
-    for group in groups:
-        padded = max(lengths[u] for u in group) * options * len(group)
-        assert padded <= budget or len(group) == 1
+    portions = portions_by_length(split, range(len(lengths)), budget, padded=padded)
+    assert sorted(u for p in portions for u in p) == list(range(len(lengths)))
+    for portion in portions:
+        each = [lengths[u] * options for u in portion]
+        assert (max(each) * len(each) if padded else sum(each)) <= budget or len(portion) == 1
 
 
 def test_limit_takes_a_fixed_subset_in_order() -> None:

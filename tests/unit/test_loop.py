@@ -99,6 +99,8 @@ class Poisoned:
         self._model = model
         self.module = model.module
         self.weight = model.weight
+        self.training_portions = model.training_portions
+        self.prediction_portions = model.prediction_portions
         self.predict = model.predict
         self.save = model.save
         self._calls = 0

@@ -109,6 +109,12 @@ class EncodedSplit:
             return np.zeros(0, np.int32)
         return np.maximum.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
 
+    def tokens(self) -> Ints:
+        """Tokens of all sequences of each unit, shape (units,)."""
+        if not len(self):
+            return np.zeros(0, np.int32)
+        return np.add.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
+
     def limited(self, limit: int | None) -> EncodedSplit:
         """The first ``limit`` instances of a fixed shuffle (not of the training's seed), in the
         split's order; all of them if there are no more, or if ``limit`` is None."""

@@ -16,8 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tasktransfer.models import attention
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
+from tasktransfer.models.packing import pack
+from tasktransfer.models.portions import portions_by_length
 from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import Task
 
@@ -53,6 +56,7 @@ class Encoder:
         token_types: bool,
         fidelity: Fidelity,
         device: torch.device,
+        first_position: int | None = None,
     ) -> None:
         self.backbone = backbone
         self.tasks = tasks
@@ -60,6 +64,7 @@ class Encoder:
         self.token_types = token_types
         self.fidelity = fidelity
         self.device = device
+        self.first_position = first_position
         config = backbone.config
         rate = getattr(config, "classifier_dropout", None)
         self.dropout = nn.Dropout(rate if rate is not None else _hidden_dropout(config))
@@ -77,11 +82,11 @@ class Encoder:
 
     def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
         task = self.tasks[split.task]
-        logits, mask = self._logits(split, units)
+        logits = self._logits(split, units)
         labels = torch.tensor([split.labels[u].tolist() for u in units], device=self.device)
         match task.kind:
             case "span":
-                allowed = self._allowed(split, units, mask, task)
+                allowed = self._allowed(split, units, logits.shape[1], task)
                 scores = logits.masked_fill(~allowed.unsqueeze(-1), float("-inf"))
                 edges = [_span_cross_entropy(scores[..., k], labels[:, k]) for k in (0, 1)]
                 return (edges[0] + edges[1]) / 2
@@ -97,12 +102,19 @@ class Encoder:
             case _:
                 return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
 
+    def training_portions(
+        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return portions_by_length(split, units, token_budget, padded=self.first_position is None)
+
+    prediction_portions = training_portions
+
     def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
         task = self.tasks[split.task]
-        logits, mask = self._logits(split, units)
+        logits = self._logits(split, units)
         match task.kind:
             case "span":
-                allowed = self._allowed(split, units, mask, task)
+                allowed = self._allowed(split, units, logits.shape[1], task)
                 return self._spans(task, split, units, logits, allowed)
             case "multi_label":
                 return [_chosen_labels(task, row, self.fidelity) for row in logits.cpu()]
@@ -132,14 +144,59 @@ class Encoder:
 
     # --- forward --------------------------------------------------------------------------------
 
-    def _logits(self, split: EncodedSplit, units: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Logits in float32 and the attention mask.
+    def _logits(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
+        """Logits in float32.
 
-        Shapes: spans (units, tokens, 2); multiple choice (units, options), options that a unit
-        does not have at -inf; otherwise (units, head width).
+        Shapes: spans (units, tokens, 2), of which those beyond a unit's tokens mean nothing;
+        multiple choice (units, options), options that a unit does not have at -inf; otherwise
+        (units, head width).
         """
-        task = self.tasks[split.task]
+        kind = self.tasks[split.task].kind
         sequences = [s for u in units for s in split.sequence_range(u)]
+        read = self._read_padded if self.first_position is None else self._read_packed
+        hidden, table = read(split, sequences, kind == "span")
+        logits: Tensor = self.heads[split.task](self.dropout(hidden)).float()
+        if table is not None:
+            return logits[table]
+        if kind == "multiple_choice":
+            return _options_side_by_side(logits.squeeze(-1), split, units)
+        return logits
+
+    def _read_packed(
+        self, split: EncodedSplit, sequences: Sequence[int], each_token: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """What the backbone makes of sequences laid end to end, without any padding.
+
+        Returns:
+            Hidden states of all tokens, shape (tokens, hidden size), and the index of each
+            sequence's, shape (sequences, longest); or those of the sequences as a whole, shape
+            (sequences, hidden size), and None.
+        """
+        packed = pack([split.sequences[s] for s in sequences], self.device)
+        inputs = {
+            "input_ids": packed.ids,
+            "position_ids": packed.positions + (self.first_position or 0),
+            "attention_mask": torch.zeros(attention.PLACEHOLDER, device=self.device),
+        }
+        if self.token_types:
+            second = packed.per_token(split.second_starts[list(sequences)])
+            inputs["token_type_ids"] = (packed.positions >= second).to(torch.int64)
+        hidden = self.backbone(**inputs, packed=packed).last_hidden_state[0]
+        if each_token:
+            return hidden, packed.table()
+        first = hidden.index_select(0, packed.firsts())
+        pooler = getattr(self.backbone, "pooler", None)
+        return (first if pooler is None else pooler(first[:, None])), None
+
+    def _read_padded(
+        self, split: EncodedSplit, sequences: Sequence[int], each_token: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same of sequences padded to the longest, the plain way.
+
+        Returns:
+            Hidden states of all tokens, shape (sequences, longest, hidden size), or those of the
+            sequences as a whole, and None.
+        """
         ids, mask = pad([split.sequences[s] for s in sequences], self.pad_token_id, self.device)
         inputs = {"input_ids": ids, "attention_mask": mask}
         if self.token_types:
@@ -147,27 +204,20 @@ class Encoder:
             types = (torch.arange(ids.shape[1]) >= second[:, None]).to(torch.int64)
             inputs["token_type_ids"] = types.to(self.device) * mask
         outputs = self.backbone(**inputs)
-        if task.kind == "span":
-            hidden = outputs.last_hidden_state
-        else:
-            pooled = getattr(outputs, "pooler_output", None)
-            hidden = outputs.last_hidden_state[:, 0] if pooled is None else pooled
-        logits = self.heads[split.task](self.dropout(hidden)).float()
-        if task.kind == "multiple_choice":
-            logits = _options_side_by_side(logits.squeeze(-1), split, units)
-        return logits, mask
+        if each_token:
+            return outputs.last_hidden_state, None
+        pooled = getattr(outputs, "pooler_output", None)
+        return (outputs.last_hidden_state[:, 0] if pooled is None else pooled), None
 
-    def _allowed(
-        self, split: EncodedSplit, units: Sequence[int], mask: Tensor, task: Task
-    ) -> Tensor:
+    def _allowed(self, split: EncodedSplit, units: Sequence[int], width: int, task: Task) -> Tensor:
         """Tokens that may begin or end a span: the context's, and the first one, which stands for
-        "no answer", where the task has unanswerable instances. Shape of ``mask``, bool."""
-        allowed = np.zeros(tuple(mask.shape), dtype=bool)
+        "no answer", where the task has unanswerable instances. Shape (units, ``width``), bool."""
+        allowed = np.zeros((len(units), width), dtype=bool)
         for i, unit in enumerate(units):
             starts = split.offsets[unit][0::2]
             allowed[i, : len(starts)] = starts >= 0
         allowed[:, 0] = has_unanswerable(task)
-        return torch.from_numpy(allowed).to(mask.device)
+        return torch.from_numpy(allowed).to(self.device)
 
     def _spans(
         self, task: Task, split: EncodedSplit, units: Sequence[int], logits: Tensor, allowed: Tensor

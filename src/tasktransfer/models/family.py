@@ -36,6 +36,18 @@ class FamilyModel(Protocol):
         text-to-text models."""
         ...
 
+    def training_portions(
+        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        """Units cut into what ``loss`` is given at once, at most ``token_budget`` tokens."""
+        ...
+
+    def prediction_portions(
+        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        """The same for ``predict``."""
+        ...
+
     def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
         """One prediction a unit: labels, the option's number, or the answer's text."""
         ...

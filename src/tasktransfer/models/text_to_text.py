@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tasktransfer.models.encoded import IGNORED, EncodedSplit
+from tasktransfer.models import attention
+from tasktransfer.models.encoded import IGNORED, EncodedSplit, Ints
 from tasktransfer.models.family import pad
+from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
+from tasktransfer.models.packing import first_position, pack
+from tasktransfer.models.portions import portions_by_length, portions_of_trees
+from tasktransfer.models.prompt_trees import prompt_trees
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
 
@@ -35,6 +39,7 @@ class Decoder:
         max_answer_tokens: dict[str, int],
         loss_on: str,
         device: torch.device,
+        plain: bool = False,
     ) -> None:
         self.module = model.to(device)
         self.tokenizer = tokenizer
@@ -42,6 +47,8 @@ class Decoder:
         self.max_answer_tokens = max_answer_tokens
         self.whole_sequence = loss_on == "sequence"
         self.device = device
+        self.first_position = None if plain else first_position(model.config)
+        self.trees = not plain and reads_trees(model)
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._positions = "position_ids" in inspect.signature(model.forward).parameters
 
@@ -52,11 +59,54 @@ class Decoder:
             counted += sum(len(split.sequences[_sequence(split, u)]) - 1 for u in units)
         return float(counted)
 
+    def training_portions(
+        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return portions_by_length(split, units, token_budget, padded=self.first_position is None)
+
+    def prediction_portions(
+        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        if not self.trees:
+            return portions_by_length(split, units, token_budget, padded=True)
+        trees = prompt_trees([split.sequences[_sequence(split, u)] for u in units])
+        return [
+            [units[prompt] for tree in portion for prompt in tree.prompts]
+            for portion in portions_of_trees(trees, token_budget)
+        ]
+
     def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
-        """Padded on the left, so that all answers end in the last column and the (large) output
-        layer runs on the answers' columns only."""
         prompts = [split.sequences[_sequence(split, u)] for u in units]
         answers = [split.labels[u] for u in units]
+        if self.first_position is None:
+            return self._loss_padded(prompts, answers)
+        return self._loss_packed(prompts, answers)
+
+    def _loss_packed(self, prompts: Sequence[Ints], answers: Sequence[Ints]) -> Tensor:
+        """Prompts and answers end to end; the (large) output layer runs only on the tokens that
+        a counted one follows."""
+        rows = [np.concatenate(pair) for pair in zip(prompts, answers, strict=True)]
+        packed = pack(rows, self.device, causal=True)
+        counted = [
+            np.arange(1 if self.whole_sequence else len(prompt), len(row))
+            for prompt, row in zip(prompts, rows, strict=True)
+        ]
+        before = np.concatenate([s + c - 1 for s, c in zip(packed.starts, counted, strict=True)])
+        targets = np.concatenate([row[c] for row, c in zip(rows, counted, strict=True)])
+        logits = self.module(
+            input_ids=packed.ids,
+            position_ids=packed.positions + (self.first_position or 0),
+            attention_mask=torch.zeros(attention.PLACEHOLDER, device=self.device),
+            packed=packed,
+            use_cache=False,
+            logits_to_keep=torch.from_numpy(before).to(self.device),
+        ).logits[0]
+        wanted = torch.from_numpy(targets.astype(np.int64)).to(self.device)
+        return functional.cross_entropy(logits.float(), wanted, reduction="sum")
+
+    def _loss_padded(self, prompts: Sequence[Ints], answers: Sequence[Ints]) -> Tensor:
+        """The plain way: padded on the left, so that all answers end in the last column and the
+        output layer runs on the answers' columns only."""
         rows = [np.concatenate(pair) for pair in zip(prompts, answers, strict=True)]
         ids, mask = pad(rows, self._pad_id, self.device, left=True)
         if self.whole_sequence:
@@ -78,10 +128,20 @@ class Decoder:
         )
 
     def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
-        rows = [split.sequences[_sequence(split, u)] for u in units]
-        ids, mask = pad(rows, self._pad_id, self.device, left=True)
-        made = _generate(self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task])
-        return _parsed(self.tasks[split.task], self.tokenizer, made[:, ids.shape[1] :])
+        prompts = [split.sequences[_sequence(split, u)] for u in units]
+        longest = self.max_answer_tokens[split.task]
+        if self.trees:
+            made = generate_from_trees(
+                self.module,
+                prompt_trees(prompts),
+                longest=longest,
+                end=self.tokenizer.eos_token_id,
+                fill=self._pad_id,
+            )
+        else:
+            ids, mask = pad(prompts, self._pad_id, self.device, left=True)
+            made = generate(self.module, self.tokenizer, ids, mask, longest)[:, ids.shape[1] :]
+        return _parsed(self.tasks[split.task], self.tokenizer, made)
 
     def save(self, folder: Path) -> None:
         self.module.save_pretrained(folder)
@@ -123,9 +183,16 @@ class EncoderDecoder:
             logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
         )
 
+    def training_portions(
+        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return portions_by_length(split, units, token_budget, padded=True)
+
+    prediction_portions = training_portions
+
     def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
         ids, mask = self._inputs(split, units)
-        made = _generate(self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task])
+        made = generate(self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task])
         return _parsed(self.tasks[split.task], self.tokenizer, made)
 
     def save(self, folder: Path) -> None:
@@ -139,25 +206,6 @@ class EncoderDecoder:
 def _sequence(split: EncodedSplit, unit: int) -> int:
     """A text-to-text unit holds exactly one sequence."""
     return int(split.first_sequence[unit])
-
-
-def _generate(model: Any, tokenizer: Any, ids: Tensor, mask: Tensor, longest: int) -> Tensor:
-    """Greedy decoding, whatever the checkpoint's own generation settings say of sampling."""
-    settings = deepcopy(model.generation_config)
-    settings.update(
-        do_sample=False,
-        num_beams=1,
-        temperature=None,
-        top_p=None,
-        top_k=None,
-        max_new_tokens=longest,
-        min_new_tokens=None,
-        max_length=None,
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    made: Tensor = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
-    return made
 
 
 def _parsed(task: Task, tokenizer: Any, made: Tensor) -> list[tuple[str, ...]]:

@@ -1,18 +1,16 @@
-"""Which instances make up which update, in which order, and in which micro-batches. Pure numpy.
+"""Which instances make up which update, and in which order. Pure numpy.
 
-The order depends on the seed and the epoch only. Micro-batches never change a gradient: they are
-parts of one batch whose losses are added up before the one update.
+The order depends on the seed and the epoch only. (The portions in which a batch goes through the
+model are the model's matter and change no gradient: their losses are added up before the update.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-
-from tasktransfer.models.encoded import EncodedSplit, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +52,3 @@ def task_weights(sizes: Mapping[str, int], batch_size: int, weighting: str) -> d
     if weighting == "none" or len(sizes) == 1:
         return dict.fromkeys(sizes, 1.0)
     return {task: 1 / math.sqrt(math.ceil(n / batch_size)) for task, n in sizes.items()}
-
-
-def micro_batches(
-    split: EncodedSplit, units: Sequence[int], lengths: Ints, token_budget: int
-) -> list[list[int]]:
-    """Cut units into groups of like length, none above ``token_budget`` tokens, padding included.
-
-    A unit of several sequences (options) stays together, and a unit above the budget is a group
-    of its own.
-    """
-    ordered = sorted(units, key=lambda unit: (-int(lengths[unit]), unit))
-    groups: list[list[int]] = []
-    room = 0
-    width = 0
-    for unit in ordered:
-        sequences = len(split.sequence_range(unit))
-        if not groups or (sequences * width) > room:
-            width = int(lengths[unit])
-            room = token_budget
-            groups.append([])
-        groups[-1].append(unit)
-        room -= sequences * width
-    return groups

@@ -12,7 +12,6 @@ from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.batches import micro_batches
 from tasktransfer.training.memory import TokenBudget
 
 Prediction = tuple[str, ...]
@@ -35,16 +34,16 @@ def predict(
 ) -> list[Prediction]:
     """Predict every instance of a split, in the split's order.
 
-    Units of like length go together, which changes no prediction beyond floating-point noise. The
-    outputs of a multi-output instance that were asked one by one are put together again.
+    Which units go together is the model's matter and changes no prediction beyond floating-point
+    noise. The outputs of a multi-output instance that were asked one by one are put together again.
     """
     model.module.eval()
     by_unit: list[Prediction] = [()] * len(split)
     with torch.inference_mode():
-        for group in micro_batches(split, range(len(split)), split.longest(), token_budget):
-            for unit, prediction in zip(group, model.predict(split, group), strict=True):
+        for portion in model.prediction_portions(split, range(len(split)), token_budget):
+            for unit, prediction in zip(portion, model.predict(split, portion), strict=True):
                 by_unit[unit] = prediction
-            progress(len(group))
+            progress(len(portion))
     by_instance: list[Prediction] = [()] * len(split.ids)
     for unit, prediction in enumerate(by_unit):
         by_instance[int(split.instance[unit])] += prediction

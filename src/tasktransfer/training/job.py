@@ -33,3 +33,5 @@ class Job:
     config_digest: str
     synthetic: bool
     rules: Literal["challenge", "free"] = "free"
+    plain: bool = False
+    """Padded rows and transformers' own attention, dropout and generation: for comparison."""

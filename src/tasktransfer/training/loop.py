@@ -22,7 +22,7 @@ from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import Training
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.batches import Batch, epoch_batches, micro_batches, task_weights
+from tasktransfer.training.batches import Batch, epoch_batches, task_weights
 from tasktransfer.training.evaluate import evaluate
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
@@ -134,15 +134,14 @@ def _train_epoch(
     """Every batch of every task once, one update each; the mean loss per task."""
     sizes = {name: len(split) for name, split in train_splits.items()}
     weights = task_weights(sizes, training.batch_size, training.task_weighting)
-    lengths = {name: split.longest() for name, split in train_splits.items()}
     model.module.train()
     losses: list[tuple[str, Tensor]] = []
     for batch in epoch_batches(sizes, training.batch_size, seed, epoch):
         split = train_splits[batch.task]
 
         def gradients(tokens: int, batch: Batch = batch, split: EncodedSplit = split) -> Tensor:
-            groups = micro_batches(split, batch.units, lengths[batch.task], tokens)
-            return _add_gradients(model, split, batch, groups, weights, setup)
+            portions = model.training_portions(split, batch.units, tokens)
+            return _add_gradients(model, split, batch, portions, weights, setup)
 
         loss = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
         losses.append((batch.task, loss))
@@ -157,20 +156,20 @@ def _add_gradients(
     model: FamilyModel,
     split: EncodedSplit,
     batch: Batch,
-    groups: list[list[int]],
+    portions: list[list[int]],
     weights: Mapping[str, float],
     setup: Setup,
 ) -> Tensor:
-    """Backward through every micro-batch; together the gradient of the batch's mean loss.
+    """Backward through every portion; together the gradient of the batch's mean loss.
 
     Returns:
         The batch's mean loss, unweighted, still on the device: nothing waits for it here.
     """
     divisor = model.weight(split, batch.units)
     total = torch.zeros((), device=setup.device)
-    for group in groups:
+    for portion in portions:
         with setup.autocast():
-            loss = model.loss(split, group) / divisor
+            loss = model.loss(split, portion) / divisor
         (loss * weights[batch.task]).backward()  # type: ignore[no-untyped-call]
         total += loss.detach()
     return total

@@ -123,6 +123,8 @@ def _set_up(job: Job) -> tuple[Setup, str]:
     torch.set_num_threads(max(1, job.threads))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
+    # No operation reads what it did not write; filling every new tensor only costs time.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     wanted = job.stage.training.precision
     if wanted == "auto":
@@ -195,6 +197,7 @@ def _load(job: Job, tasks: dict[str, Task], manifest: dict[str, Any], setup: Set
         loss_on=stage.training.loss_on,
         dropout=stage.training.dropout,
         device=setup.device,
+        plain=job.plain,
     )
 
 

@@ -1,0 +1,139 @@
+"""Attention for every model that lets its attention be exchanged, packed or padded.
+
+Registered with transformers under ``NAME``. On a CPU it is the plain formula with cheap dropout,
+whose backward pass is faster there than that of torch's fused attention; on a GPU torch's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tasktransfer.models.dropout import dropped
+from tasktransfer.models.packing import Group, Pack
+
+NAME = "tasktransfer"
+ARCHITECTURES = frozenset(
+    {"bert", "roberta", "xlm-roberta", "electra", "distilbert", "gpt2", "t5", "bart"}
+)
+"""``model_type`` of those that are tested with it; others keep transformers' attention."""
+PLACEHOLDER = (1, 1, 1, 1)
+"""Shape of the mask that a packed call gives: transformers makes none of its own then."""
+
+
+def register() -> None:
+    """Make the attention known to transformers, with masks as its eager attention has them."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, eager_mask)
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    position_bias: Tensor | None = None,
+    packed: Pack | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Attention as transformers calls it.
+
+    Args:
+        query, key, value: shape (rows, heads, tokens, size of a head).
+        attention_mask: added to the scores, shape (rows, 1, tokens, tokens seen).
+        position_bias: added as well (T5), shape (1 or rows, heads, tokens, tokens seen).
+        packed: the one row is a pack of sequences that do not see each other.
+
+    Returns:
+        Shape (rows, tokens, heads, size of a head), and no weights.
+    """
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    rate = dropout if module.training else 0.0
+    if packed is not None:
+        return _packed(packed, query, key, value, scaling, rate), None
+    if attention_mask is not None:
+        # A static cache may hold more places than there are tokens yet.
+        attention_mask = attention_mask[..., : key.shape[-2]]
+    bias = attention_mask if position_bias is None else position_bias
+    if attention_mask is not None and position_bias is not None:
+        bias = position_bias + attention_mask
+    return _attention(query, key, value, bias, scaling, rate).transpose(1, 2), None
+
+
+def _packed(
+    packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
+) -> Tensor:
+    sizes = [group.rows * group.width for group in packed.groups]
+    apart = [torch.split(_padded(packed, states), sizes) for states in (query, key, value)]
+    made = []
+    for group, *parts in zip(packed.groups, *apart, strict=True):
+        q, k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
+        bias = _group_bias(group, packed.causal, q.dtype, q.device)
+        made.append(_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1))
+    together = torch.cat(made) if len(made) > 1 else made[0]
+    if packed.places is not None:
+        together = _Unpadded.apply(together, packed.places)  # type: ignore[no-untyped-call]
+    return together[None]
+
+
+def _padded(packed: Pack, states: Tensor) -> Tensor:
+    """(1, heads, tokens, size) → (padded tokens, heads, size), zeros where there is no token."""
+    rows = states.transpose(1, 2)[0]
+    if packed.places is None:
+        return rows
+    return rows.new_zeros(packed.padded_tokens, *rows.shape[1:]).index_copy(0, packed.places, rows)
+
+
+class _Unpadded(torch.autograd.Function):
+    """Pick the real tokens. No place is picked twice, so the gradient is a copy, not a sum."""
+
+    @staticmethod
+    def forward(ctx: Any, padded: Tensor, places: Tensor) -> Tensor:
+        ctx.save_for_backward(places)
+        ctx.padded_tokens = padded.shape[0]
+        return padded.index_select(0, places)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (places,) = ctx.saved_tensors
+        padded = gradient.new_zeros(ctx.padded_tokens, *gradient.shape[1:])
+        return padded.index_copy_(0, places, gradient), None
+
+
+def _group_bias(
+    group: Group, causal: bool, dtype: torch.dtype, device: torch.device
+) -> Tensor | None:
+    """What is added to a group's scores; a token does not see later ones, and so no padding, if
+    attention is causal."""
+    hidden = group.padding
+    if causal:
+        hidden = torch.ones(group.width, group.width, dtype=torch.bool, device=device).triu(1)
+    if hidden is None:
+        return None
+    return torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill(
+        hidden, torch.finfo(dtype).min
+    )
+
+
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scaling: float, rate: float
+) -> Tensor:
+    """Softmax of scaled scores and bias, dropout, times values; shape of ``query``."""
+    bias = None if bias is None else bias.to(query.dtype)
+    if query.is_cuda or not torch.is_grad_enabled():
+        return functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=bias, dropout_p=rate, scale=scaling
+        )
+    scores = (query * scaling) @ key.transpose(-1, -2)
+    if bias is not None:
+        scores = scores + bias
+    return dropped(torch.softmax(scores, -1).to(value.dtype), rate) @ value

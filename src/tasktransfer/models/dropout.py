@@ -1,0 +1,58 @@
+"""Dropout whose random numbers cost next to nothing on a CPU.
+
+Drawing one double-precision random number for each activation, as torch does on a CPU, takes a
+sixth of an encoder's training time. Sixteen random bits say as well whether an activation stays,
+and a fast generator makes them four at a time. The rate is rounded to a multiple of 1/65536, and
+what stays is scaled by exactly that rate, so the expected value is unchanged.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+_LEVELS = 1 << 16
+
+
+class FastDropout(nn.Dropout):
+    """``nn.Dropout`` as a module; on a GPU it is just that."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return dropped(input, self.p, self.training)
+
+
+def use_fast_dropout(module: nn.Module) -> None:
+    """Put ``FastDropout`` in the place of every ``nn.Dropout`` inside a module."""
+    for name, child in module.named_children():
+        if type(child) is nn.Dropout:
+            setattr(module, name, FastDropout(child.p))
+        else:
+            use_fast_dropout(child)
+
+
+def dropped(values: Tensor, rate: float, training: bool = True) -> Tensor:
+    """``values`` with a share ``rate`` of them set to zero and the others scaled up."""
+    if not training or rate == 0.0:
+        return values
+    if values.is_cuda or round(rate * _LEVELS) >= _LEVELS:
+        return functional.dropout(values, rate)
+    return values * _keep(values.shape, rate, values.dtype)
+
+
+def _keep(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
+    """Zeros, and in the other places what kept values are multiplied by.
+
+    The bits come from a generator that is seeded by torch's own, whose state a training keeps.
+    """
+    count = math.prod(shape)
+    seed = int(torch.randint(1 << 62, ()))
+    bits = np.random.SFC64(seed).random_raw(-(-count // 4))
+    numbers = torch.from_numpy(bits.view(np.int16)[:count]).view(shape)
+    zeros = round(rate * _LEVELS)
+    mask = torch.empty(shape, dtype=dtype)
+    torch.ge(numbers, zeros - _LEVELS // 2, out=mask)
+    return mask.mul_(_LEVELS / (_LEVELS - zeros))

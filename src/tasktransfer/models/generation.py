@@ -1,0 +1,147 @@
+"""Greedy decoding: transformers' own, and from trees of prompts.
+
+Both give the same answers. A checkpoint that asks for more than the most probable next token
+(penalties, forbidden or forced tokens) is left to transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasktransfer.models.packing import Longs
+from tasktransfer.models.prompt_trees import Bools, PromptTree
+
+TREE_ARCHITECTURES = frozenset({"gpt2"})
+"""``model_type`` of decoders that are tested with trees."""
+
+_CHANGES_GREEDY = (
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "encoder_no_repeat_ngram_size",
+    "encoder_repetition_penalty",
+    "exponential_decay_length_penalty",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "guidance_scale",
+    "min_length",
+    "no_repeat_ngram_size",
+    "repetition_penalty",
+    "sequence_bias",
+    "suppress_tokens",
+)
+_NO_CHANGE: tuple[object, ...] = (None, 0, 1.0, [])
+
+
+def reads_trees(model: Any) -> bool:
+    """Whether a causal language model can be decoded from trees of prompts."""
+    settings = model.generation_config
+    greedy = all(getattr(settings, name, None) in _NO_CHANGE for name in _CHANGES_GREEDY)
+    return greedy and model.config.model_type in TREE_ARCHITECTURES
+
+
+def generate(model: Any, tokenizer: Any, ids: Tensor, mask: Tensor, longest: int) -> Tensor:
+    """Greedy decoding by transformers, whatever the checkpoint's settings say of sampling."""
+    settings = deepcopy(model.generation_config)
+    settings.update(
+        do_sample=False,
+        num_beams=1,
+        temperature=None,
+        top_p=None,
+        top_k=None,
+        max_new_tokens=longest,
+        min_new_tokens=None,
+        max_length=None,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    made: Tensor = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+    return made
+
+
+def generate_from_trees(
+    model: Any, trees: Sequence[PromptTree], *, longest: int, end: int, fill: int
+) -> Tensor:
+    """Continue every prompt of some trees with the most probable tokens.
+
+    Every tree is a row, and every step appends a token to each of its prompts: nodes that see
+    their prompt and what it was continued with, and nothing of the other branches.
+
+    Args:
+        model: a causal language model of ``TREE_ARCHITECTURES``.
+        longest: new tokens at most.
+        end: the token that ends an answer.
+        fill: what stands after it.
+
+    Returns:
+        The new tokens of each prompt, in the order of their indices, shape (prompts, new tokens).
+    """
+    from transformers import DynamicCache
+
+    device = model.device
+    ids, depths, leaves, visible = (
+        torch.from_numpy(array).to(device) for array in _side_by_side(trees, fill)
+    )
+    rows, branches = leaves.shape
+    each = torch.arange(rows, device=device)[:, None]
+    cache = DynamicCache(config=model.config)
+    hidden = _read(model, ids, depths, visible, cache)[each, leaves]
+    seen, depth = visible[each, leaves], depths[each, leaves]
+    itself = torch.eye(branches, dtype=torch.bool, device=device).expand(rows, -1, -1)
+    exists = torch.zeros((rows, branches), dtype=torch.bool, device=device)
+    for row, tree in enumerate(trees):
+        exists[row, : len(tree.prompts)] = True
+    made: list[Tensor] = []
+    going = exists
+    while True:
+        best = model.get_output_embeddings()(hidden).argmax(-1)
+        made.append(torch.where(going, best, fill))
+        going = going & (best != end)
+        if len(made) == longest or not bool(going.any()):
+            break
+        depth, seen = depth + 1, torch.cat([seen, itself], dim=-1)
+        hidden = _read(model, made[-1], depth, seen, cache)
+    # Row-major, the existing branches stand in the order of the trees and their prompts.
+    answers = torch.stack(made, dim=-1)[exists]
+    prompts = torch.tensor([prompt for tree in trees for prompt in tree.prompts])
+    return answers[prompts.argsort().to(device)]
+
+
+def _read(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cache: Any) -> Tensor:
+    """Last hidden states of new nodes, shape (rows, nodes, hidden size); the cache grows by them.
+
+    ``visible``: shape (rows, nodes, nodes so far), bool.
+    """
+    hidden = torch.zeros(visible.shape, dtype=torch.float32, device=ids.device)
+    bias = hidden.masked_fill_(~visible, torch.finfo(torch.float32).min)[:, None]
+    read: Tensor = model.base_model(
+        input_ids=ids,
+        position_ids=depths,
+        attention_mask=bias,
+        past_key_values=cache,
+        use_cache=True,
+    ).last_hidden_state
+    return read
+
+
+def _side_by_side(trees: Sequence[PromptTree], fill: int) -> tuple[Longs, Longs, Longs, Bools]:
+    """Token ids, depths (rows, nodes), leaves (rows, branches), and what sees what (rows, nodes,
+    nodes), padded to the largest tree. Padding sees itself only, and nothing sees padding."""
+    width, branches = max(map(len, trees)), max(len(tree.prompts) for tree in trees)
+    ids = np.full((len(trees), width), fill, dtype=np.int64)
+    depths = np.zeros((len(trees), width), dtype=np.int64)
+    leaves = np.zeros((len(trees), branches), dtype=np.int64)
+    visible = np.zeros((len(trees), width, width), dtype=bool)
+    for row, tree in enumerate(trees):
+        size = len(tree)
+        ids[row, :size] = tree.tokens
+        depths[row, :size] = tree.depths
+        leaves[row, : len(tree.leaves)] = tree.leaves
+        visible[row, :size, :size] = tree.visible
+        visible[row, range(size, width), range(size, width)] = True
+    return ids, depths, leaves, visible

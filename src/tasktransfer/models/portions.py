@@ -1,0 +1,50 @@
+"""Which units go through a model together. Pure numpy.
+
+No result depends on it beyond floating-point noise: a batch's losses are added up over its
+portions before the one update, and a prediction knows nothing of its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.prompt_trees import PromptTree
+
+
+def portions_by_length(
+    split: EncodedSplit, units: Sequence[int], token_budget: int, *, padded: bool
+) -> list[list[int]]:
+    """Cut units into portions of like length, none above ``token_budget`` tokens.
+
+    A unit of several sequences (options) stays together, and a unit above the budget is a portion
+    of its own.
+
+    Args:
+        padded: whether padding counts as tokens; it does where sequences are padded to a
+            portion's longest, and not where they are packed.
+    """
+    longest, own = split.longest(), split.tokens()
+    portions: list[list[int]] = []
+    room = 0
+    width = 0
+    for unit in sorted(units, key=lambda unit: (-int(longest[unit]), unit)):
+        cost = len(split.sequence_range(unit)) * width if padded else int(own[unit])
+        if not portions or cost > room:
+            width = int(longest[unit])
+            room = token_budget
+            portions.append([])
+            cost = len(split.sequence_range(unit)) * width if padded else cost
+        portions[-1].append(unit)
+        room -= cost
+    return portions
+
+
+def portions_of_trees(trees: Sequence[PromptTree], token_budget: int) -> list[list[PromptTree]]:
+    """Cut trees into portions of like size, none above ``token_budget`` nodes, padding included."""
+    portions: list[list[PromptTree]] = []
+    for tree in sorted(trees, key=lambda tree: (-len(tree), tree.prompts)):
+        if not portions or len(portions[-1][0]) * (len(portions[-1]) + 1) > token_budget:
+            portions.append([])
+        portions[-1].append(tree)
+    return portions

@@ -1,0 +1,344 @@
+"""Every fast path against its plain reference: the same gradient, the same predictions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_models import KINDS
+from torch import Tensor, nn
+from torch.nn import functional
+
+from small_models import Loader
+from tasktransfer.models import attention
+from tasktransfer.models.dropout import FastDropout, dropped, use_fast_dropout
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.encoder import Encoder
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees
+from tasktransfer.models.packing import first_position, pack
+from tasktransfer.models.prompt_trees import MOST_NODES, prompt_trees
+from tasktransfer.stage import FAMILIES, Family
+from tasktransfer.training.evaluate import predict
+
+CPU = torch.device("cpu")
+
+
+def gradient(model: FamilyModel, split: EncodedSplit, portions: list[list[int]]) -> Tensor:
+    """The gradient of the mean loss of all units, as one vector; zeros where there is none."""
+    model.module.train()
+    divisor = model.weight(split, [u for portion in portions for u in portion])
+    for portion in portions:
+        (model.loss(split, portion) / divisor).backward()
+    return torch.cat(
+        [
+            torch.zeros(p.numel()) if p.grad is None else p.grad.flatten()
+            for p in model.module.parameters()
+        ]
+    )
+
+
+def sixty(split: EncodedSplit) -> list[int]:
+    """A batch of 60 units of all lengths that a split has."""
+    return [unit % len(split) for unit in range(60)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("double", [False, True], ids=["float32", "float64"])
+def test_one_update_has_the_gradient_of_the_plain_padded_batch(
+    load: Loader, family: Family, kind: str, double: bool
+) -> None:
+    made = []
+    for plain in (True, False):
+        model, split = load(family, *KINDS[kind], plain=plain)
+        if double:
+            model.module.double()
+        units = sixty(split)
+        portions = [units] if plain else model.training_portions(split, units, 200)
+        made.append(gradient(model, split, portions))
+    reference, fast = made
+    assert reference.norm() > 0
+    # Options of a random model score nearly alike: their float32 gradient is mostly cancellation.
+    cancels = kind == "multiple_choice" and family == "encoder" and not double
+    assert (fast - reference).norm() / reference.norm() < (1e-3 if cancels else 1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_predictions_are_those_of_the_plain_path(load: Loader, family: Family, kind: str) -> None:
+    made = []
+    for plain in (True, False):
+        model, split = load(family, *KINDS[kind], plain=plain, split="test")
+        made.append(predict(model, split, token_budget=150))
+    assert made[0] == made[1]
+
+
+# --- architectures ------------------------------------------------------------------------------
+
+
+def small_config(kind: str) -> object:
+    from transformers import AutoConfig  # noqa: PLC0415  only these tests need it
+
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "vocab_size": 50,
+        "max_position_embeddings": 64,
+    }
+    other = {
+        "electra": {**sizes, "embedding_size": 16},
+        "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "vocab_size": 50},
+        "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 50},
+        "t5": {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+        | {"vocab_size": 50, "decoder_start_token_id": 0},
+        "bart": {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "vocab_size": 50}
+        | {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        | {"encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "max_position_embeddings": 64},
+    }
+    return AutoConfig.for_model(kind, **other.get(kind, sizes))
+
+
+def random_model(kind: str) -> nn.Module:
+    from transformers import AutoModel  # noqa: PLC0415
+
+    torch.manual_seed(0)
+    model: nn.Module = AutoModel.from_config(small_config(kind), attn_implementation="eager")
+    return model.eval()
+
+
+def rows_of(*lengths: int) -> list[np.ndarray]:
+    draw = np.random.default_rng(0)
+    return [draw.integers(3, 50, length).astype(np.int32) for length in lengths]
+
+
+LENGTHS = (7, 19, 3, 18, 17, 5)
+
+
+@pytest.mark.parametrize("kind", sorted(attention.ARCHITECTURES))
+def test_every_architecture_gives_its_own_states_with_our_attention(kind: str) -> None:
+    model = random_model(kind)
+    ids = torch.from_numpy(np.stack([row[:9] for row in rows_of(12, 9, 10)])).long()
+    mask = torch.ones_like(ids)
+    mask[1, 6:] = 0
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if kind in ("t5", "bart"):
+        inputs["decoder_input_ids"] = ids[:, :4]
+    expected = model(**inputs).last_hidden_state
+    attention.register()
+    model.set_attn_implementation(attention.NAME)
+    for grad in (True, False):  # the two formulas
+        with torch.set_grad_enabled(grad):
+            found = model(**inputs).last_hidden_state
+        seen = mask[:, : found.shape[1]].bool()
+        torch.testing.assert_close(found[seen], expected[seen], rtol=1e-4, atol=1e-5)
+
+
+PACKED = ("bert", "electra", "gpt2", "roberta", "xlm-roberta")
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_packed_states_are_those_of_each_sequence_alone(kind: str) -> None:
+    model = random_model(kind)
+    rows = rows_of(*LENGTHS)
+    alone = [model(input_ids=torch.from_numpy(row)[None].long()).last_hidden_state for row in rows]
+    attention.register()
+    model.set_attn_implementation(attention.NAME)
+    packed = pack(rows, CPU, causal=kind == "gpt2")
+    first = first_position(model.config)
+    assert first is not None
+    together = model(
+        input_ids=packed.ids,
+        position_ids=packed.positions + first,
+        attention_mask=torch.zeros(attention.PLACEHOLDER),
+        packed=packed,
+    ).last_hidden_state[0]
+    for start, row, expected in zip(packed.starts, rows, alone, strict=True):
+        found = together[start : start + len(row)]
+        torch.testing.assert_close(found, expected[0], rtol=1e-4, atol=1e-5)
+
+
+def test_architectures_that_are_not_packed_say_so() -> None:
+    assert all(first_position(small_config(kind)) is not None for kind in PACKED)
+    for kind in attention.ARCHITECTURES - set(PACKED):
+        assert first_position(small_config(kind)) is None
+
+
+def test_a_checkpoint_that_forbids_repetition_is_decoded_by_transformers(load: Loader) -> None:
+    model, _ = load("decoder", "DailyDialog", "emotion_recognition")
+    assert model.module.config.model_type in TREE_ARCHITECTURES
+    assert reads_trees(model.module)
+    model.module.generation_config.repetition_penalty = 1.3
+    assert not reads_trees(model.module)
+
+
+def test_the_plain_path_uses_nothing_of_ours(load: Loader) -> None:
+    model, _ = load("encoder", "DailyDialog", "dialogue_nli", plain=True)
+    assert isinstance(model, Encoder)
+    assert model.first_position is None
+    assert not any(isinstance(m, FastDropout) for m in model.module.modules())
+    assert model.backbone.config._attn_implementation == "eager"
+    fast, _ = load("encoder", "DailyDialog", "dialogue_nli")
+    assert isinstance(fast, Encoder)
+    assert fast.first_position == 0
+    assert fast.backbone.config._attn_implementation == attention.NAME
+
+
+# --- packs --------------------------------------------------------------------------------------
+
+lengths = st.lists(st.integers(1, 40), min_size=1, max_size=25)
+
+
+@given(lengths)
+def test_a_pack_holds_each_sequence_in_one_piece(given_lengths: list[int]) -> None:
+    rows = rows_of(*given_lengths)
+    packed = pack(rows, CPU)
+    assert packed.ids.shape == packed.positions.shape == (1, sum(given_lengths))
+    for start, row, index in zip(packed.starts, rows, packed.table(), strict=True):
+        piece = slice(int(start), int(start) + len(row))
+        assert packed.ids[0, piece].tolist() == row.tolist()
+        assert packed.positions[0, piece].tolist() == list(range(len(row)))
+        assert index[: len(row)].tolist() == list(range(piece.start, piece.stop))
+    assert sum(group.rows for group in packed.groups) == len(rows)
+    said = packed.per_token(np.arange(len(rows)))[0]
+    assert [int(said[start]) for start in packed.starts] == list(range(len(rows)))
+
+
+@settings(deadline=None, max_examples=30)
+@given(lengths, st.booleans())
+def test_packed_attention_is_that_of_each_sequence_alone(
+    given_lengths: list[int], causal: bool
+) -> None:
+    packed = pack(rows_of(*given_lengths), CPU, causal=causal)
+    tokens = sum(given_lengths)
+    torch.manual_seed(tokens)
+    query, key, value = (
+        torch.randn(1, 2, tokens, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)
+    )
+    found, _ = attention.attend(nn.Identity(), query, key, value, None, packed=packed)
+    toward = torch.randn_like(found)
+    gradients = torch.autograd.grad((found * toward).sum(), (query, key, value))
+    for start, length in zip(packed.starts, packed.lengths, strict=True):
+        piece = slice(int(start), int(start) + int(length))
+        q, k, v = (t[:, :, piece].detach().requires_grad_() for t in (query, key, value))
+        alone = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        torch.testing.assert_close(found[:, piece], alone.transpose(1, 2))
+        own = torch.autograd.grad((alone.transpose(1, 2) * toward[:, piece]).sum(), (q, k, v))
+        for mine, theirs in zip(gradients, own, strict=True):
+            torch.testing.assert_close(mine[:, :, piece], theirs)
+
+
+# --- trees of prompts ---------------------------------------------------------------------------
+
+prompts = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=12), min_size=1, max_size=20)
+
+
+@given(prompts)
+def test_a_tree_spells_every_prompt_once(given_prompts: list[list[int]]) -> None:
+    rows = [np.array(p, np.int32) for p in given_prompts]
+    trees = prompt_trees(rows)
+    assert sorted(p for tree in trees for p in tree.prompts) == list(range(len(rows)))
+    for tree in trees:
+        for prompt, leaf in zip(tree.prompts, tree.leaves, strict=True):
+            way = np.flatnonzero(tree.visible[leaf])
+            way = way[np.argsort(tree.depths[way])]
+            assert tree.tokens[way].tolist() == given_prompts[prompt]
+            assert tree.depths[way].tolist() == list(range(len(way)))
+
+
+def test_what_prompts_share_stands_in_a_tree_once() -> None:
+    dialogue = list(range(100, 140))
+    rows = [np.array([*dialogue[:n], 7, 8], np.int32) for n in (10, 20, 30, 40)]
+    (tree,) = prompt_trees(rows)
+    assert len(tree) == 40 + 4 * 2
+    apart = [np.arange(base, base + 10, dtype=np.int32) for base in (0, 100)]
+    assert len(prompt_trees(apart)) == 2
+
+
+def test_trees_stay_within_their_size() -> None:
+    start = np.zeros(100, np.int32)
+    rows = [np.concatenate([start, np.full(60, i, np.int32)]) for i in range(30)]
+    trees = prompt_trees(rows)
+    assert len(trees) > 1
+    assert all(len(tree) <= MOST_NODES for tree in trees)
+    (alone,) = prompt_trees([np.arange(2 * MOST_NODES, dtype=np.int32)])
+    assert len(alone) == 2 * MOST_NODES
+
+
+# --- dropout ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.25, 0.5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_dropout_keeps_the_share_and_the_mean(rate: float, dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    values = torch.ones(400, 501, dtype=dtype)
+    made = dropped(values, rate)
+    assert made.dtype == dtype
+    kept = made != 0
+    # Five standard deviations of a share of 200,400 draws.
+    assert abs(kept.float().mean() - (1 - rate)) < 5 * (rate * (1 - rate) / values.numel()) ** 0.5
+    assert made[kept].float().unique().tolist() == pytest.approx([1 / (1 - rate)], rel=4e-3)
+    # Neighbours are dropped independently: of pairs, rate squared lose both.
+    both = ~kept.flatten()[:-1] & ~kept.flatten()[1:]
+    assert both.float().mean() == pytest.approx(rate**2, abs=0.004)
+
+
+def test_dropout_follows_torchs_seed_and_stops_in_evaluation() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Dropout(0.3)), nn.Dropout(0.0))
+    use_fast_dropout(module)
+    assert isinstance(module[1][0], FastDropout)
+    assert isinstance(module[2], FastDropout)
+    values = torch.randn(50, 4)
+    made = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        made.append(module(values))
+    assert torch.equal(made[0], made[1])
+    assert not torch.equal(made[0], made[2])
+    module.eval()
+    assert torch.equal(module(values), module[0](values))
+    assert not dropped(torch.ones(10), 1.0).any()
+
+
+def test_the_gradient_passes_where_a_value_was_kept() -> None:
+    values = torch.ones(1000, requires_grad=True)
+    made = dropped(values, 0.4)
+    made.sum().backward()
+    assert values.grad is not None
+    assert torch.equal(values.grad, made.detach())
+
+
+# --- imports ------------------------------------------------------------------------------------
+
+
+def test_the_compiler_is_left_out_until_it_is_asked_for() -> None:
+    program = """
+import sys
+from tasktransfer.training.light_imports import COMPILER, import_libraries
+import_libraries()
+import torch, transformers
+assert type(sys.modules[COMPILER]).__name__ == "_Compiler", "no stand-in"
+assert not any(name in sys.modules for name in ("scipy", "accelerate", "torch._inductor"))
+weight = torch.nn.Parameter(torch.ones(3))
+optimiser = torch.optim.Adam([weight], fused=True)
+weight.sum().backward()
+optimiser.step()
+optimiser.zero_grad()
+assert "torch._inductor" not in sys.modules, "an update took the compiler in"
+import scipy
+assert torch._dynamo.config.cache_size_limit > 0
+assert type(sys.modules[COMPILER]).__name__ == "module", "the stand-in stayed"
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parent
+    )
+    assert done.returncode == 0, done.stderr
