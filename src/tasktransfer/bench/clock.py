@@ -1,0 +1,82 @@
+"""Clocks of a measuring process. A GPU works on after the host went on, so it is waited for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tasktransfer.training.provenance import peak_gpu_memory_mb, peak_memory_mb
+
+STATUS = Path("/proc/self/status")
+
+
+def wait() -> None:
+    """Until the GPU has done all that it was given; nothing to wait for on a CPU."""
+    if _on_gpu():
+        torch.cuda.synchronize()
+
+
+def _on_gpu() -> bool:
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Seconds that ``work`` takes, on the device too."""
+    wait()
+    began = time.perf_counter()
+    work()
+    wait()
+    return time.perf_counter() - began
+
+
+class FirstUpdate:
+    """Notes when the first update of this process is done.
+
+    Args:
+        started: ``time.monotonic()`` of the parent when it started this process; that clock is
+            the machine's, not the process's.
+    """
+
+    def __init__(self, started: float) -> None:
+        self.started = started
+        self.seconds: float | None = None
+
+    def note(self) -> None:
+        """An update is done."""
+        if self.seconds is None:
+            wait()
+            self.seconds = time.monotonic() - self.started
+
+    def watch_optimisers(self) -> None:
+        """Note the first step of any optimiser of torch."""
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        register_optimizer_step_post_hook(lambda *_: self.note())
+
+    @property
+    def found(self) -> float:
+        """Seconds from start to first update."""
+        if self.seconds is None:
+            raise RuntimeError("no update was seen: the contestant's optimiser is not torch's")
+        return self.seconds
+
+
+def memory() -> tuple[float, float | None]:
+    """Peak memory of this process, and of the GPU where one is used, in MiB."""
+    device = torch.device("cuda" if _on_gpu() else "cpu")
+    return _own_peak(), peak_gpu_memory_mb(device)
+
+
+def _own_peak() -> float:
+    """Linux keeps the parent's peak in ``getrusage`` when a process is started from it; the
+    peak in ``/proc`` begins anew."""
+    try:
+        lines = STATUS.read_text().splitlines()
+    except OSError:
+        return peak_memory_mb()
+    found = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    return int(found[0]) / 1024 if found else peak_memory_mb()

@@ -1,0 +1,360 @@
+"""Every contestant on every case, interleaved over repeats, and the medians.
+
+Repeats are outermost and contestants innermost, their order turned round at every repeat: what
+else a machine does meanwhile disturbs all of them alike.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tasktransfer import __version__
+from tasktransfer.bench import flops
+from tasktransfer.bench.cases import (
+    BATCH,
+    DATASET,
+    Case,
+    Contestant,
+    Measured,
+    Volume,
+    Work,
+    volume_for,
+)
+from tasktransfer.bench.inputs import Inputs, as_dict, evaluated
+from tasktransfer.errors import TrainingError
+from tasktransfer.tasks import get_task
+
+WARM_UP_EVALUATED = 8
+TAIL = 6
+"""Lines of a failed process that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``updates`` measured a run; ``evaluate``: most instances of dev and test each, by family
+    (None: all); ``toolkit``: TLiDB's folder, None where there is none."""
+
+    contestants: tuple[Contestant, ...]
+    updates: int
+    warm_up: int
+    repeats: int
+    threads: int
+    evaluate: Mapping[str, int | None]
+    toolkit: Path | None
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One process to run."""
+
+    repeat: int
+    case: Case
+    contestant: Contestant
+
+
+def order(cases: Sequence[Case], contestants: Sequence[Contestant], repeats: int) -> Iterator[Turn]:
+    """All turns: repeats outermost, contestants innermost and rotated."""
+    for repeat in range(repeats):
+        for case in cases:
+            for i in range(len(contestants)):
+                yield Turn(repeat, case, contestants[(i + repeat) % len(contestants)])
+
+
+def absent(contestant: Contestant, toolkit: Path | None) -> str | None:
+    """Why a contestant cannot take part, and what to do; None if it can."""
+    match contestant:
+        case "tlidb" if toolkit is None:
+            return (
+                "no --toolkit: git clone https://github.com/alon-albalak/TLiDB and give its folder"
+            )
+        case "tlidb" if not (toolkit / "tlidb" / "examples" / "train.py").is_file():  # type: ignore[operator]
+            return f"{toolkit} holds no tlidb/examples/train.py: give the root of a clone of TLiDB"
+        case "tlidb" if importlib.util.find_spec("sklearn") is None:
+            return "it needs scikit-learn, which is not installed: pip install scikit-learn"
+        case "hf_trainer" if importlib.util.find_spec("accelerate") is None:
+            return "it needs accelerate, which is not installed: pip install accelerate"
+    return None
+
+
+def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str, Any]:
+    """Run everything; what was measured, and its medians, as JSON.
+
+    Raises:
+        TrainingError: this trainer failed, or nobody could be measured.
+    """
+    skipped = {c: why for c in options.contestants if (why := absent(c, options.toolkit))}
+    for contestant, why in skipped.items():
+        _say(f"{contestant} is skipped: {why}")
+    present = [c for c in options.contestants if c not in skipped]
+    volumes = {case: _volume(inputs, case, options) for case in cases}
+    turns = list(order(cases, present, options.repeats))
+    runs: list[dict[str, Any]] = []
+    failed: dict[tuple[Case, Contestant], str] = {}
+    rates: dict[tuple[int, Case], float] = {}
+    progress = Eta(turns)
+    for turn in turns:
+        if (turn.case, turn.contestant) in failed:
+            progress.passed(turn)
+            continue
+        if (turn.repeat, turn.case) not in rates:
+            rates[turn.repeat, turn.case] = matrix_rate(options.threads)
+        progress.begin(turn)
+        try:
+            found = _run(inputs, turn, volumes[turn.case], options)
+        except TrainingError as error:
+            if turn.contestant == "tasktransfer":
+                raise
+            failed[turn.case, turn.contestant] = str(error)
+            _say(f"{turn.contestant} failed on {turn.case.name}: {error}")
+        else:
+            runs.append({"repeat": turn.repeat, "case": turn.case.name, **found})
+        progress.passed(turn)
+    if not runs:
+        raise TrainingError("nobody could be measured: " + "; ".join(skipped.values()))
+    # The limit is what the machine reaches undisturbed: the highest, which flatters nobody.
+    limit = max(rates.values())
+    return {
+        "schema": 1,
+        "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "tasktransfer": __version__,
+        "machine": machine(options.threads),
+        "matrix_rate": {"each": list(rates.values()), "limit": limit},
+        "volumes": {c.name: {**as_dict(v), "updates": v.updates} for c, v in volumes.items()},
+        "skipped": skipped,
+        "failed": {f"{case.name} {contestant}": why for (case, contestant), why in failed.items()},
+        "models": {family: str(folder) for family, folder in inputs.models.items()},
+        "runs": runs,
+        "medians": _medians(inputs, cases, volumes, runs, limit),
+    }
+
+
+def matrix_rate(threads: int) -> float:
+    """Operations a second of matrix products, measured in a fresh process."""
+    command = [sys.executable, "-m", "tasktransfer.bench.matrix_rate", str(threads)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment(threads)
+    )
+    if done.returncode:
+        raise TrainingError(f"the matrix product could not be measured: {tail(done.stderr)}")
+    return float(done.stdout)
+
+
+# --- one process --------------------------------------------------------------------------------
+
+
+def _volume(inputs: Inputs, case: Case, options: Options) -> Volume:
+    available = len(inputs.split(case, "train").ids)
+    return volume_for(options.updates, available, options.evaluate[case.family])
+
+
+def _run(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[str, Any]:
+    """One fresh process; what it measured, with its processor time.
+
+    Raises:
+        TrainingError: it failed, or took longer than ``options.timeout`` seconds.
+    """
+    warm_up = Volume(min(options.warm_up * BATCH, volume.instances), 1, WARM_UP_EVALUATED)
+    with tempfile.TemporaryDirectory(prefix="tasktransfer-bench-") as scratch:
+        work = Work(
+            contestant=turn.contestant,
+            family=turn.case.family,
+            task=turn.case.task,
+            config=str(inputs.config),
+            release=str(inputs.release),
+            encoded=str(inputs.encoded[turn.case.family].resolve()),
+            checkpoint=str(inputs.models[turn.case.family].resolve()),
+            toolkit=str(options.toolkit.resolve()) if options.toolkit else None,
+            scratch=scratch,
+            threads=options.threads,
+            warm_up=as_dict(warm_up),
+            measured=as_dict(volume),
+            stages={
+                "warm_up": inputs.stage(turn.case, warm_up).to_json(),
+                "measured": inputs.stage(turn.case, volume).to_json(),
+            },
+        )
+        file = Path(scratch) / "work.json"
+        file.write_text(json.dumps(work))
+        return _measure(file, turn, options)
+
+
+def _measure(file: Path, turn: Turn, options: Options) -> dict[str, Any]:
+    log = file.with_name("log.txt")
+    began, used = time.monotonic(), _processor_seconds()
+    command = [sys.executable, "-m", "tasktransfer.bench.worker", str(file), repr(began)]
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True,
+            env=environment(options.threads), cwd=file.parent,
+        )  # fmt: skip
+        try:
+            out, _ = process.communicate(timeout=options.timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise TrainingError(f"no result after {options.timeout:.0f} s") from None
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    if process.returncode:
+        raise TrainingError(tail(log.read_text(errors="replace")))
+    measured: Measured = json.loads(out.splitlines()[-1])
+    wall, used = time.monotonic() - began, _processor_seconds() - used
+    return {"contestant": turn.contestant, "wall": wall, "processor": used, **measured}
+
+
+def _processor_seconds() -> float:
+    """Of all child processes that have ended, their own children's too: what a busy machine does
+    not change."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def environment(threads: int) -> dict[str, str]:
+    """Of every process: so many threads, and no network."""
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "HF_HUB_OFFLINE": "1",
+    }
+
+
+def tail(text: str) -> str:
+    """The end of what a failed process said."""
+    return " | ".join(text.strip().splitlines()[-TAIL:]) or "it said nothing"
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """What it was measured on."""
+    return {
+        "platform": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+    }
+
+
+# --- medians ------------------------------------------------------------------------------------
+
+
+def _medians(
+    inputs: Inputs,
+    cases: Sequence[Case],
+    volumes: Mapping[Case, Volume],
+    runs: Sequence[Mapping[str, Any]],
+    rate: float,
+) -> list[dict[str, Any]]:
+    """A row a case and contestant."""
+    rows = []
+    for case in cases:
+        forward = _forward(inputs, case, volumes[case])
+        for contestant in dict.fromkeys(run["contestant"] for run in runs):
+            mine = [r for r in runs if (r["case"], r["contestant"]) == (case.name, contestant)]
+            if mine:
+                rows.append(
+                    {"case": case.name, **summarise(mine, forward, volumes[case].epochs, rate)}
+                )
+    return rows
+
+
+def _forward(inputs: Inputs, case: Case, volume: Volume) -> dict[str, float]:
+    """Forward operations of one pass over what is used of train, dev and test."""
+    shape, task = flops.shape_of(inputs.model_config(case.family)), get_task(DATASET, case.task)
+    return {
+        name: flops.split_flops(shape, case.family, task, split)
+        for name, split in evaluated(inputs, case, volume).items()
+    }
+
+
+def summarise(
+    runs: Sequence[Mapping[str, Any]], forward: Mapping[str, float], epochs: int, rate: float
+) -> dict[str, Any]:
+    """The medians of one contestant's runs of one case.
+
+    Args:
+        forward: operations of one forward pass over ``train`` and ``test``.
+        rate: the machine's operations a second.
+    """
+
+    def middle(value: str) -> float:
+        return median(float(run[value]) for run in runs)
+
+    train = median(run["train_samples"] / run["train"] for run in runs)
+    test = median(run["test_samples"] / run["test"] for run in runs)
+    gpu = [run["gpu_memory_mb"] for run in runs if run["gpu_memory_mb"] is not None]
+    needed = flops.TRAINING * forward["train"] * epochs
+    return {
+        "contestant": runs[0]["contestant"],
+        "runs": len(runs),
+        "train_samples_per_second": train,
+        "train_spread": [min(_rates(runs, "train")), max(_rates(runs, "train"))],
+        "dev_samples_per_second": median(_rates(runs, "dev")),
+        "test_samples_per_second": test,
+        "start_up_seconds": middle("start_up"),
+        "processor_seconds": middle("processor"),
+        "memory_mb": middle("memory_mb"),
+        "gpu_memory_mb": median(gpu) if gpu else None,
+        "share_of_limit_training": needed / middle("train") / rate,
+        "share_of_limit_test": forward["test"] / middle("test") / rate,
+        "precision": runs[0]["precision"],
+        "device": runs[0]["device"],
+    }
+
+
+def _rates(runs: Sequence[Mapping[str, Any]], part: str) -> list[float]:
+    return [run[f"{part}_samples"] / run[part] for run in runs]
+
+
+# --- progress -----------------------------------------------------------------------------------
+
+
+class Eta:
+    """Tells which process runs, and how long all of them will take still."""
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        self.left = list(turns)
+        self.total = len(turns)
+        self.seen: dict[tuple[Case, Contestant], float] = {}
+        self._began = time.monotonic()
+
+    def begin(self, turn: Turn) -> None:
+        """A process starts."""
+        self._began = time.monotonic()
+        number = self.total - len(self.left) + 1
+        expected = self.seconds_left()
+        left = "" if expected is None else f", about {expected / 60:.0f} min left"
+        what = f"{turn.case.name} {turn.contestant}"
+        _say(f"[{number}/{self.total}] repeat {turn.repeat + 1}: {what}{left}")
+
+    def passed(self, turn: Turn) -> None:
+        """It has ended, or is not run at all."""
+        self.seen[turn.case, turn.contestant] = time.monotonic() - self._began
+        self.left.remove(turn)
+
+    def seconds_left(self) -> float | None:
+        """From what the same processes took before, others at the mean; None at the start."""
+        if not self.seen:
+            return None
+        mean = sum(self.seen.values()) / len(self.seen)
+        return sum(self.seen.get((turn.case, turn.contestant), mean) for turn in self.left)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,128 @@
+"""Floating-point operations of a model on real tokens: what a training needs, padding left out.
+
+Counted are the matrix products, two operations a multiplication and addition, from the model's
+config and the lengths of the sequences. A layer on a sequence of n tokens, with hidden size h,
+attention width a (heads times their width; mostly h) and inner size f:
+
+    projections of queries, keys, values and output   4 · 2·n·h·a
+    attention scores, and their sum of values         2 · 2·n·n·a
+    feed-forward                                      2 · 2·n·h·f   (3 where it is gated)
+
+A decoder's layer is the same: the scores are counted in full, as libraries compute them, though
+causality needs half. An encoder-decoder's decoder layer on m answer tokens has besides, for the
+attention across, queries and output 2 · 2·m·h·a, keys and values of the encoder's tokens
+2 · 2·n·h·a, and scores and sum 2 · 2·m·n·a.
+
+Outputs: an encoder's pooler 2·h·h and head 2·h·w a sequence, or the span head 2·h·2 a token; a
+text-to-text model's output layer 2·h·V for each token of the answer, no more: whatever else a
+contestant computes is its own affair. Embeddings are looked up. Forward is the sum; backward is
+twice the forward, since every product has two operands with gradients: a training is 3 × forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tasktransfer.errors import ModelError
+from tasktransfer.models.encoded import EncodedSplit, Ints
+from tasktransfer.stage import Family
+from tasktransfer.tasks.card import Task
+
+TRAINING = 3
+"""Operations of a training in forward passes: one forward, and backward is two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What of a model its matrix products depend on. ``products``: feed-forward matrices."""
+
+    layers: int
+    decoder_layers: int
+    hidden: int
+    attention: int
+    inner: int
+    products: int
+    vocabulary: int
+
+
+def shape_of(config: Mapping[str, Any]) -> Shape:
+    """The shape of a model of the architectures BERT, GPT-2 or T5, from its ``config.json``.
+
+    Raises:
+        ModelError: another architecture.
+    """
+    match config.get("model_type"):
+        case "bert":
+            hidden = config["hidden_size"]
+            layers, inner = config["num_hidden_layers"], config["intermediate_size"]
+            return Shape(layers, 0, hidden, hidden, inner, 2, config["vocab_size"])
+        case "gpt2":
+            hidden = config["n_embd"]
+            inner = config.get("n_inner") or 4 * hidden
+            return Shape(config["n_layer"], 0, hidden, hidden, inner, 2, config["vocab_size"])
+        case "t5":
+            layers = config["num_layers"]
+            decoder = config.get("num_decoder_layers") or layers
+            gated = str(config.get("feed_forward_proj", "relu")).startswith("gated")
+            width = config["num_heads"] * config["d_kv"]
+            return Shape(
+                layers, decoder, config["d_model"], width, config["d_ff"], 3 if gated else 2,
+                config["vocab_size"],
+            )  # fmt: skip
+    raise ModelError(
+        f"model_type {config.get('model_type')!r}: operations are counted of bert, gpt2 and t5 "
+        "only; give --weights of a BERT architecture"
+    )
+
+
+def layer_flops(shape: Shape, tokens: Ints | int) -> Any:
+    """Operations of one layer forward, for each sequence of so many tokens."""
+    n = np.asarray(tokens, dtype=np.float64)
+    projections = 8 * n * shape.hidden * shape.attention
+    scores = 4 * n * n * shape.attention
+    feed_forward = 2 * shape.products * n * shape.hidden * shape.inner
+    return projections + scores + feed_forward
+
+
+def across_flops(shape: Shape, answer: Ints | int, tokens: Ints | int) -> Any:
+    """Operations of one layer's attention from the answer's tokens to the encoder's."""
+    m, n = np.asarray(answer, dtype=np.float64), np.asarray(tokens, dtype=np.float64)
+    projections = 4 * (m + n) * shape.hidden * shape.attention
+    return projections + 4 * m * n * shape.attention
+
+
+def encoder_flops(shape: Shape, tokens: Ints, *, span: bool, width: int) -> float:
+    """Forward operations of an encoder with a head of ``width`` outputs, summed over sequences."""
+    n = np.asarray(tokens, dtype=np.float64)
+    heads = 2 * n * shape.hidden * 2 if span else 2 * shape.hidden * (shape.hidden + width) + 0 * n
+    return float((shape.layers * layer_flops(shape, tokens) + heads).sum())
+
+
+def decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
+    """Forward operations of a decoder that reads prompts and answers, summed over sequences."""
+    body = shape.layers * layer_flops(shape, prompt + answer)
+    return float((body + 2.0 * answer * shape.hidden * shape.vocabulary).sum())
+
+
+def encoder_decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
+    """Forward operations of an encoder-decoder, summed over sequences."""
+    encoder = shape.layers * layer_flops(shape, prompt)
+    each = layer_flops(shape, answer) + across_flops(shape, answer, prompt)
+    output = 2.0 * answer * shape.hidden * shape.vocabulary
+    return float((encoder + shape.decoder_layers * each + output).sum())
+
+
+def split_flops(shape: Shape, family: Family, task: Task, split: EncodedSplit) -> float:
+    """Forward operations of one pass over a split."""
+    tokens = split.sequences.lengths()
+    if family == "encoder":
+        width = 1 if task.kind == "multiple_choice" else task.classes
+        return encoder_flops(shape, tokens, span=task.kind == "span", width=width)
+    answer = split.labels.lengths()
+    if family == "decoder":
+        return decoder_flops(shape, tokens, answer)
+    return encoder_decoder_flops(shape, tokens, answer)

@@ -1,0 +1,245 @@
+"""Hugging Face's Trainer on the same instances and weights, with the options of its users.
+
+Three micro-batches of 20 to an update (an encoder on a GPU: one of 60); dynamic padding;
+``group_by_length`` in training and evaluation; fused AdamW without decay, constant rate; bfloat16
+on a GPU; its own attention kernels, clipping and metrics loop. Text-to-text models answer with
+greedy ``generate`` and its cache: ``Seq2SeqTrainer`` for encoder-decoders, batches of like length
+for decoders, for which Trainer has nothing.
+
+Same as for the others: token ids (read ready-made, as from its users' ``datasets`` cache), the
+instances of all updates together, number of updates, loss on answers. Its own: which instances
+share an update, since grouping by length is what its users switch on; heads of transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMultipleChoice,
+    AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DataCollatorForMultipleChoice,
+    DataCollatorForSeq2Seq,
+    DataCollatorWithPadding,
+    GenerationConfig,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    set_seed,
+)
+
+from tasktransfer.bench.cases import BATCH, DATASET, SEED, Measured, Work
+from tasktransfer.bench.clock import FirstUpdate, memory, timed
+from tasktransfer.models.encoded import IGNORED, EncodedSplit, read_manifest, read_split
+from tasktransfer.models.family import pad
+from tasktransfer.tasks import get_task
+from tasktransfer.tasks.card import Task
+
+PARTS = {"cpu": 3, "cuda": 1}
+"""Micro-batches an update. On a CPU smaller ones are faster, and 60 long sequences take
+gigabytes; text-to-text models are given three on a GPU too, for their word scores' memory."""
+
+
+def run(work: Work, started: float) -> Measured:
+    """Measure one case."""
+    first = FirstUpdate(started)
+    first.watch_optimisers()
+    torch.set_num_threads(work["threads"])
+    set_seed(SEED)
+    task = get_task(DATASET, work["task"])
+    tokenizer = AutoTokenizer.from_pretrained(work["checkpoint"])
+    model, collate = _model(work, task, tokenizer)
+
+    def trainer(part: str) -> Any:
+        volume = work[part]  # type: ignore[literal-required]
+        rows = _rows(work, task, "train", volume["instances"])
+        return Seq2SeqTrainer(
+            model=model,
+            args=_arguments(work, model, volume["epochs"]),
+            train_dataset=rows,
+            data_collator=collate,
+            processing_class=tokenizer,
+            compute_metrics=None if task.kind == "span" else _metrics,
+        )
+
+    trainer("warm_up").train()
+    measured = trainer("measured")
+    train_seconds = timed(measured.train)
+    limit = work["measured"]["evaluate"]
+    dev, test = (_rows(work, task, name, limit) for name in ("dev", "test"))
+    evaluate = _evaluation(work, measured, tokenizer)
+    dev_seconds, test_seconds = timed(partial(evaluate, dev)), timed(partial(evaluate, test))
+    own, gpu = memory()
+    volume = work["measured"]
+    return Measured(
+        start_up=first.found,
+        train=train_seconds,
+        train_samples=volume["instances"] * volume["epochs"],
+        updates=volume["instances"] // BATCH * volume["epochs"],
+        dev=dev_seconds,
+        dev_samples=len(dev),
+        test=test_seconds,
+        test_samples=len(test),
+        memory_mb=own,
+        gpu_memory_mb=gpu,
+        device=measured.args.device.type,
+        precision="bfloat16" if measured.args.bf16 else "float32",
+        score=None,
+    )
+
+
+def _arguments(work: Work, model: Any, epochs: int) -> Any:
+    cuda, answers = torch.cuda.is_available(), work["family"] == "encoder_decoder"
+    parts = PARTS["cuda" if cuda and work["family"] == "encoder" else "cpu"]
+    return Seq2SeqTrainingArguments(
+        output_dir=work["scratch"],
+        per_device_train_batch_size=BATCH // parts,
+        gradient_accumulation_steps=parts,
+        per_device_eval_batch_size=BATCH,
+        num_train_epochs=epochs,
+        learning_rate=3e-5,
+        lr_scheduler_type="constant",
+        max_grad_norm=1.0,
+        bf16=cuda,
+        train_sampling_strategy="group_by_length",
+        predict_with_generate=answers,
+        generation_config=_decoding(work, model) if answers else None,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        seed=SEED,
+    )
+
+
+def _decoding(work: Work, model: Any) -> Any:
+    """Greedy, as long as this trainer's answers may be."""
+    longest = read_manifest(Path(work["encoded"]))["max_answer_tokens"][work["task"]]
+    return GenerationConfig(  # type: ignore[no-untyped-call]
+        max_new_tokens=longest,
+        do_sample=False,
+        num_beams=1,
+        pad_token_id=model.config.pad_token_id,
+        eos_token_id=model.config.eos_token_id,
+        decoder_start_token_id=getattr(model.config, "decoder_start_token_id", None),
+    )
+
+
+# --- models and data ----------------------------------------------------------------------------
+
+
+def _model(work: Work, task: Task, tokenizer: Any) -> tuple[Any, Callable[..., Any]]:
+    folder = work["checkpoint"]
+    if work["family"] == "decoder":
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        return model, DataCollatorForSeq2Seq(tokenizer, padding=True)
+    if work["family"] == "encoder_decoder":
+        model = AutoModelForSeq2SeqLM.from_pretrained(folder)
+        return model, DataCollatorForSeq2Seq(tokenizer, model=model, padding=True)
+    if task.kind == "multiple_choice":
+        model = AutoModelForMultipleChoice.from_pretrained(folder)
+        return model, DataCollatorForMultipleChoice(tokenizer)
+    if task.kind == "span":
+        model = AutoModelForQuestionAnswering.from_pretrained(folder)
+        return model, DataCollatorWithPadding(tokenizer)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=task.classes)
+    return model, DataCollatorWithPadding(tokenizer)
+
+
+def _rows(work: Work, task: Task, name: str, limit: int | None) -> Dataset:
+    """Token ids as its users' ``datasets`` would hold them."""
+    split = read_split(Path(work["encoded"]), work["task"], name).limited(limit)
+    rows = [_row(work, task, split, unit, training=name == "train") for unit in range(len(split))]
+    return Dataset.from_list(rows)
+
+
+def _row(
+    work: Work, task: Task, split: EncodedSplit, unit: int, *, training: bool
+) -> dict[str, Any]:
+    sequences = [split.sequences[i].tolist() for i in split.sequence_range(unit)]
+    labels = split.labels[unit].tolist()
+    longest = max(map(len, sequences))
+    if work["family"] == "encoder_decoder":
+        return {"input_ids": sequences[0], "labels": labels, "length": longest}
+    if work["family"] == "decoder":
+        if not training:  # what is to be continued
+            return {"input_ids": sequences[0], "length": longest}
+        hidden = [IGNORED] * len(sequences[0])
+        both = sequences[0] + labels
+        return {"input_ids": both, "labels": hidden + labels, "length": len(both)}
+    starts = [int(split.second_starts[i]) for i in split.sequence_range(unit)]
+    types = [[int(i >= b) for i in range(len(s))] for s, b in zip(sequences, starts, strict=True)]
+    if task.kind == "multiple_choice":
+        masks = [[1] * len(s) for s in sequences]
+        return {
+            "input_ids": sequences, "token_type_ids": types, "attention_mask": masks,
+            "labels": labels[0], "length": longest,
+        }  # fmt: skip
+    row = {"input_ids": sequences[0], "token_type_ids": types[0], "length": longest}
+    if task.kind == "span":
+        return row | {"start_positions": labels[0], "end_positions": labels[1]}
+    return row | {"labels": labels[0]}
+
+
+# --- evaluation ---------------------------------------------------------------------------------
+
+
+def _metrics(predicted: Any) -> dict[str, float]:
+    """Accuracy of labels; generated answers are only turned to text, see ``_evaluation``."""
+    scores = predicted.predictions
+    if isinstance(scores, tuple):
+        scores = scores[0]
+    if scores.ndim != 2 or predicted.label_ids.ndim != 1:
+        return {}
+    return {"accuracy": float((scores.argmax(-1) == predicted.label_ids).mean())}
+
+
+def _evaluation(work: Work, trainer: Any, tokenizer: Any) -> Callable[[Dataset], Any]:
+    """What predicts a split: labels, spans' edges, or texts."""
+    if work["family"] == "encoder":
+
+        def classes(rows: Dataset) -> Any:
+            scores = trainer.predict(rows).predictions
+            scores = scores if isinstance(scores, tuple) else (scores,)
+            return [edge.argmax(-1) for edge in scores]
+
+        return classes
+    if work["family"] == "encoder_decoder":
+
+        def answers(rows: Dataset) -> Any:
+            made = trainer.predict(rows).predictions
+            made = np.where(made < 0, tokenizer.pad_token_id, made)
+            return tokenizer.batch_decode(made, skip_special_tokens=True)
+
+        return answers
+    decoding = _decoding(work, trainer.model)
+
+    def continuations(rows: Dataset) -> list[str]:
+        prompts = sorted(rows["input_ids"], key=len, reverse=True)
+        groups = [prompts[i : i + BATCH] for i in range(0, len(prompts), BATCH)]
+        return [
+            text for group in groups for text in _continued(trainer, tokenizer, group, decoding)
+        ]
+
+    return continuations
+
+
+def _continued(
+    trainer: Any, tokenizer: Any, prompts: Sequence[Sequence[int]], decoding: Any
+) -> list[str]:
+    model, device = trainer.model, trainer.args.device
+    model.eval()
+    rows = [np.array(prompt, np.int32) for prompt in prompts]
+    ids, mask = pad(rows, tokenizer.pad_token_id, device, left=True)
+    with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, trainer.args.bf16):
+        made = model.generate(input_ids=ids, attention_mask=mask, generation_config=decoding)
+    texts: list[str] = tokenizer.batch_decode(made[:, ids.shape[1] :], skip_special_tokens=True)
+    return texts

@@ -1,0 +1,213 @@
+"""Everything that is measured with, made once: instances, weights, token ids, stages.
+
+What was made stays in the work folder, under names that tell what it was made from.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.bench.cases import DATASET, LENGTHS, SEED, Case, Volume
+from tasktransfer.config.types import TINY_WORLD
+from tasktransfer.errors import DataError, ModelError
+from tasktransfer.models.encoded import EncodedSplit, read_split
+from tasktransfer.models.recipe import ENCODING_VERSION
+from tasktransfer.records import replacing
+from tasktransfer.stage import Family, Stage, digest_of
+from tasktransfer.study import Study, open_study
+from tasktransfer.tasks import DATASETS
+
+RECIPE = 1
+"""Raise this when the weights that are made here change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """``release``: a folder, or ``tiny_world``. ``weights``: the encoder's folder; None: random
+    ones. ``shapes``: of what is random (``weights.LAYERS_HIDDEN_HEADS``)."""
+
+    release: str
+    weights: Path | None
+    shapes: str
+    work: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Where everything is. ``models`` and ``encoded`` by family."""
+
+    config: Path
+    release: Path
+    few_sample: bool
+    models: dict[Family, Path]
+    encoded: dict[Family, Path]
+
+    def split(self, case: Case, name: str) -> EncodedSplit:
+        """The token ids of a case's split."""
+        return read_split(self.encoded[case.family], case.task, name)
+
+    def model_config(self, family: Family) -> dict[str, Any]:
+        """A model's ``config.json``."""
+        found: dict[str, Any] = json.loads((self.models[family] / "config.json").read_bytes())
+        return found
+
+    def stage(self, case: Case, volume: Volume) -> Stage:
+        """The baseline of a case's task, as the planner makes it, over so many instances."""
+        limits = {
+            "epochs": volume.epochs,
+            "limit_train": volume.instances,
+            "limit_dev": volume.evaluate,
+            "limit_test": volume.evaluate,
+        }
+        study = open_study(self.config, {"training": limits})
+        for stage in study.plan.stages:
+            if stage.train_tasks == (case.task,) and stage.model.family == case.family:
+                return stage
+        raise DataError(f"{self.config}: the plan has no baseline of {case.name}; a bug")
+
+
+def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
+    """Make what is not there yet.
+
+    Raises:
+        DataError: the release is missing or damaged.
+        ModelError: ``weights`` holds no model.
+    """
+    if source.weights is not None and not (source.weights / "config.json").is_file():
+        raise ModelError(
+            f"{source.weights}: no config.json; `make minilm` installs the small encoder, and "
+            "without --weights random weights serve"
+        )
+    tasks = tuple(sorted({case.task for case in cases}))
+    families = tuple(dict.fromkeys(case.family for case in cases))
+    made_from = {"shapes": source.shapes, "recipe": RECIPE, "data": source.release}
+    models = {
+        family: source.work / "models" / f"{family}-{source.shapes}-{digest_of(made_from)[:8]}"
+        for family in families
+    }
+    own = source.weights is not None and "encoder" in models and source.shapes != "base"
+    if own:
+        assert source.weights is not None
+        models["encoder"] = source.weights.resolve()
+    config = _write_config(source, tasks, models)
+    study = open_study(config, need_inputs=False)
+    instances = _instances(study)
+    encoded = {}
+    for family, folder in models.items():
+        mine = tuple(sorted({case.task for case in cases if case.family == family}))
+        key = {"model": str(folder), "tasks": mine, "data": study.revisions.data[DATASET]}
+        name = f"{family}-{digest_of({**key, 'encoding': ENCODING_VERSION, **made_from})[:8]}"
+        encoded[family] = source.work / "encoded" / name
+        random = not (own and family == "encoder")
+        _make(source, family, folder, instances, mine, encoded[family], random=random)
+    few = study.config.data.few_sample
+    return Inputs(config.resolve(), Path(study.release).resolve(), few, models, encoded)
+
+
+def _write_config(source: Source, tasks: Sequence[str], models: dict[Family, Path]) -> Path:
+    synthetic = source.release == TINY_WORLD
+    value = {
+        "study": "bench",
+        "results": str(source.work.resolve()),
+        "data": {
+            "release": TINY_WORLD if synthetic else str(Path(source.release).resolve()),
+            "few_sample": not synthetic,  # a tenth of the tiny world would be too little
+        },
+        "datasets": {DATASET: {"tasks": list(tasks)}},
+        "models": [
+            {
+                "name": family,
+                "family": family,
+                "checkpoint": str(folder.resolve()),
+                "max_length": LENGTHS[family],
+            }
+            for family, folder in models.items()
+        ],
+        "algorithms": ["baseline"],
+        "seeds": [SEED],
+    }
+    file = source.work / f"config-{digest_of(value)[:8]}.yaml"
+    with replacing(file) as part:
+        part.write_text(json.dumps(value, indent=1))  # JSON is YAML
+    return file
+
+
+def _instances(study: Study) -> Path:
+    from tasktransfer.data import cache
+
+    if study.config.data.synthetic and not Path(study.tiny_world).exists():
+        from tasktransfer.data.tiny_world import generate
+
+        made_from = study.config.data.tiny_world
+        generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
+    folder = Path(study.instances(DATASET))
+    if not (folder / "manifest.json").exists():
+        _say(f"reading {study.release}")
+        cache.prepare(DATASET, study.release, study.config.data.few_sample, folder)
+    return folder
+
+
+def _make(
+    source: Source,
+    family: Family,
+    model: Path,
+    instances: Path,
+    tasks: Sequence[str],
+    encoded: Path,
+    *,
+    random: bool,
+) -> None:
+    """A family's weights, where they are random, and token ids."""
+    from tasktransfer.models.encode import encode_dataset
+
+    if random and not (model / "config.json").exists():
+        _make_weights(source, family, model, instances)
+    if not (encoded / "manifest.json").exists():
+        _say(f"encoding for {model.name}")
+        encode_dataset(
+            instances, DATASET, tasks, str(model), None, family, LENGTHS[family], encoded
+        )
+
+
+def _make_weights(source: Source, family: Family, model: Path, instances: Path) -> None:
+    from tasktransfer.bench import weights
+    from tasktransfer.models.encode import encode_dataset
+    from tasktransfer.models.tokenizer import load_tokenizer
+
+    _say(f"making random weights: {family}, {source.shapes}")
+    learned = ("emotion_recognition", "dialogue_reasoning_span_extraction")
+    texts = weights.texts_of(instances, DATASET, [t for t in learned if t in DATASETS[DATASET]])
+    building = model.with_name(f".{model.name}.part")
+    shutil.rmtree(building, ignore_errors=True)
+    given = source.weights is not None and family == "encoder"
+    tokenizer = load_tokenizer(str(source.weights), None, family) if given else None
+    weights.make(family, source.shapes, texts, tokenizer, building)
+    if family != "encoder":
+        ids = building.with_name(f".{model.name}.ids.part")
+        encode_dataset(
+            instances, DATASET, learned, str(building), None, family, LENGTHS[family], ids
+        )
+        weights.teach_to_end(family, building, ids, learned)
+        shutil.rmtree(ids)
+    building.rename(model)
+
+
+def evaluated(inputs: Inputs, case: Case, volume: Volume) -> dict[str, EncodedSplit]:
+    """The splits of a case as far as they are used; train, dev and test."""
+    limits = {"train": volume.instances, "dev": volume.evaluate, "test": volume.evaluate}
+    return {name: inputs.split(case, name).limited(limit) for name, limit in limits.items()}
+
+
+def as_dict(volume: Volume) -> dict[str, Any]:
+    """For ``cases.Work``."""
+    return asdict(volume)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,46 @@
+"""How fast this machine multiplies matrices: the limit that a training is measured against.
+
+``python -m tasktransfer.bench.matrix_rate THREADS`` prints operations a second, two a
+multiplication and addition: float32 on a CPU, bfloat16 on a GPU. (``training.matrix_product``
+measures a single thread, for the forecast.)
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import torch
+
+SECONDS = 1.0
+SIDE = {"cpu": 1024, "cuda": 8192}
+
+
+def matrix_rate(threads: int, seconds: float = SECONDS) -> float:
+    """Operations a second of square matrix products."""
+    torch.set_num_threads(threads)
+    cuda = torch.cuda.is_available()
+    device, kind = ("cuda", torch.bfloat16) if cuda else ("cpu", torch.float32)
+    side = SIDE[device]
+    left = torch.randn(side, side, device=device, dtype=kind)
+    right = torch.randn(side, side, device=device, dtype=kind)
+    out = torch.empty_like(left)
+    for _ in range(3):  # the first ones set things up
+        torch.mm(left, right, out=out)
+    _wait(cuda)
+    began, products = time.perf_counter(), 0
+    while time.perf_counter() - began < seconds:
+        for _ in range(4):
+            torch.mm(left, right, out=out)
+        _wait(cuda)
+        products += 4
+    return 2.0 * side**3 * products / (time.perf_counter() - began)
+
+
+def _wait(cuda: bool) -> None:
+    if cuda:
+        torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    print(matrix_rate(int(sys.argv[1])))

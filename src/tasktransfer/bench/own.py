@@ -1,0 +1,103 @@
+"""This trainer, as ``tasktransfer train`` runs it: read, load, train, dev, test, record.
+
+A short stage warms up and gives the start-up; the measured stage follows in the same process. Its
+seconds are those of its record, so they hold everything that the trainer does: an update's
+batching, clipping and step, the metrics, and dev after every epoch.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.bench.cases import BATCH, Measured, Work
+from tasktransfer.config import load
+from tasktransfer.stage import Stage
+from tasktransfer.stage_state import RECORD
+from tasktransfer.training.attempt import attempt
+from tasktransfer.training.job import Job
+from tasktransfer.training.progress import Progress
+
+
+def run(work: Work, started: float) -> Measured:
+    """Measure one case."""
+    seconds = _note_first_update(started)
+    _train(work, "warm_up")
+    record = _train(work, "measured")
+    made = record["provenance"]
+    clock, sizes = made["seconds"], record["sizes"][work["task"]]
+    epochs = work["measured"]["epochs"]
+    own, gpu = _memory()
+    return Measured(
+        start_up=seconds[0],
+        train=clock["train"],
+        train_samples=made["samples"],
+        updates=epochs * sizes["train"] // BATCH,
+        dev=clock["dev"],
+        dev_samples=epochs * sizes["dev"],
+        test=clock["test"],
+        test_samples=sizes["test"],
+        memory_mb=own,
+        gpu_memory_mb=gpu,
+        device=made["host"]["device"],
+        precision=made["host"]["precision"],
+        score=record["score"],
+    )
+
+
+def _memory() -> tuple[float, float | None]:
+    from tasktransfer.bench.clock import memory  # torch: not before the trainer has imported it
+
+    return memory()
+
+
+def _train(work: Work, part: str) -> dict[str, Any]:
+    """What ``tasktransfer train`` does with its arguments; the record."""
+    from tasktransfer.plan import run_of
+
+    config = load(work["config"])
+    stage = Stage.from_json(work["stages"][part])
+    run = run_of(stage)
+    out = Path(work["scratch"]) / part
+    job = Job(
+        stage=stage,
+        run=run.identity if run else None,
+        encoded=Path(work["encoded"]),
+        start=work["checkpoint"],
+        revision=None,
+        out=out,
+        save_checkpoint=False,
+        threads=work["threads"],
+        study=config.study,
+        config_digest=config.digest,
+        synthetic=config.data.synthetic,
+        rules=config.rules,
+    )
+    attempt(job)
+    record: dict[str, Any] = json.loads((out / RECORD).read_bytes())
+    shutil.rmtree(out)
+    return record
+
+
+def _note_first_update(started: float) -> list[float]:
+    """Where the seconds to the first update will stand.
+
+    The trainer tells its progress after every update, and before the first one nothing. Torch
+    must not be imported here: when it is, is up to the trainer.
+    """
+    seconds: list[float] = []
+    advance = Progress.advance
+
+    def noting(self: Progress, count: int) -> None:
+        if not seconds:
+            from tasktransfer.bench.clock import wait
+
+            wait()
+            seconds.append(time.monotonic() - started)
+        advance(self, count)
+
+    Progress.advance = noting  # type: ignore[method-assign]
+    return seconds

@@ -1,0 +1,225 @@
+"""The paper's toolkit, TLiDB: its own loop on the same instances, weights and order.
+
+Nothing of it stands here: its folder is given, its modules are imported from there. Its data sets,
+collating, tokenising in every batch, algorithm, ``run_epoch``, ``evaluate``, metrics, options and
+their defaults (batches of 20, three to an update; four loader processes; fp16 on a GPU for BERT and
+GPT-2; sampling with two beams) are its own. Changed when it runs, and no more:
+
+* what current libraries lack (``transformers.AdamW``) or a run does not need (nltk, bert_score);
+* checkpoint and tokenizer come from a local folder, where it knows three names of the hub;
+* training and evaluation take the given instances, in the given order instead of a random one.
+
+Its weights of heads are random as its own code draws them. Its loss, prompts and truncation are
+its own, so it reads slightly other tokens than the others do; its decoders learn prompts as well.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Subset
+
+from tasktransfer.bench.cases import BATCH, DATASET, SEED, Measured, Work
+from tasktransfer.bench.clock import FirstUpdate, memory, timed, wait
+from tasktransfer.models.encoded import EncodedSplit, read_split
+from tasktransfer.training.batches import epoch_batches
+
+NAMES = {"encoder": "bert", "decoder": "gpt2", "encoder_decoder": "t5"}
+"""Of its model configs."""
+
+
+def run(work: Work, started: float) -> Measured:
+    """Measure one case."""
+    first = FirstUpdate(started)
+    first.watch_optimisers()
+    torch.set_num_threads(work["threads"])
+    config = _open(work)
+    from tlidb.examples import run_experiment, train  # type: ignore[import-not-found]
+
+    utils, logger = run_experiment, run_experiment.Logger(mode="w")
+    utils.set_seed(SEED)
+    datasets = {
+        split: utils.load_datasets_split(split, [work["task"]], [DATASET], config)
+        for split in ("train", "dev")
+    }
+    algorithm = utils.initialize_algorithm(config, datasets)
+    training = datasets["train"]
+    whole = training["datasets"][0]
+
+    def epochs(part: str) -> None:
+        volume = work[part]  # type: ignore[literal-required]
+        split = _split(work, "train", volume["instances"])
+        rows = _rows(whole, split)
+        for epoch in range(1, volume["epochs"] + 1):
+            order = _order(work["task"], split, rows, epoch)
+            training["loaders"] = [_loader(whole, order, config)]
+            train.run_epoch(algorithm, training, config, logger, train=True)
+
+    epochs("warm_up")
+    train_seconds = timed(lambda: epochs("measured"))
+    limit = work["measured"]["evaluate"]
+    dev, dev_samples = _limited(work, datasets["dev"], "dev", limit, config)
+    dev_seconds = timed(lambda: train.run_epoch(algorithm, dev, config, logger, train=False))
+    test = utils.load_datasets_split("test", [work["task"]], [DATASET], config)
+    test, test_samples = _limited(work, test, "test", limit, config)
+    test_seconds = timed(
+        lambda: train.evaluate(algorithm, {"test": test}, config, logger, 0, is_best=True)
+    )
+    wait()
+    own, gpu = memory()
+    volume = work["measured"]
+    half = config.fp16 and config.device == "cuda"
+    return Measured(
+        start_up=first.found,
+        train=train_seconds,
+        train_samples=volume["instances"] * volume["epochs"],
+        updates=volume["instances"] // BATCH * volume["epochs"],
+        dev=dev_seconds,
+        dev_samples=dev_samples,
+        test=test_seconds,
+        test_samples=test_samples,
+        memory_mb=own,
+        gpu_memory_mb=gpu,
+        device=config.device,
+        precision="float16" if half else "float32",
+        score=None,
+    )
+
+
+# --- opening it ---------------------------------------------------------------------------------
+
+
+def _open(work: Work) -> Any:
+    """Import it, mend it, and let its own parser make its options."""
+    sys.path.insert(0, str(work["toolkit"]))
+    for name in ("nltk", "bert_score"):  # for generated responses, which FETA has none of
+        sys.modules.setdefault(name, ModuleType(name))
+    from tlidb.examples.argparser import parse_args  # type: ignore[import-not-found]
+
+    few = ["--few_shot_percent", "0.1"] if _few_sample(work) else []
+    sys.argv = [
+        "run_experiment.py", "--model_config", NAMES[work["family"]], "--seed", str(SEED),
+        "--data_dir", work["release"], "--log_and_model_dir", work["scratch"], "--do_train",
+        "--source_tasks", work["task"], "--source_datasets", DATASET, "--do_eval", "--eval_best",
+        "--target_tasks", work["task"], "--target_datasets", DATASET, *few,
+    ]  # fmt: skip
+    config = parse_args()
+    config.save_pred = False
+    config.save_path_dir = work["scratch"]
+    _load_locally(work)
+    return config
+
+
+def _few_sample(work: Work) -> bool:
+    return bool(work["stages"]["measured"]["few_sample"])
+
+
+def _load_locally(work: Work) -> None:
+    """Its three places that load a checkpoint by name, given a folder."""
+    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+
+    auto = {
+        "encoder": AutoModel,
+        "decoder": AutoModelForCausalLM,
+        "encoder_decoder": AutoModelForSeq2SeqLM,
+    }[work["family"]]
+    folder = work["checkpoint"]
+
+    def initialize_model(_: Any) -> tuple[Any, Any]:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        return tokenizer, auto.from_pretrained(folder, dtype=torch.float32)
+
+    if work["family"] == "encoder":
+        from tlidb.examples.models import bert as place  # type: ignore[import-not-found]
+    elif work["family"] == "decoder":
+        from tlidb.examples.models import gpt2 as place
+    else:
+        from tlidb.examples.models import t5 as place
+    place.initialize_model = initialize_model
+    # Imported by it, used for another option. Asked of ``sys.modules``: loading T5's classes puts
+    # a new module there.
+    current: Any = sys.modules["transformers"]
+    if not hasattr(current, "AdamW"):
+        current.AdamW = torch.optim.AdamW
+    importlib.import_module("tlidb.examples.optimizers")
+
+
+# --- the given instances in the given order -----------------------------------------------------
+
+
+def _split(work: Work, name: str, limit: int | None) -> EncodedSplit:
+    return read_split(Path(work["encoded"]), work["task"], name).limited(limit)
+
+
+def _rows(whole: Any, split: EncodedSplit) -> list[int]:
+    """Where each instance of our split stands in its data set; ids may repeat."""
+    places: dict[str, list[int]] = {}
+    for row, metadata in enumerate(whole.metadata_array):
+        places.setdefault(metadata["instance_id"], []).append(row)
+    used: dict[str, int] = dict.fromkeys(places, 0)
+    rows = []
+    for name in split.ids:
+        if name not in places:
+            raise RuntimeError(f"the toolkit's {whole.task} has no instance {name!r}")
+        rows.append(places[name][used[name] % len(places[name])])
+        used[name] += 1
+    return rows
+
+
+def _order(task: str, split: EncodedSplit, rows: Sequence[int], epoch: int) -> list[int]:
+    """The epoch's instances in the order in which this trainer takes them."""
+    batches = epoch_batches({task: len(split)}, BATCH, SEED, epoch)
+    return [rows[unit] for batch in batches for unit in batch.units]
+
+
+class _Fixed:
+    """A sampler that goes through given rows."""
+
+    def __init__(self, rows: Sequence[int]) -> None:
+        self.rows = rows
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def _loader(whole: Any, rows: Sequence[int], config: Any) -> Any:
+    """Its training loader, but for the order."""
+    return DataLoader(
+        whole,
+        batch_size=config.gpu_batch_size,
+        sampler=_Fixed(rows),
+        collate_fn=whole.collate,
+        num_workers=config.num_workers,
+        pin_memory=config.num_workers > 1 and torch.cuda.is_available(),
+    )
+
+
+def _limited(
+    work: Work, datasets: dict[str, Any], name: str, limit: int | None, config: Any
+) -> tuple[dict[str, Any], int]:
+    """Its evaluation loader over the given instances; without a limit it is left alone."""
+    whole = datasets["datasets"][0]
+    if limit is None or limit >= len(whole):
+        return datasets, len(whole)
+    rows = _rows(whole, _split(work, name, limit))
+    loader = DataLoader(
+        Subset(whole, rows),
+        batch_size=config.gpu_batch_size,
+        collate_fn=whole.collate,
+        num_workers=config.num_workers,
+    )
+    return {**datasets, "loaders": [loader]}, len(rows)
+
+
+# Its loaders' processes would otherwise warn in every one of them.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")

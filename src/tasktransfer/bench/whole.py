@@ -1,0 +1,196 @@
+"""A whole few-sample baseline from process start to record, and what the paper's grid costs then.
+
+The baseline is the paper's: 30 epochs of all its training instances, dev after each of them, the
+whole test set, `tasktransfer train` in a process of its own. It is a training of the paper's whole
+study (17 tasks, three models, all algorithms, five seeds: 6,195 trainings), and what the grid costs
+is what `tasktransfer plan` computes of that study's records.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.bench.cases import DATASET, LENGTHS, Case
+from tasktransfer.bench.compare import environment, machine, tail
+from tasktransfer.bench.inputs import Source, prepare
+from tasktransfer.config.types import TINY_WORLD
+from tasktransfer.data.archive import find_source
+from tasktransfer.errors import DataError, TrainingError
+from tasktransfer.overview import overview
+from tasktransfer.records import replacing
+from tasktransfer.stage import FAMILIES, Stage, digest_of
+from tasktransfer.stage_state import RECORD
+from tasktransfer.study import Study, open_study
+from tasktransfer.tasks import DATASETS
+
+EPOCHS = {"DailyDialog": 30, "Friends": 20}
+SEEDS = 5
+
+
+def whole_baselines(
+    source: Source, cases: Sequence[Case], threads: int, epochs: int | None = None
+) -> dict[str, Any]:
+    """Train the cases' baselines whole; seconds of each, and the grid's cost.
+
+    Args:
+        epochs: in place of the paper's, for a trial; no grid is computed then.
+
+    Raises:
+        TrainingError: a training failed.
+    """
+    # Of each family something has to be there for the study to be opened.
+    every = [*cases, *(Case(f, cases[0].task) for f in FAMILIES)]
+    inputs = prepare(source, list(dict.fromkeys(every)))
+    study = _paper_study(source, {f: str(p.resolve()) for f, p in inputs.models.items()}, epochs)
+    found = []
+    for case in cases:
+        stage = _baseline(study, case)
+        print(f"training {case.name}, {stage.training.epochs} epochs", file=sys.stderr, flush=True)
+        _place_ids(study, case, inputs.encoded[case.family])
+        wall = _train(study, stage, threads)
+        record = json.loads(Path(study.record(stage)).read_bytes())
+        found.append({"case": case.name, "wall": wall, **_phases(record)})
+    return {
+        "schema": 1,
+        "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "machine": machine(threads),
+        "baselines": found,
+        "grid": None if epochs else _grid(study),
+    }
+
+
+def as_markdown(result: Mapping[str, Any]) -> str:
+    """Both for a person."""
+    head = ("case", "from start to record, s", "training", "dev", "test", "rest", "training /s")
+    rows = [head, tuple("---" if i == 0 else "---:" for i in range(len(head)))]
+    for one in result["baselines"]:
+        seconds = one["seconds"]
+        parts = [seconds["train"], seconds["dev"], seconds["test"]]
+        numbers = [one["wall"], *parts, one["wall"] - sum(parts), one["samples_per_second"]]
+        rows.append((f"{one['case']}, {one['epochs']} epochs", *(f"{n:.1f}" for n in numbers)))
+    lines = [f"## Whole baselines, {result['made']}", ""]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    grid = result["grid"]
+    if grid:
+        bases = "; ".join(f"{model}: {basis}" for model, basis in grid["speed_from"].items())
+        lines += [
+            "",
+            f"The paper's grid, {', '.join(grid['datasets'])}: {grid['trainings']:,} trainings, "
+            f"{grid['device_hours']:,.1f} hours on one such device ({grid['device']}). "
+            f"Speeds: {bases}.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+# --- the paper's study --------------------------------------------------------------------------
+
+
+def _paper_study(source: Source, models: Mapping[str, str], epochs: int | None) -> Study:
+    datasets = [name for name in DATASETS if _is_there(source.release, name)]
+    value = {
+        "study": "bench: the paper's grid",
+        "results": str((source.work / "whole").resolve()),
+        "data": {
+            "release": source.release
+            if source.release == TINY_WORLD
+            else str(Path(source.release).resolve()),
+            "few_sample": source.release != TINY_WORLD,
+        },
+        "datasets": {name: {"tasks": "all"} for name in datasets},
+        "models": [
+            {"name": f, "family": f, "checkpoint": models[f], "max_length": LENGTHS[f]}
+            for f in FAMILIES
+        ],
+        "algorithms": "all",
+        "seeds": SEEDS,
+        "training": {"epochs": {name: epochs or EPOCHS[name] for name in datasets}},
+    }
+    file = source.work / f"paper-{digest_of(value)[:8]}.yaml"
+    with replacing(file) as part:
+        part.write_text(json.dumps(value, indent=1))
+    return open_study(file)
+
+
+def _is_there(release: str, dataset: str) -> bool:
+    if release == TINY_WORLD:
+        return True
+    try:
+        find_source(release, dataset)
+    except DataError:
+        return dataset == DATASET  # without it, opening the study says what is missing
+    return True
+
+
+def _baseline(study: Study, case: Case) -> Stage:
+    return next(
+        stage
+        for stage in study.plan.stages
+        if stage.kind == "baseline"
+        and stage.train_tasks == (case.task,)
+        and stage.model.family == case.family
+    )
+
+
+def _place_ids(study: Study, case: Case, encoded: Path) -> None:
+    """Where the forecast looks for token ids, to count their tokens."""
+    place = Path(study.encoded(DATASET, case.family))
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(encoded, place)
+
+
+def _train(study: Study, stage: Stage, threads: int) -> float:
+    """Seconds from the start of ``tasktransfer train`` to its end."""
+    out = Path(study.folder(stage))
+    shutil.rmtree(out, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="tasktransfer-bench-") as scratch:
+        file = Path(scratch) / "stage.json"
+        file.write_text(json.dumps(stage.to_json()))
+        command = [
+            sys.executable, "-m", "tasktransfer", "train", "--config", study.config_file,
+            "--stage", f"@{file}", "--encoded", study.encoded(DATASET, stage.model.name),
+            "--start", study.start(stage), "--out", str(out), "--threads", str(threads),
+        ]  # fmt: skip
+        began = time.monotonic()
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment(threads)
+        )
+    if done.returncode or not (out / RECORD).exists():
+        raise TrainingError(f"{stage.label}: {tail(done.stderr)}")
+    return time.monotonic() - began
+
+
+def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
+    made = record["provenance"]
+    return {
+        "seconds": made["seconds"],
+        "epochs": len(record["epochs"]),
+        "sizes": record["sizes"],
+        "samples_per_second": made["samples_per_second"],
+        "memory_mb": made["peak_memory_mb"],
+        "gpu_memory_mb": made["peak_gpu_memory_mb"],
+        "gpu": made["host"]["gpu"],
+        "precision": made["host"]["precision"],
+        "score": record["score"],
+    }
+
+
+def _grid(study: Study) -> dict[str, Any]:
+    """What ``tasktransfer plan`` says of all trainings, on one device."""
+    seen = overview(study, devices=1)
+    total = seen["estimate"]["total"]
+    return {
+        "datasets": [dataset.name for dataset in study.config.datasets],
+        "device": seen["estimate"]["device"],
+        "trainings": total["trainings"],
+        "device_hours": total["device_hours"],
+        "speed_from": {k: v["speed_from"] for k, v in seen["estimate"]["speed_from"].items()},
+    }

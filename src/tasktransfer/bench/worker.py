@@ -1,0 +1,44 @@
+"""A measuring process: one contestant, one case, one line of JSON.
+
+``python -m tasktransfer.bench.worker WORK.json STARTED``: STARTED is the parent's
+``time.monotonic()``. What a contestant prints goes to stderr, the line to stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from tasktransfer.bench.cases import Measured, Work
+
+
+def main() -> None:
+    """Run what the arguments say."""
+    file, started = sys.argv[1:]
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # the toolkit logs to stdout
+    work: Work = json.loads(Path(file).read_text())
+    print(json.dumps(run(work, float(started))), file=out, flush=True)
+
+
+def run(work: Work, started: float) -> Measured:
+    """Only what the contestant needs is imported: that is part of its start-up."""
+    match work["contestant"]:
+        case "tasktransfer":
+            from tasktransfer.bench import own
+
+            return own.run(work, started)
+        case "tlidb":
+            from tasktransfer.bench import toolkit
+
+            return toolkit.run(work, started)
+        case "hf_trainer":
+            from tasktransfer.bench import hf_trainer
+
+            return hf_trainer.run(work, started)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""The command that measures this trainer beside others."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.cli.options import add_command, positive
+from tasktransfer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasktransfer.bench.cases import Case
+
+RELEASE = "../shared/feta"
+MINILM = Path("models/all-MiniLM-L6-v2")
+CPU_LIMITS = {"encoder": 60, "decoder": 20, "encoder_decoder": 20}
+"""Instances of dev and of test that are evaluated on a CPU: the whole test of
+emotion_recognition, 16,000 generated answers, would take the slowest contestant hours."""
+
+DESCRIPTION = """\
+Measure this trainer beside the paper's toolkit (TLiDB) and Hugging Face's Trainer: training and
+evaluation samples a second, seconds to the first update, peak memory, and the share of what the
+machine's matrix products reach. Contestants take turns, each in a fresh process, on the same
+instances with the same weights; medians of the repeats are printed as Markdown and written as JSON.
+"""
+EXAMPLES = """\
+examples:
+  tasktransfer bench --quick                          a minute: does it run here?
+  tasktransfer bench --toolkit ../TLiDB               everything: eight cases, three contestants
+  tasktransfer bench --shapes base --toolkit ../TLiDB on a GPU: BERT-base, GPT-2, T5-base
+  tasktransfer bench --whole-baseline --shapes base   a whole training, and the paper's grid
+"""
+
+
+def add_commands(commands: Any) -> None:
+    """``bench``."""
+    command = add_command(commands, "bench", bench, config=False)
+    command.description = DESCRIPTION
+    command.epilog = EXAMPLES
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    add = command.add_argument
+    add(
+        "--data",
+        metavar="FOLDER",
+        default=RELEASE,
+        help="the release, or tiny_world for made-up dialogues (default: %(default)s)",
+    )
+    add(
+        "--weights",
+        metavar="FOLDER",
+        type=Path,
+        help=f"the encoder's weights (default: {MINILM} where it is there, else random ones)",
+    )
+    add(
+        "--shapes",
+        choices=("tiny", "small", "base"),
+        default="small",
+        help="of the models with random weights: small has 6 layers of 384, base is BERT-base, "
+        "GPT-2 and T5-base (default: %(default)s)",
+    )
+    add("--toolkit", metavar="FOLDER", type=Path, help="a clone of TLiDB; without it, skipped")
+    add(
+        "--cases",
+        metavar="CASE",
+        nargs="+",
+        help="FAMILY:TASK, for example encoder:emotion_recognition (default: the eight of the "
+        "benchmark)",
+    )
+    add(
+        "--contestants",
+        metavar="NAME",
+        nargs="+",
+        choices=("tasktransfer", "tlidb", "hf_trainer"),
+        default=["tasktransfer", "tlidb", "hf_trainer"],
+        help="default: all three",
+    )
+    add(
+        "--updates",
+        metavar="N",
+        type=positive,
+        help="updates of 60 that are timed (default: 2, on a GPU 40)",
+    )
+    add("--repeats", metavar="N", type=positive, default=3, help="default: %(default)s")
+    add(
+        "--threads",
+        metavar="N",
+        type=positive,
+        help="CPU threads of every contestant (default: the cores)",
+    )
+    add(
+        "--eval-limit",
+        metavar="N",
+        type=int,
+        help="most instances of dev and of test, 0 for all (default: on a CPU "
+        f"{CPU_LIMITS['encoder']}, and {CPU_LIMITS['decoder']} where answers are generated; on a "
+        "GPU all)",
+    )
+    add(
+        "--timeout",
+        metavar="SECONDS",
+        type=positive,
+        default=1800,
+        help="of one process (default: %(default)s)",
+    )
+    add("--quick", action="store_true", help="two cases, tiny models, one update, one repeat")
+    add(
+        "--epochs",
+        metavar="N",
+        type=positive,
+        help="of --whole-baseline, for a trial (default: the paper's 30)",
+    )
+    add(
+        "--whole-baseline",
+        action="store_true",
+        help="instead: the whole few-sample baseline of each case, from process start to record "
+        "(default: emotion_recognition with each family), and what the paper's grid costs then",
+    )
+    add(
+        "--work",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("results/bench/work"),
+        help="keeps instances, weights and token ids (default: %(default)s)",
+    )
+    add("--out", metavar="FILE", type=Path,
+        help="the JSON; the table goes beside it (default: results/bench/<time>.json)")  # fmt: skip
+
+
+def bench(chosen: argparse.Namespace) -> None:
+    """Measure training and evaluation beside TLiDB and Hugging Face's Trainer."""
+    from tasktransfer.bench.inputs import Source
+
+    _check(chosen)
+    weights = chosen.weights or (MINILM if MINILM.is_dir() else None)
+    shapes = "tiny" if chosen.quick else chosen.shapes
+    source = Source(chosen.data, None if chosen.quick else weights, shapes, chosen.work)
+    result, text = _whole(chosen, source) if chosen.whole_baseline else _compared(chosen, source)
+    out = chosen.out or Path("results/bench") / f"{datetime.now():%Y%m%d-%H%M%S}.json"
+    _write(out, json.dumps(result, indent=1) + "\n")
+    _write(out.with_suffix(".md"), text)
+    print(text, end="")
+    print(f"written: {out} and {out.with_suffix('.md').name}", file=sys.stderr)
+
+
+def _compared(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], str]:
+    from tasktransfer.bench import cases as known
+    from tasktransfer.bench.compare import Options, compare
+    from tasktransfer.bench.inputs import prepare
+    from tasktransfer.bench.table import as_markdown
+
+    quick = (known.CASES[0], known.CASES[4])
+    cases = _cases(chosen.cases) or (quick if chosen.quick else known.CASES)
+    gpu = _on_gpu()
+    options = Options(
+        contestants=tuple(chosen.contestants),
+        updates=chosen.updates or (1 if chosen.quick else 40 if gpu else 2),
+        warm_up=3 if gpu else 1,
+        repeats=1 if chosen.quick else chosen.repeats,
+        threads=chosen.threads or _cores(),
+        evaluate=_limits(chosen, gpu),
+        toolkit=chosen.toolkit,
+        timeout=chosen.timeout,
+    )
+    result = compare(prepare(source, cases), cases, options)
+    return result, as_markdown(result)
+
+
+def _whole(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], str]:
+    from tasktransfer.bench.cases import CASES
+    from tasktransfer.bench.whole import as_markdown, whole_baselines
+
+    first = CASES[0].task
+    cases = _cases(chosen.cases) or tuple(case for case in CASES if case.task == first)
+    result = whole_baselines(source, cases, chosen.threads or _cores(), chosen.epochs)
+    return result, as_markdown(result)
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    if chosen.eval_limit is not None and chosen.eval_limit < 0:
+        raise ConfigError(f"--eval-limit {chosen.eval_limit}: give 0 (all) or more")
+    if chosen.data != "tiny_world" and not Path(chosen.data).is_dir():
+        raise ConfigError(
+            f"--data {chosen.data}: no such folder; give the folder of the release, or tiny_world"
+        )
+
+
+def _cases(names: Sequence[str] | None) -> tuple[Case, ...]:
+    from tasktransfer.bench.cases import parse_case
+
+    return tuple(parse_case(name) for name in names or ())
+
+
+def _limits(chosen: argparse.Namespace, gpu: bool) -> dict[str, int | None]:
+    if chosen.eval_limit is not None:
+        return dict.fromkeys(CPU_LIMITS, chosen.eval_limit or None)
+    if chosen.quick:
+        return dict.fromkeys(CPU_LIMITS, 8)
+    return dict.fromkeys(CPU_LIMITS, None) if gpu else dict(CPU_LIMITS)
+
+
+def _on_gpu() -> bool:
+    from tasktransfer.training.device import device_pool
+
+    return bool(device_pool())
+
+
+def _cores() -> int:
+    import os
+
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable else os.cpu_count() or 1
+
+
+def _write(file: Path, text: str) -> None:
+    from tasktransfer.records import replacing
+
+    with replacing(file) as part:
+        part.write_text(text, encoding="utf-8")

@@ -1,0 +1,141 @@
+"""The benchmark: turns, medians, table, who is absent, and one small run for real."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasktransfer import cli
+from tasktransfer.bench import compare, table
+from tasktransfer.bench.cases import CASES, Case, parse_case, volume_for
+from tasktransfer.errors import ConfigError
+
+ENCODER, DECODER = CASES[0], CASES[4]
+
+
+def test_cases_are_parsed_and_others_refused() -> None:
+    assert [parse_case(case.name) for case in CASES] == list(CASES)
+    for text in ("encoder", "encoder:telepathy", "rnn:emotion_recognition"):
+        with pytest.raises(ConfigError, match="write FAMILY:TASK"):
+            parse_case(text)
+
+
+def test_updates_are_of_full_batches() -> None:
+    assert volume_for(4, 621, None).instances == 240
+    few = volume_for(5, 121, 40)  # two full batches: three passes
+    assert (few.instances, few.epochs, few.updates, few.evaluate) == (120, 3, 6, 40)
+    with pytest.raises(ConfigError, match="59 training instances"):
+        volume_for(1, 59, None)
+
+
+def test_contestants_take_turns() -> None:
+    turns = list(compare.order([ENCODER, DECODER], ["tasktransfer", "tlidb", "hf_trainer"], 2))
+    assert len(turns) == 12
+    assert [t.contestant for t in turns[:3]] == ["tasktransfer", "tlidb", "hf_trainer"]
+    assert [t.contestant for t in turns[6:9]] == ["tlidb", "hf_trainer", "tasktransfer"]
+    assert [t.case for t in turns[:6]] == [ENCODER] * 3 + [DECODER] * 3
+    assert [t.repeat for t in turns] == [0] * 6 + [1] * 6
+
+
+def test_who_is_absent_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "git clone" in str(compare.absent("tlidb", None))
+    assert f"{tmp_path} holds no tlidb/examples/train.py" in str(compare.absent("tlidb", tmp_path))
+    (tmp_path / "tlidb" / "examples").mkdir(parents=True)
+    (tmp_path / "tlidb" / "examples" / "train.py").touch()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert "pip install scikit-learn" in str(compare.absent("tlidb", tmp_path))
+    assert "pip install accelerate" in str(compare.absent("hf_trainer", None))
+    assert compare.absent("tasktransfer", None) is None
+
+
+def measured(train: float, **others: Any) -> dict[str, Any]:
+    return {
+        "contestant": "tasktransfer", "start_up": 3.0, "train": train, "train_samples": 120,
+        "updates": 2, "dev": 1.0, "dev_samples": 10, "test": 2.0, "test_samples": 40,
+        "memory_mb": 500.0, "gpu_memory_mb": None, "device": "cpu", "precision": "float32",
+        "score": 1.0, "processor": 7.0, **others,
+    }  # fmt: skip
+
+
+def test_medians_and_shares() -> None:
+    runs = [measured(2.0), measured(6.0, start_up=9.0), measured(3.0, start_up=4.0)]
+    row = compare.summarise(runs, {"train": 50.0, "dev": 1.0, "test": 80.0}, epochs=2, rate=1000.0)
+    assert row["train_samples_per_second"] == 40.0
+    assert row["train_spread"] == [20.0, 60.0]
+    assert row["test_samples_per_second"] == 20.0
+    assert row["start_up_seconds"] == 4.0
+    # Forward 50 twice, backward twice that: 300 operations in 3 s of 1000 a second.
+    assert row["share_of_limit_training"] == pytest.approx(0.1)
+    assert row["share_of_limit_test"] == pytest.approx(0.04)
+    assert row["gpu_memory_mb"] is None
+
+
+def test_time_left_is_of_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(compare.time, "monotonic", lambda: now[0])
+    turns = list(compare.order([ENCODER], ["tasktransfer", "tlidb"], 2))
+    eta = compare.Eta(turns)
+    assert eta.seconds_left() is None
+    for turn, seconds in zip(turns[:2], (10.0, 30.0), strict=True):
+        eta.begin(turn)
+        now[0] += seconds
+        eta.passed(turn)
+    assert eta.seconds_left() == 40.0
+
+
+def result_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "made": "2026-01-01T00:00:00Z",
+        "machine": {"platform": "Linux", "threads": 2, "cores": 2},
+        "matrix_rate": {"each": [1e11, 3e11], "limit": 3e11},
+        "volumes": {ENCODER.name: {"updates": 4, "evaluate": 240}},
+        "skipped": {"hf_trainer": "it needs accelerate"},
+        "failed": {"encoder:dialogue_nli tlidb": "boom"},
+        "medians": [{"case": ENCODER.name, **row} for row in rows],
+    }
+
+
+def test_the_table_compares_with_this_trainer() -> None:
+    forward = {"train": 1e9, "dev": 1e9, "test": 1e9}
+    own = compare.summarise([measured(2.0)], forward, 1, 1e11)
+    other = compare.summarise([measured(8.0, contestant="tlidb")], forward, 1, 1e11)
+    text = table.as_markdown(result_of([own, other]))
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    assert lines[2].startswith("| this trainer | 60.0 |  | 10.0 | 20.0 |  |")
+    assert lines[3].startswith("| TLiDB | 15.0 | 4.00 | 10.0 | 20.0 | 1.00 |")
+    assert "* HF Trainer was skipped: it needs accelerate" in text
+    assert "* failed: encoder:dialogue_nli tlidb: boom" in text
+    assert "at most 240 of dev and of test" in text
+
+
+def test_this_trainer_and_hf_trainer_for_real(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    case = Case("encoder", "emotion_recognition")
+    arguments = ["bench", "--quick", "--data", "tiny_world", "--cases", case.name, "--threads", "1"]
+    assert cli.main([*arguments, "--out", "bench.json"]) == 0
+    result = json.loads(Path("bench.json").read_text())
+    present = ["tasktransfer"]
+    present += ["hf_trainer"] * (importlib.util.find_spec("accelerate") is not None)
+    rows = {row["contestant"]: row for row in result["medians"]}
+    assert sorted(rows) == sorted(present)
+    for row in rows.values():
+        assert row["train_samples_per_second"] > 0 and row["test_samples_per_second"] > 0
+        assert row["start_up_seconds"] > 0 and row["memory_mb"] > 50
+        assert 0 < row["share_of_limit_training"] < 1
+    for run in result["runs"]:
+        assert (run["updates"], run["train_samples"]) == (1, 60)
+        assert (run["dev_samples"], run["test_samples"]) == (8, 8)
+    assert "no --toolkit" in result["skipped"]["tlidb"]
+    out = capsys.readouterr().out
+    assert out == Path("bench.md").read_text() and "TLiDB was skipped" in out
+
+
+def test_the_release_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "--data", "nowhere"]) == ConfigError.exit_code
+    assert "--data nowhere: no such folder" in capsys.readouterr().err
