@@ -21,6 +21,10 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/submission.smk"
 
 
+onstart:
+    start_without_limit()
+
+
 localrules:
     all,
     trainings,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-RECIPE_VERSION = 1
+RECIPE_VERSION = 2
 """Raise this when a change in the code changes the numbers of a training (not for comments,
 speed or logging): every stage then gets a new digest, and old results stay beside the new."""
 
@@ -27,9 +27,12 @@ StageKind = Literal["baseline", "pretrain", "multitask", "finetune"]
 STAGE_KINDS: tuple[StageKind, ...] = ("baseline", "pretrain", "multitask", "finetune")
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical_json(value: Any) -> str:
     """The one spelling of a JSON value: sorted keys, no spaces, ASCII. Digests are taken of it."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def digest_of(value: Any) -> str:
@@ -81,6 +84,12 @@ class Training:
     limit_test: int | None = None
 
 
+def _fields(value: ModelSpec | Training) -> dict[str, Any]:
+    """The fields of a spec that holds plain values only: ``asdict`` copies each of them deeply,
+    which shows where it is called for thousands of stages."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
 @dataclass(frozen=True)
 class Stage:
     """One training: what to train on, what selects the best epoch, and where to start.
@@ -113,7 +122,7 @@ class Stage:
             "train_tasks": list(self.train_tasks),
             "select_on": list(self.select_on),
             "parent": self.parent.digest if self.parent else None,
-            "training": asdict(self.training),
+            "training": _fields(self.training),
             "seed": self.seed,
         }
 
@@ -153,11 +162,11 @@ class Stage:
             "dataset": self.dataset,
             "data_revision": self.data_revision,
             "few_sample": self.few_sample,
-            "model": asdict(self.model),
+            "model": _fields(self.model),
             "train_tasks": list(self.train_tasks),
             "select_on": list(self.select_on),
             "parent": self.parent.to_json() if self.parent else None,
-            "training": asdict(self.training),
+            "training": _fields(self.training),
             "seed": self.seed,
             "task_shorts": {task: self.task_shorts[task] for task in self._named_tasks()},
         }

@@ -7,6 +7,7 @@ it is opened at every start of Snakemake and of every command.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -204,13 +205,15 @@ class Study:
     def is_finished(self, stage: Stage) -> bool:
         """Whether nothing of a stage has to be made: its record and predictions are there, and
         its checkpoint wherever a stage that starts from it is not finished."""
-        folder = Path(self.folder(stage))
-        if not (folder / "metrics.json").exists():
+        try:
+            there = {entry.name for entry in os.scandir(self.folder(stage))}
+        except (FileNotFoundError, NotADirectoryError):
             return False
-        scored = len(stage.select_on) == 1
-        if scored and not (folder / "predictions.parquet").exists():
+        if "metrics.json" not in there:
             return False
-        return (folder / "checkpoint").exists() or not self.is_start(stage)
+        if len(stage.select_on) == 1 and "predictions.parquet" not in there:
+            return False
+        return "checkpoint" in there or not self.is_start(stage)
 
     def is_start(self, stage: Stage) -> bool:
         """Whether a stage that is not finished starts from this one."""

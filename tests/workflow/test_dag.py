@@ -122,12 +122,35 @@ def test_adding_a_task_runs_its_baseline_and_its_pairs_only(study: Sandbox) -> N
     study.write(datasets={"DailyDialog": {"tasks": [A, B, C]}})
     assert study.run() == {"baseline": 1, "multitask": 4, "finetune": 8, "collect": 1}
     assert all("TC" in line for line in _trained(study))
+    # On two cores two temporary checkpoints are waiting at most: what starts from one goes first.
+    waiting, most = 0, 0
+    for line in _trained(study):
+        waiting += ("/multitask/" in line) - ("_from_" in line and "@" in line)
+        most = max(most, waiting)
+    assert most <= 2
 
 
 def test_adding_a_model_runs_its_trainings_only(study: Sandbox) -> None:
     study.write(models=[MODEL, OTHER])
     assert study.run() == {"baseline": 2, "multitask": 2, "finetune": 4, "collect": 1}
     assert all("/tiny-gpt/" in line for line in _trained(study))
+
+
+def test_adding_a_source_pair_runs_its_trainings_only(tmp_path: Path) -> None:
+    def studied(*pairs: tuple[str, str]) -> dict[str, Any]:
+        named = [{"source": source, "target": target} for source, target in pairs]
+        return {"DailyDialog": {"tasks": [A, B, C], "pairs": named}}
+
+    made = sandbox(tmp_path / "study")
+    made.write(datasets=studied((A, B)))
+    assert made.run() == {"baseline": 3, "multitask": 1, "finetune": 2, "collect": 1}
+    before = _records(made)
+    # Both baselines are there, and so is the checkpoint of the new pair's source.
+    made.write(datasets=studied((A, B), (C, B)))
+    assert made.run() == {"multitask": 1, "finetune": 2, "collect": 1}
+    assert all("TC" in line and "DNLI" in line for line in _trained(made))
+    assert before.items() <= _records(made).items()
+    assert len(_records(made)) == 6 + 3
 
 
 def test_adding_a_dataset_runs_its_trainings_only(study: Sandbox) -> None:
@@ -145,11 +168,35 @@ def test_asking_for_an_algorithm_whose_half_is_there_trains_nothing(study: Sandb
 
 
 def test_a_changed_hyperparameter_leaves_old_results_alone(study: Sandbox) -> None:
+    before = _records(study)
     study.write(training={"learning_rate": 1e-4})
-    assert study.run()["baseline"] == 2
-    assert len(study.paths("baseline", "metrics.json")) == 4
+    assert study.run() == {"baseline": 2, "multitask": 2, "finetune": 4, "collect": 1}
+    after = _records(study)
+    assert before.items() <= after.items()
+    assert (len(before), len(after)) == (8, 16)
     study.write()
     assert study.run() == {"collect": 1}
+    assert _records(study) == after
+
+
+def test_comments_and_documents_start_nothing(study: Sandbox) -> None:
+    """A checkout whose every source file got a comment and is newer than all results."""
+    copy = study.folder / "copy"
+    copy.mkdir()
+    for name in ("Snakefile", "README.md"):
+        shutil.copy(ROOT / name, copy)
+    for name in ("src", "workflow", "envs"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+    touched = [path for path in copy.rglob("*") if path.suffix in (".py", ".smk", ".md", "")]
+    for path in filter(Path.is_file, touched):
+        path.write_text(path.read_text() + "\n# A comment.\n")
+        touch_later(path)
+    assert len(touched) > 50
+    before = _records(study)
+    snakefile = ("--snakefile", str(copy / "Snakefile"))
+    assert study.run(*snakefile, PYTHONPATH=str(copy / "src")) == {}
+    assert _records(study) == before
 
 
 @pytest.mark.parametrize("kind", ["baseline", "finetune"])
@@ -330,6 +377,11 @@ def test_a_preset_is_a_whole_study(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     counts = dict(line.split()[:2] for line in done.stdout.splitlines() if len(line.split()) == 2)
     assert counts["baseline"] == "2"
+
+
+def _records(study: Sandbox) -> dict[str, int]:
+    """Every record, with its time of change in nanoseconds."""
+    return {str(p): p.stat().st_mtime_ns for p in study.paths("", "metrics.json")}
 
 
 def _trained(study: Sandbox) -> list[str]:

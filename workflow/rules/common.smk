@@ -1,5 +1,7 @@
 # Opens the study and looks things up in it. No rules here.
 
+import gc
+import inspect
 import shlex
 from pathlib import Path
 
@@ -35,9 +37,16 @@ def opened():
         raise WorkflowError(str(error)) from None
 
 
+# A DAG of thousands of jobs is millions of objects that stay. Python's default is to look through
+# them for garbage after every 700 new ones, which takes a tenth of the start.
+gc.collect()
+gc.freeze()
+gc.set_threshold(50_000, 20, 50)
+
 STUDY = opened()
 RESULTS = STUDY.config.results
 LATEST = {"study": STUDY}
+OPENED_BY = STUDY.arguments()
 
 # (dataset, model) -> the folder of token ids. Looked up for every training, so computed once.
 ENCODED = {
@@ -55,6 +64,13 @@ def latest():
 
 def stage_of(wildcards):
     return latest().stage(wildcards.digest)
+
+
+def asked_often(function):
+    """Write down a function's parameters where `inspect.signature` looks first: Snakemake asks for
+    them several times a job."""
+    function.__signature__ = inspect.signature(function)
+    return function
 
 
 # --- inputs of rules ---
@@ -119,6 +135,7 @@ def refuse_triggers():
         )
 
 
+@asked_often
 def train_inputs(wildcards):
     """Token ids, and what the stage starts from."""
     study, stage = latest(), stage_of(wildcards)
@@ -166,11 +183,24 @@ def submission_records(wildcards):
     return [latest().record(stage) for stage in found]
 
 
+def start_without_limit():
+    """On one machine, start as many jobs a second as there are free cores.
+
+    Snakemake's limit of 100 a second is kept by timers, one more for every job that has finished,
+    each of which looks through all waiting jobs every second: after 1,500 jobs that takes most of a
+    core. Asked when everything is set up and nothing runs yet; a limit that was given stays.
+    """
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if workflow.local_exec and limit and (limit.max_jobs, limit.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
+
+
 # --- params and outputs of rules ---
 
 
 # These take `input`, which tells Snakemake not to compare them: a stage's identity is in its path
 # already, and where things are or what the study is called starts no training over.
+@asked_often
 def train_options(wildcards, input, output):
     study, stage = latest(), stage_of(wildcards)
     words = ["--stage", canonical_json(stage.to_json())]
@@ -179,29 +209,45 @@ def train_options(wildcards, input, output):
     revision = study.start_revision(stage)
     words += ["--revision", revision] if revision else []
     words += ["--save-checkpoint"] if "checkpoint" in output.keys() else []
-    return f"{STUDY.arguments()} {shlex.join([*words, '--out', study.folder(stage)])}"
+    return f"{OPENED_BY} {shlex.join([*words, '--out', study.folder(stage)])}"
 
+
+# Which executor there is, Snakemake knows only later; a number of jobs (--jobs) only a batch system
+# has, and its jobs are workflows of their own that are told what was asked for.
+ON_ONE_MACHINE = workflow.is_main_process and workflow.nodes is None
 
 # Jobs of a batch system get the GPU that they ask for, whatever the machine has that submits them.
-ESTIMATES = Estimates(STUDY, "cuda" if workflow.non_local_exec else None)
+ESTIMATES = Estimates(STUDY, None if ON_ONE_MACHINE else "cuda")
 
 
+@asked_often
 def minutes(wildcards, attempt):
     """What a training asks a batch system for, twice as much with every attempt."""
     return ESTIMATES.runtime_minutes(stage_of(wildcards), attempt)
 
 
+@asked_often
 def megabytes(wildcards, attempt):
     return ESTIMATES.memory_mb(stage_of(wildcards), attempt)
 
 
+@asked_often
 def count_attempts(wildcards, attempt):
     """Which attempt at a job this is: the trainer tries bad input once only."""
     return attempt
 
 
+def asked_of_batch_system():
+    """Minutes and memory, as resources of a rule. On one machine nobody reads them, unless memory
+    is shared out with `--resources mem_mb=...`, and they would take a fifth of the start.
+    """
+    if ON_ONE_MACHINE and "mem_mb" not in workflow.global_resources.keys():
+        return {}
+    return {"runtime": minutes, "mem_mb": megabytes}
+
+
 def study_options(wildcards, input):
-    return STUDY.arguments()
+    return OPENED_BY
 
 
 def stage_folder(kind):

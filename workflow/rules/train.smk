@@ -24,10 +24,9 @@ rule baseline:
         "../../envs/train.yaml"
     threads: 1
     resources:
+        **asked_of_batch_system(),
         gpu=1,
         attempt=count_attempts,
-        runtime=minutes,
-        mem_mb=megabytes,
     params:
         options=train_options,
     message:
@@ -51,10 +50,9 @@ rule pretrain:
         "../../envs/train.yaml"
     threads: 1
     resources:
+        **asked_of_batch_system(),
         gpu=1,
         attempt=count_attempts,
-        runtime=minutes,
-        mem_mb=megabytes,
     params:
         options=train_options,
     message:
@@ -79,10 +77,9 @@ rule multitask:
         "../../envs/train.yaml"
     threads: 1
     resources:
+        **asked_of_batch_system(),
         gpu=1,
         attempt=count_attempts,
-        runtime=minutes,
-        mem_mb=megabytes,
     params:
         options=train_options,
     message:
@@ -92,7 +89,8 @@ rule multitask:
         "--attempt {resources.attempt} > {log:q} 2>&1"
 
 
-# The target alone, from where a source or a multitask training ended.
+# The target alone, from where a source or a multitask training ended. Before all others, so that a
+# checkpoint that is only kept for this is soon used and removed.
 rule finetune:
     input:
         train_inputs,
@@ -102,15 +100,15 @@ rule finetune:
         predictions=update(f"{stage_folder('finetune')}/predictions.parquet"),
     log:
         f"{stage_folder('finetune')}/train.log",
+    priority: 1
     retries: 2
     conda:
         "../../envs/train.yaml"
     threads: 1
     resources:
+        **asked_of_batch_system(),
         gpu=1,
         attempt=count_attempts,
-        runtime=minutes,
-        mem_mb=megabytes,
     params:
         options=train_options,
     message:
