@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
@@ -155,6 +154,8 @@ def _parsed(path: Path, content: bytes, columns: Sequence[str] | None = None) ->
 
 def rows_of(table: pa.Table, task: str) -> pa.Table:
     """The rows of one task, in the order of its test split."""
+    import pyarrow.compute as pc  # slow to import, and a training only writes predictions
+
     if table.num_rows and pc.all(pc.equal(table["task"], task)).as_py():
         return table
     return table.filter(pc.equal(table["task"], task))
@@ -162,6 +163,8 @@ def rows_of(table: pa.Table, task: str) -> pa.Table:
 
 def answers(column: pa.ChunkedArray) -> Coded:
     """A column of answers (``prediction`` or ``gold``) as the metrics count them."""
+    import pyarrow.compute as pc
+
     lists = column.combine_chunks()
     encoded = lists.flatten().dictionary_encode()
     starts = np.zeros(len(lists) + 1, np.int64)

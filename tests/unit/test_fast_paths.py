@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -320,14 +319,14 @@ def test_the_gradient_passes_where_a_value_was_kept() -> None:
 # --- imports ------------------------------------------------------------------------------------
 
 
-def test_the_compiler_is_left_out_until_it_is_asked_for() -> None:
-    program = """
+PROGRAM = """
 import sys
 from tasktransfer.training.light_imports import COMPILER, import_libraries
 import_libraries()
 import torch, transformers
 assert type(sys.modules[COMPILER]).__name__ == "_Compiler", "no stand-in"
 assert not any(name in sys.modules for name in ("scipy", "accelerate", "torch._inductor"))
+torch.set_deterministic_debug_mode("warn")
 weight = torch.nn.Parameter(torch.ones(3))
 optimiser = torch.optim.Adam([weight], fused=True)
 weight.sum().backward()
@@ -335,10 +334,28 @@ optimiser.step()
 optimiser.zero_grad()
 assert "torch._inductor" not in sys.modules, "an update took the compiler in"
 import scipy
-assert torch._dynamo.config.cache_size_limit > 0
+{asked}
+import torch._dynamo.utils, torch._inductor
 assert type(sys.modules[COMPILER]).__name__ == "module", "the stand-in stayed"
+assert torch._dynamo.utils is sys.modules["torch._dynamo.utils"]
+assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1)).item() == 2
 """
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "torch._dynamo.config",
+        "import torch._dynamo.utils",
+        "import torch._inductor.config",
+        "torch.use_deterministic_algorithms(True)",
+    ],
+)
+def test_the_compiler_is_left_out_until_it_is_asked_for(asked: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parent
+        [sys.executable, "-c", PROGRAM.format(asked=asked)],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr

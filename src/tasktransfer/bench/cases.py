@@ -117,7 +117,7 @@ class Work(TypedDict):
 class Measured(TypedDict):
     """What a measuring process answers, as one line of JSON. Seconds and MiB.
 
-    ``start_up``: from the start of the process to the end of its first update. ``train``,
+    ``start_up``: from the start of the process to the beginning of its first update. ``train``,
     ``dev`` and ``test`` are after the warm-up. ``dev_samples`` counts every pass over dev.
     """
 

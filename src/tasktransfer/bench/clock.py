@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from tasktransfer.training.provenance import peak_gpu_memory_mb, peak_memory_mb
 
@@ -34,7 +35,7 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 class FirstUpdate:
-    """Notes when the first update of this process is done.
+    """Notes when the first update of this process begins: the first forward pass of any module.
 
     Args:
         started: ``time.monotonic()`` of the parent when it started this process; that clock is
@@ -45,23 +46,19 @@ class FirstUpdate:
         self.started = started
         self.seconds: float | None = None
 
-    def note(self) -> None:
-        """An update is done."""
-        if self.seconds is None:
-            wait()
+    def watch(self) -> None:
+        """Note the first forward pass from now on."""
+        handle = register_module_forward_pre_hook(lambda *_: note())
+
+        def note() -> None:
             self.seconds = time.monotonic() - self.started
-
-    def watch_optimisers(self) -> None:
-        """Note the first step of any optimiser of torch."""
-        from torch.optim.optimizer import register_optimizer_step_post_hook
-
-        register_optimizer_step_post_hook(lambda *_: self.note())
+            handle.remove()
 
     @property
     def found(self) -> float:
-        """Seconds from start to first update."""
+        """Seconds from the process's start to its first update."""
         if self.seconds is None:
-            raise RuntimeError("no update was seen: the contestant's optimiser is not torch's")
+            raise RuntimeError("no update was seen: the contestant's model is not torch's")
         return self.seconds
 
 

@@ -52,7 +52,7 @@ gigabytes; text-to-text models are given three on a GPU too, for their word scor
 def run(work: Work, started: float) -> Measured:
     """Measure one case."""
     first = FirstUpdate(started)
-    first.watch_optimisers()
+    first.watch()
     torch.set_num_threads(work["threads"])
     set_seed(SEED)
     task = get_task(DATASET, work["task"])

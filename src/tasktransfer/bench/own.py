@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,14 @@ from tasktransfer.bench.cases import BATCH, Measured, Work
 from tasktransfer.config import load
 from tasktransfer.stage import Stage
 from tasktransfer.stage_state import RECORD
+from tasktransfer.training import light_imports
 from tasktransfer.training.attempt import attempt
 from tasktransfer.training.job import Job
-from tasktransfer.training.progress import Progress
 
 
 def run(work: Work, started: float) -> Measured:
     """Measure one case."""
-    seconds = _note_first_update(started)
+    first = _note_first_update(started)
     _train(work, "warm_up")
     record = _train(work, "measured")
     made = record["provenance"]
@@ -32,7 +32,7 @@ def run(work: Work, started: float) -> Measured:
     epochs = work["measured"]["epochs"]
     own, gpu = _memory()
     return Measured(
-        start_up=seconds[0],
+        start_up=first[0](),
         train=clock["train"],
         train_samples=made["samples"],
         updates=epochs * sizes["train"] // BATCH,
@@ -82,22 +82,21 @@ def _train(work: Work, part: str) -> dict[str, Any]:
     return record
 
 
-def _note_first_update(started: float) -> list[float]:
-    """Where the seconds to the first update will stand.
+def _note_first_update(started: float) -> list[Callable[[], float]]:
+    """Something that tells the seconds to the first update, once there was one.
 
-    The trainer tells its progress after every update, and before the first one nothing. Torch
-    must not be imported here: when it is, is up to the trainer.
+    Torch must not be imported here: how it is imported is up to the trainer.
     """
-    seconds: list[float] = []
-    advance = Progress.advance
+    found: list[Callable[[], float]] = []
+    imported = light_imports.import_libraries
 
-    def noting(self: Progress, count: int) -> None:
-        if not seconds:
-            from tasktransfer.bench.clock import wait
+    def noting() -> None:
+        imported()
+        from tasktransfer.bench.clock import FirstUpdate
 
-            wait()
-            seconds.append(time.monotonic() - started)
-        advance(self, count)
+        first = FirstUpdate(started)
+        first.watch()
+        found.append(lambda: first.found)
 
-    Progress.advance = noting  # type: ignore[method-assign]
-    return seconds
+    light_imports.import_libraries = noting
+    return found

@@ -38,7 +38,7 @@ NAMES = {"encoder": "bert", "decoder": "gpt2", "encoder_decoder": "t5"}
 def run(work: Work, started: float) -> Measured:
     """Measure one case."""
     first = FirstUpdate(started)
-    first.watch_optimisers()
+    first.watch()
     torch.set_num_threads(work["threads"])
     config = _open(work)
     from tlidb.examples import run_experiment, train  # type: ignore[import-not-found]

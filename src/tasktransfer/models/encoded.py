@@ -10,6 +10,7 @@ Two Arrow files per task and split: ``<task>-<split>.units.arrow`` (token ids an
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -215,15 +216,15 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
     nested = _column(units, "sequences")
     return EncodedSplit(
         task=task,
-        instance=_column(units, "instance").to_numpy(zero_copy_only=False),
-        output=_column(units, "output").to_numpy(zero_copy_only=False),
+        instance=_numbers(_column(units, "instance")),
+        output=_numbers(_column(units, "output")),
         first_sequence=_list_starts(nested),
-        sequences=_ragged(nested.flatten()),
-        second_starts=_column(units, "second_starts").flatten().to_numpy(zero_copy_only=False),
+        sequences=_ragged(_flat(nested)),
+        second_starts=_numbers(_flat(_column(units, "second_starts"))),
         labels=_ragged(_column(units, "labels")),
         offsets=_ragged(_column(units, "offsets")),
         ids=_column(rows, "id").to_pylist(),
-        targets=[tuple(t) for t in _column(rows, "target").to_pylist()],
+        targets=_tuples(_column(rows, "target")),
         contexts=_column(rows, "context").to_pylist(),
     )
 
@@ -246,9 +247,28 @@ def _column(table: pa.Table, name: str) -> Any:
 
 
 def _ragged(array: Any) -> Ragged:
-    return Ragged(array.flatten().to_numpy(zero_copy_only=False), _list_starts(array))
+    return Ragged(_numbers(_flat(array)), _list_starts(array))
+
+
+def _numbers(array: Any) -> Ints:
+    """A view of a column of numbers. (``to_numpy`` would import pandas, a tenth of the time to a
+    training's first update, and ``flatten`` below pyarrow's compute functions.)"""
+    view: Ints = np.from_dlpack(array) if len(array) else np.zeros(0, np.int32)  # type: ignore[assignment]
+    return view
+
+
+def _flat(lists: Any) -> Any:
+    """The values of a column of lists, one after the other."""
+    first, last = (int(lists.offsets[i].as_py()) for i in (0, len(lists))) if len(lists) else (0, 0)
+    return lists.values.slice(first, last - first)
+
+
+def _tuples(lists: Any) -> list[tuple[str, ...]]:
+    """A column of lists of text, a tuple each; one by one they would be slow to take out."""
+    values, starts = _flat(lists).to_pylist(), _list_starts(lists).tolist()
+    return [tuple(values[a:b]) for a, b in itertools.pairwise(starts)]
 
 
 def _list_starts(array: Any) -> Ints:
-    starts: Ints = array.offsets.to_numpy(zero_copy_only=False)
+    starts = _numbers(array.offsets)
     return starts - starts[0] if len(starts) else np.zeros(1, np.int32)

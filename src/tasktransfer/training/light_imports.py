@@ -13,6 +13,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,7 +38,10 @@ def import_libraries() -> None:
         if COMPILER not in sys.modules:
             _stand_in_for_compiler(torch)
         with _without(UNUSED), _alone(torch.distributed):
-            import transformers.modeling_utils  # noqa: F401
+            import transformers
+
+            with _listed_once(transformers):
+                import transformers.modeling_utils
     finally:
         if gc_was_on:
             gc.enable()
@@ -50,13 +54,39 @@ class _Compiler(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        import torch
-
-        for module in (COMPILER, MASK_TRACING):
-            if sys.modules.get(module) is not None:
-                del sys.modules[module]
-        vars(torch).pop("_dynamo", None)
+        _make_way()
         return getattr(importlib.import_module(COMPILER), name)
+
+
+class _Watch:
+    """A finder that sees any import of the compiler's parts before it happens."""
+
+    def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
+        if name.startswith((f"{COMPILER}.", "torch._inductor")):
+            _make_way()
+            if name.startswith(COMPILER):
+                importlib.import_module(COMPILER)
+                if name in sys.modules:
+                    return ModuleSpec(name, _AsImported())  # type: ignore[arg-type]
+        return None
+
+
+class _AsImported:
+    """A loader of a module that is there already."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+def _make_way() -> None:
+    """Take the stand-in away; whoever imports the compiler from now on gets the real one."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Watch)]
+    for module in (COMPILER, MASK_TRACING):
+        sys.modules.pop(module, None)
+    vars(sys.modules["torch"]).pop("_dynamo", None)
 
 
 def _stand_in_for_compiler(torch: ModuleType) -> None:
@@ -74,6 +104,7 @@ def _stand_in_for_compiler(torch: ModuleType) -> None:
     vars(tracing)["TransformGetItemToIndex"] = object
     sys.modules[COMPILER], sys.modules[MASK_TRACING] = compiler, tracing
     vars(torch)["_dynamo"] = compiler
+    sys.meta_path.insert(0, _Watch())
 
 
 def _as_it_is(function: Any = None, *_: Any, **__: Any) -> Any:
@@ -107,3 +138,29 @@ def _alone(distributed: Any) -> Iterator[None]:
         yield
     finally:
         distributed.is_available = available
+
+
+@contextmanager
+def _listed_once(transformers: ModuleType) -> Iterator[None]:
+    """``transformers`` reads hundreds of files to list its models, and ``transformers.models``
+    reads them again; in the block it is given the same list."""
+    from transformers.utils import import_utils
+
+    models = Path(str(transformers.__file__)).parent / "models"
+    listing = import_utils.define_import_structure
+    listed = listing(models, prefix="models")
+    own = {
+        needs: {name.removeprefix("models."): found for name, found in modules.items()}
+        for needs, modules in listed.items()
+    }
+
+    def again(path: Any, prefix: str | None = None) -> Any:
+        if prefix is None and Path(path).parent == models:
+            return own
+        return listing(path, prefix)
+
+    import_utils.define_import_structure = again  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        import_utils.define_import_structure = listing

@@ -122,7 +122,8 @@ def _set_up(job: Job) -> tuple[Setup, str]:
     """Device, precision and the switches that make equal seeds give equal numbers."""
     torch.set_num_threads(max(1, job.threads))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # The same as torch.use_deterministic_algorithms, which would import the compiler as well.
+    torch.set_deterministic_debug_mode("warn")
     # No operation reads what it did not write; filling every new tensor only costs time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
