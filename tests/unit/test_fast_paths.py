@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -23,8 +26,14 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees
 from tasktransfer.models.packing import first_position, pack
 from tasktransfer.models.prompt_trees import MOST_NODES, prompt_trees
-from tasktransfer.stage import FAMILIES, Family
+from tasktransfer.stage import FAMILIES, Family, Training
+from tasktransfer.tasks import get_task
 from tasktransfer.training.evaluate import predict
+from tasktransfer.training.loop import train
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.progress import Progress
+from tasktransfer.training.setup import Setup
+from tasktransfer.training.workers import Workers
 
 CPU = torch.device("cpu")
 
@@ -69,14 +78,61 @@ def test_one_update_has_the_gradient_of_the_plain_padded_batch(
     assert (fast - reference).norm() / reference.norm() < (1e-3 if cancels else 1e-5)
 
 
+def setup_with(workers: int, tokens: int = 60) -> Setup:
+    budgets = TokenBudget(tokens, "training"), TokenBudget(tokens, "evaluation")
+    return Setup(CPU, *budgets, nullcontext, Workers(workers))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_predictions_are_those_of_the_plain_path(load: Loader, family: Family, kind: str) -> None:
     made = []
     for plain in (True, False):
         model, split = load(family, *KINDS[kind], plain=plain, split="test")
-        made.append(predict(model, split, token_budget=150))
-    assert made[0] == made[1]
+        made.append(predict(model, split, 150, setup_with(1)))
+        made.append(predict(model, split, 60, setup_with(3)))
+    assert made[0] == made[1] == made[2] == made[3]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_threads_that_work_side_by_side_give_the_same_weights(load: Loader, family: Family) -> None:
+    """Bit for bit when repeated, dropout included, and but for rounding those of one thread."""
+    task = get_task("DailyDialog", "dialogue_nli")
+    training = Training(epochs=2, batch_size=4, learning_rate=1e-3)
+    made = []
+    for workers in (3, 3, 1):
+        model, split = load(family, "DailyDialog", task.name)
+        assert model.side_by_side
+        for module in model.module.modules():
+            if isinstance(module, FastDropout):
+                module.p = 0.2
+        splits = {task.name: split}
+        quiet = Progress(1, "test", io.StringIO())
+        setup = setup_with(workers)
+        trained = train(model, {task.name: task}, splits, splits, training, 0, setup, quiet)
+        weights = torch.cat([p.detach().flatten() for p in model.module.parameters()])
+        made.append((weights, [epoch.train_loss for epoch in trained.epochs]))
+    assert torch.equal(made[0][0], made[1][0])
+    assert made[0][1] == made[1][1]
+    assert (made[0][0] - made[2][0]).norm() / made[2][0].norm() < 1e-4
+
+
+def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_goes_on() -> None:
+    ended = []
+
+    def work(number: int) -> int:
+        if number == 1:
+            raise ValueError("no")
+        time.sleep(0.05)
+        ended.append(number)
+        return number
+
+    with pytest.raises(ValueError, match="no"):
+        Workers(2).each(work, [0, 1, 2, 3])
+    assert sorted(ended) == [0, 2, 3]
+    assert Workers(2).each(abs, [-1, -2, -3]) == [1, 2, 3]
+    assert Workers(2).shares([1, 2, 3]) == [[1, 3], [2]]
+    assert Workers(4).shares([1]) == [[1]]
 
 
 # --- architectures ------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import Training
 from tasktransfer.tasks import get_task
-from tasktransfer.training.loop import Setup, Trained, train
+from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
+from tasktransfer.training.setup import Setup
 
 TASK = get_task("DailyDialog", "emotion_recognition")
 
@@ -99,6 +100,7 @@ class Poisoned:
         self._model = model
         self.module = model.module
         self.weight = model.weight
+        self.side_by_side = model.side_by_side
         self.training_portions = model.training_portions
         self.prediction_portions = model.prediction_portions
         self.predict = model.predict

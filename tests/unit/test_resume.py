@@ -19,10 +19,11 @@ from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import FAMILIES, Family, Training
 from tasktransfer.tasks import get_task
-from tasktransfer.training.loop import Setup, Trained, train
+from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots
+from tasktransfer.training.setup import Setup
 
 TASK = get_task("DailyDialog", "emotion_recognition")
 TRAINING = Training(epochs=5, batch_size=2, learning_rate=1e-3, dropout=0.3)
@@ -164,6 +165,9 @@ class Small:
     def __init__(self, model: FamilyModel, tokens: int) -> None:
         self._model, self._tokens = model, tokens
         self.module, self.weight, self.save = model.module, model.weight, model.save
+        self.side_by_side = model.side_by_side
+        self.training_portions = model.training_portions
+        self.prediction_portions = model.prediction_portions
         self.refused = 0
 
     def _fits(self, split: EncodedSplit, units: list[int]) -> bool:

@@ -20,6 +20,8 @@ ARCHITECTURES = frozenset(
     {"bert", "roberta", "xlm-roberta", "electra", "distilbert", "gpt2", "t5", "bart"}
 )
 """``model_type`` of those that are tested with it; others keep transformers' attention."""
+ALL_DROPOUT_OURS = ARCHITECTURES - {"bart"}
+"""Those that have no dropout but modules and attention, so that all of it is drawn here."""
 PLACEHOLDER = (1, 1, 1, 1)
 """Shape of the mask that a packed call gives: transformers makes none of its own then."""
 
@@ -31,6 +33,12 @@ def register() -> None:
 
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, eager_mask)
+
+
+def is_ours(model: Any) -> bool:
+    """Whether a model's attention and all of its dropout are computed here."""
+    config = model.config
+    return config._attn_implementation == NAME and config.model_type in ALL_DROPOUT_OURS
 
 
 def attend(

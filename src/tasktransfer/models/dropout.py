@@ -9,6 +9,9 @@ what stays is scaled by exactly that rate, so the expected value is unchanged.
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -16,6 +19,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _LEVELS = 1 << 16
+
+
+_this_thread = threading.local()
+
+
+@contextmanager
+def dropout_drawn_from(seed: int) -> Iterator[None]:
+    """This thread's dropout depends on the seed alone in the block (on a CPU)."""
+    _this_thread.source = np.random.SFC64(seed)
+    try:
+        yield
+    finally:
+        _this_thread.source = None
 
 
 class FastDropout(nn.Dropout):
@@ -49,8 +65,10 @@ def _keep(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
     The bits come from a generator that is seeded by torch's own, whose state a training keeps.
     """
     count = math.prod(shape)
-    seed = int(torch.randint(1 << 62, ()))
-    bits = np.random.SFC64(seed).random_raw(-(-count // 4))
+    source = getattr(_this_thread, "source", None)
+    if source is None:
+        source = np.random.SFC64(int(torch.randint(1 << 62, ())))
+    bits = source.random_raw(-(-count // 4))
     numbers = torch.from_numpy(bits.view(np.int16)[:count]).view(shape)
     zeros = round(rate * _LEVELS)
     mask = torch.empty(shape, dtype=dtype)

@@ -65,6 +65,7 @@ class Encoder:
         self.fidelity = fidelity
         self.device = device
         self.first_position = first_position
+        self.side_by_side = attention.is_ours(backbone)
         config = backbone.config
         rate = getattr(config, "classifier_dropout", None)
         self.dropout = nn.Dropout(rate if rate is not None else _hidden_dropout(config))

@@ -26,6 +26,12 @@ class FamilyModel(Protocol):
         """All weights, heads included: what the optimiser updates and a checkpoint holds."""
         ...
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether several threads may compute with it at once, and none of its random numbers
+        depends on which is faster."""
+        ...
+
     def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
         """Loss summed over ``units`` (not averaged: micro-batches of one batch are added up, and
         the sum is divided by the whole batch's ``weight``). A float32 scalar."""

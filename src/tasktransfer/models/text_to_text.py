@@ -45,6 +45,7 @@ class Decoder:
         self.tokenizer = tokenizer
         self.tasks = tasks
         self.max_answer_tokens = max_answer_tokens
+        self.side_by_side = attention.is_ours(model)
         self.whole_sequence = loss_on == "sequence"
         self.device = device
         self.first_position = None if plain else first_position(model.config)
@@ -167,6 +168,7 @@ class EncoderDecoder:
         self.tokenizer = tokenizer
         self.tasks = tasks
         self.max_answer_tokens = max_answer_tokens
+        self.side_by_side = attention.is_ours(model)
         self.device = device
 
     def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:

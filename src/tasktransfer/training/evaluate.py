@@ -12,9 +12,12 @@ from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.setup import Setup
 
 Prediction = tuple[str, ...]
+
+TOLD_TOGETHER = 4
+"""Portions a worker computes between two signs of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ def predict(
     model: FamilyModel,
     split: EncodedSplit,
     token_budget: int,
+    setup: Setup,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Prediction]:
     """Predict every instance of a split, in the split's order.
@@ -39,11 +43,19 @@ def predict(
     """
     model.module.eval()
     by_unit: list[Prediction] = [()] * len(split)
-    with torch.inference_mode():
-        for portion in model.prediction_portions(split, range(len(split)), token_budget):
-            for unit, prediction in zip(portion, model.predict(split, portion), strict=True):
+
+    def of_portion(portion: list[int]) -> list[Prediction]:
+        with torch.inference_mode(), setup.autocast():
+            return model.predict(split, portion)
+
+    portions = model.prediction_portions(split, range(len(split)), token_budget)
+    step = TOLD_TOGETHER * setup.workers.count
+    for begin in range(0, len(portions), step):
+        some = portions[begin : begin + step]
+        for portion, predictions in zip(some, setup.workers.each(of_portion, some), strict=True):
+            for unit, prediction in zip(portion, predictions, strict=True):
                 by_unit[unit] = prediction
-            progress(len(portion))
+        progress(sum(map(len, some)))
     by_instance: list[Prediction] = [()] * len(split.ids)
     for unit, prediction in enumerate(by_unit):
         by_instance[int(split.instance[unit])] += prediction
@@ -54,7 +66,7 @@ def evaluate(
     model: FamilyModel,
     task: Task,
     split: EncodedSplit,
-    budget: TokenBudget,
+    setup: Setup,
     fidelity: Fidelity,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
@@ -63,8 +75,8 @@ def evaluate(
     Raises:
         MemoryShortageError: not even one instance at a time fits into memory.
     """
-    predictions = budget.fitting(
-        lambda tokens: predict(model, split, tokens, progress), undo=lambda: None
+    predictions = setup.eval_budget.fitting(
+        lambda tokens: predict(model, split, tokens, setup, progress), undo=lambda: None
     )
     values = metrics.evaluate(task, predictions, split.targets, fidelity=fidelity)
     return Evaluation(predictions, values, metrics.score(task, values))

@@ -7,8 +7,7 @@ metrics after every epoch, the first best epoch kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,17 +17,20 @@ import torch
 from torch import Tensor
 
 from tasktransfer.errors import TrainingError
+from tasktransfer.models.dropout import dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import Training
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.batches import Batch, epoch_batches, task_weights
 from tasktransfer.training.evaluate import evaluate
-from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
+from tasktransfer.training.setup import Setup
 
 Splits = Mapping[str, EncodedSplit]
+Gradients = tuple[Tensor | None, ...] | None
+"""One a weight, in the order of the module's parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +58,6 @@ class Trained:
     dev_seconds: float = 0.0
     resumed_after: list[int] = field(default_factory=list)
     """The epochs after which it was interrupted and went on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """How the hardware is used. Nothing here changes a result beyond floating-point noise."""
-
-    device: torch.device
-    train_budget: TokenBudget
-    eval_budget: TokenBudget
-    autocast: Callable[[], AbstractContextManager[object]]
-
-    @property
-    def notes(self) -> list[str]:
-        """What the record should say of how memory was used."""
-        return [*self.train_budget.notes, *self.eval_budget.notes]
 
 
 def train(
@@ -160,19 +147,46 @@ def _add_gradients(
     weights: Mapping[str, float],
     setup: Setup,
 ) -> Tensor:
-    """Backward through every portion; together the gradient of the batch's mean loss.
+    """Set every weight's gradient to that of the batch's mean loss, summed over its portions.
 
     Returns:
         The batch's mean loss, unweighted, still on the device: nothing waits for it here.
     """
-    divisor = model.weight(split, batch.units)
-    total = torch.zeros((), device=setup.device)
-    for portion in portions:
-        with setup.autocast():
-            loss = model.loss(split, portion) / divisor
-        (loss * weights[batch.task]).backward()  # type: ignore[no-untyped-call]
-        total += loss.detach()
-    return total
+    divisor, weight = model.weight(split, batch.units), weights[batch.task]
+    parameters = list(model.module.parameters())
+    # A portion's dropout depends on its place in the batch, not on the thread that computes it.
+    seeds = torch.randint(1 << 62, (len(portions),)).tolist()
+
+    def of_share(share: Sequence[tuple[list[int], int]]) -> tuple[Tensor, Gradients]:
+        total = torch.zeros((), device=setup.device)
+        sums: Gradients = None
+        for portion, seed in share:
+            with setup.autocast(), dropout_drawn_from(seed):
+                loss = model.loss(split, portion) / divisor
+            found = torch.autograd.grad(loss * weight, parameters, allow_unused=True)
+            sums = _sum(sums, found)
+            total += loss.detach()
+        return total, sums
+
+    shares = setup.workers.shares(list(zip(portions, seeds, strict=True)))
+    done = setup.workers.each(of_share, shares)
+    gradients: Gradients = None
+    for _, of_one in done:
+        gradients = _sum(gradients, of_one)
+    for parameter, gradient in zip(parameters, gradients or (), strict=True):
+        parameter.grad = gradient
+    return torch.stack([total for total, _ in done]).sum()
+
+
+def _sum(first: Gradients, second: Gradients) -> Gradients:
+    """Sum of two sets of gradients, in the place of the first; None where no loss depends on a
+    weight."""
+    if first is None or second is None:
+        return second if first is None else first
+    both = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    if both:
+        torch._foreach_add_(*map(list, zip(*both, strict=True)))
+    return tuple(b if a is None else a for a, b in zip(first, second, strict=True))
 
 
 # --- going on after a kill ----------------------------------------------------------------------
@@ -238,10 +252,7 @@ def _dev(
     measured: dict[str, dict[str, float]] = {}
     scores = []
     for name, split in dev_splits.items():
-        with setup.autocast():
-            evaluation = evaluate(
-                model, tasks[name], split, setup.eval_budget, training.fidelity, progress.advance
-            )
+        evaluation = evaluate(model, tasks[name], split, setup, training.fidelity, progress.advance)
         measured[name] = evaluation.metrics
         scores.append(evaluation.score)
     return measured, float(np.mean(scores))

@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,12 @@ from tasktransfer.training import provenance
 from tasktransfer.training.energy import meter
 from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.job import CHECKPOINT, Job
-from tasktransfer.training.loop import Setup, Trained, train
+from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots
+from tasktransfer.training.setup import Setup
+from tasktransfer.training.workers import Workers
 
 CPU_TOKENS, CPU_EVAL_TOKENS = 1024, 2048
 GPU_TOKENS, GPU_EVAL_TOKENS = 16384, 65536
@@ -69,6 +71,8 @@ def train_stage(job: Job) -> Record:
     progress = Progress(_work(stage, splits), progress_label)
     with _timed(clock, "load"):
         model = _load(job, tasks, manifest, setup)
+    if setup.device.type == "cpu" and model.side_by_side:
+        setup = replace(setup, workers=Workers(job.threads))
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
     dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
     snapshots = Snapshots(job.out, _belongs_to(stage, setup, precision), progress.say)
@@ -140,8 +144,8 @@ def _set_up(job: Job) -> tuple[Setup, str]:
     train_tokens, eval_tokens = (
         (GPU_TOKENS, GPU_EVAL_TOKENS) if device.type == "cuda" else (CPU_TOKENS, CPU_EVAL_TOKENS)
     )
-    train_budget = TokenBudget(train_tokens, "training")
-    return Setup(device, train_budget, TokenBudget(eval_tokens, "evaluation"), autocast), wanted
+    budgets = TokenBudget(train_tokens, "training"), TokenBudget(eval_tokens, "evaluation")
+    return Setup(device, *budgets, autocast), wanted
 
 
 def _belongs_to(stage: Stage, setup: Setup, precision: str) -> dict[str, str]:
@@ -216,15 +220,14 @@ def _test(
     """The best epoch's model on the test sets of the tasks that it was selected on."""
     tested = {}
     for task in job.stage.select_on:
-        with setup.autocast():
-            tested[task] = evaluate(
-                model,
-                tasks[task],
-                splits[task, "test"],
-                setup.eval_budget,
-                job.stage.training.fidelity,
-                progress.advance,
-            )
+        tested[task] = evaluate(
+            model,
+            tasks[task],
+            splits[task, "test"],
+            setup,
+            job.stage.training.fidelity,
+            progress.advance,
+        )
     return tested
 
 
