@@ -135,6 +135,12 @@ class Provenance(TypedDict):
     tokens_per_second: Amount
     peak_memory_mb: Annotated[Amount, "peak resident memory, MiB"]
     peak_gpu_memory_mb: Annotated[Amount | None, "peak GPU memory, MiB"]
+    paths: NotRequired[
+        Annotated[
+            list[Name],
+            "fast paths that were on, of packed, attention, dropout, trees, workers; none: plain",
+        ]
+    ]
     energy_joules: NotRequired[
         Annotated[
             Amount | None,

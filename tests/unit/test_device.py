@@ -92,6 +92,40 @@ def test_a_killed_holder_frees_its_device(tmp_path: Path) -> None:
     assert "end 7 next" in (tmp_path / "log").read_text()
 
 
+def test_a_device_is_free_when_its_process_has_ended_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its memory is not free before, and torch takes seconds to end."""
+    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    lingering = subprocess.Popen(
+        [sys.executable, "-c", f"{HOLDER}print('over', flush=True)\nsys.stdin.read()"]
+        + ["lingering", "0", str(tmp_path / "log")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert lingering.stdout is not None
+    assert lingering.stdout.readline() == b"over\n"
+    following = start(tmp_path, "following", 0, CUDA_VISIBLE_DEVICES="0")
+    with pytest.raises(subprocess.TimeoutExpired):
+        following.wait(1.5)
+    assert "following" not in (tmp_path / "log").read_text()
+    lingering.communicate(timeout=30)
+    assert following.wait(30) == 0
+
+
+def test_a_process_takes_its_device_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    with lease(device_pool()) as first:
+        pass
+    with lease(device_pool()) as again:
+        assert first == again == "0"
+        beside = start(tmp_path, "beside", 0, CUDA_VISIBLE_DEVICES="0,1")
+        assert beside.wait(30) == 0
+    assert "start 1 beside" in (tmp_path / "log").read_text()
+
+
 def test_the_lease_is_what_torch_will_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")

@@ -244,6 +244,8 @@ def test_the_plain_path_uses_nothing_of_ours(load: Loader) -> None:
     fast, _ = load("encoder", "DailyDialog", "dialogue_nli")
     assert isinstance(fast, Encoder)
     assert fast.first_position == 0
+    assert fast.paths == ("packed", "attention", "dropout")
+    assert model.paths == ()
     assert fast.backbone.config._attn_implementation == attention.NAME
 
 

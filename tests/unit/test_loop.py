@@ -100,7 +100,7 @@ class Poisoned:
         self._model = model
         self.module = model.module
         self.weight = model.weight
-        self.side_by_side = model.side_by_side
+        self.side_by_side, self.paths = model.side_by_side, model.paths
         self.training_portions = model.training_portions
         self.prediction_portions = model.prediction_portions
         self.predict = model.predict

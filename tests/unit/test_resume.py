@@ -165,7 +165,7 @@ class Small:
     def __init__(self, model: FamilyModel, tokens: int) -> None:
         self._model, self._tokens = model, tokens
         self.module, self.weight, self.save = model.module, model.weight, model.save
-        self.side_by_side = model.side_by_side
+        self.side_by_side, self.paths = model.side_by_side, model.paths
         self.training_portions = model.training_portions
         self.prediction_portions = model.prediction_portions
         self.refused = 0

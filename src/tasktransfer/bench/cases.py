@@ -16,8 +16,10 @@ SEED = 0
 LENGTHS: dict[Family, int] = {"encoder": 512, "decoder": 1024, "encoder_decoder": 512}
 """Tokens that the models read, as the public checkpoints do."""
 
-Contestant = Literal["tasktransfer", "tlidb", "hf_trainer"]
-CONTESTANTS: tuple[Contestant, ...] = ("tasktransfer", "tlidb", "hf_trainer")
+Contestant = Literal["tasktransfer", "tasktransfer_bf16", "tlidb", "hf_trainer"]
+CONTESTANTS: tuple[Contestant, ...] = ("tasktransfer", "tasktransfer_bf16", "tlidb", "hf_trainer")
+"""``tasktransfer_bf16``: with ``training.precision: bfloat16``, for processors that multiply in it.
+(On a GPU every contestant uses half precision, and it is the same as ``tasktransfer``.)"""
 
 
 @dataclass(frozen=True, slots=True)

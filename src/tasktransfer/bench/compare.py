@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -184,13 +184,20 @@ def _run(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[s
             warm_up=as_dict(warm_up),
             measured=as_dict(volume),
             stages={
-                "warm_up": inputs.stage(turn.case, warm_up).to_json(),
-                "measured": inputs.stage(turn.case, volume).to_json(),
+                "warm_up": _stage(inputs, turn, warm_up),
+                "measured": _stage(inputs, turn, volume),
             },
         )
         file = Path(scratch) / "work.json"
         file.write_text(json.dumps(work))
         return _measure(file, turn, options)
+
+
+def _stage(inputs: Inputs, turn: Turn, volume: Volume) -> dict[str, Any]:
+    stage = inputs.stage(turn.case, volume)
+    if turn.contestant == "tasktransfer_bf16":
+        stage = replace(stage, training=replace(stage.training, precision="bfloat16"))
+    return stage.to_json()
 
 
 def _measure(file: Path, turn: Turn, options: Options) -> dict[str, Any]:

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 OWN = "tasktransfer"
-NAMES = {OWN: "this trainer", "tlidb": "TLiDB", "hf_trainer": "HF Trainer"}
+NAMES = {
+    OWN: "this trainer",
+    "tasktransfer_bf16": "this trainer, bfloat16",
+    "tlidb": "TLiDB",
+    "hf_trainer": "HF Trainer",
+}
 HEAD = (
     "contestant",
     "training /s",

@@ -26,7 +26,7 @@ def main() -> None:
 def run(work: Work, started: float) -> Measured:
     """Only what the contestant needs is imported: that is part of its start-up."""
     match work["contestant"]:
-        case "tasktransfer":
+        case "tasktransfer" | "tasktransfer_bf16":
             from tasktransfer.bench import own
 
             return own.run(work, started)

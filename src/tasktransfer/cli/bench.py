@@ -75,9 +75,9 @@ def add_commands(commands: Any) -> None:
         "--contestants",
         metavar="NAME",
         nargs="+",
-        choices=("tasktransfer", "tlidb", "hf_trainer"),
-        default=["tasktransfer", "tlidb", "hf_trainer"],
-        help="default: all three",
+        choices=("tasktransfer", "tasktransfer_bf16", "tlidb", "hf_trainer"),
+        default=["tasktransfer", "tasktransfer_bf16", "tlidb", "hf_trainer"],
+        help="default: all; tasktransfer_bf16 is this trainer in bfloat16",
     )
     add(
         "--updates",

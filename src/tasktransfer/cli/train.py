@@ -50,6 +50,12 @@ def add_commands(commands: Any) -> None:
         help="which attempt this is; from the second on, an error of the input that ended the "
         "last one ends this one at once (default: %(default)s)",
     )
+    command.add_argument(
+        "--plain",
+        action="store_true",
+        help="padded rows, and attention, dropout and generation as transformers has them: the "
+        "reference for the fast paths, same result but for rounding and dropout's draws",
+    )
     add_threads(command)
 
 
@@ -78,6 +84,7 @@ def train(chosen: argparse.Namespace) -> None:
         config_digest=config.digest,
         synthetic=config.data.synthetic,
         rules=config.rules,
+        plain=chosen.plain,
     )
     attempt(job, chosen.attempt)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasktransfer.models.dropout import dropped
+from tasktransfer.models.dropout import FastDropout, dropped
 from tasktransfer.models.packing import Group, Pack
 
 NAME = "tasktransfer"
@@ -33,6 +33,19 @@ def register() -> None:
 
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, eager_mask)
+
+
+def paths_of(
+    module: nn.Module, config: Any, *, packed: bool, trees: bool = False
+) -> tuple[str, ...]:
+    """The fast paths that a model takes, by name."""
+    on = {
+        "packed": packed,
+        "attention": config._attn_implementation == NAME,
+        "dropout": any(isinstance(part, FastDropout) for part in module.modules()),
+        "trees": trees,
+    }
+    return tuple(name for name, yes in on.items() if yes)
 
 
 def is_ours(model: Any) -> bool:

@@ -66,6 +66,9 @@ class Encoder:
         self.device = device
         self.first_position = first_position
         self.side_by_side = attention.is_ours(backbone)
+        self.paths = attention.paths_of(
+            backbone, backbone.config, packed=first_position is not None
+        )
         config = backbone.config
         rate = getattr(config, "classifier_dropout", None)
         self.dropout = nn.Dropout(rate if rate is not None else _hidden_dropout(config))

@@ -27,6 +27,11 @@ class FamilyModel(Protocol):
         ...
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """Which fast paths it takes, of packed, attention, dropout, trees."""
+        ...
+
+    @property
     def side_by_side(self) -> bool:
         """Whether several threads may compute with it at once, and none of its random numbers
         depends on which is faster."""

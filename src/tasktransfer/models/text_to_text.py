@@ -50,6 +50,9 @@ class Decoder:
         self.device = device
         self.first_position = None if plain else first_position(model.config)
         self.trees = not plain and reads_trees(model)
+        self.paths = attention.paths_of(
+            model, model.config, packed=self.first_position is not None, trees=self.trees
+        )
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._positions = "position_ids" in inspect.signature(model.forward).parameters
 
@@ -169,6 +172,7 @@ class EncoderDecoder:
         self.tasks = tasks
         self.max_answer_tokens = max_answer_tokens
         self.side_by_side = attention.is_ours(model)
+        self.paths = attention.paths_of(model, model.config, packed=False)
         self.device = device
 
     def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:

@@ -26,6 +26,10 @@ BATCH_JOB_VARIABLES = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
 of Kubernetes sees its own devices only, and has locks of its own.)"""
 POLL_SECONDS = 0.25
 
+_idle: dict[Path, int] = {}
+"""Locks of leases that are over: file → open descriptor. What torch has on a device (its context,
+its cached memory) is there until the process ends, seconds later; so the lock is held as long."""
+
 
 def device_pool() -> list[str]:
     """The devices that this process may use.
@@ -79,9 +83,10 @@ def lock_folder() -> Path:
 
 @contextmanager
 def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
-    """Hold one device of ``pool`` for the length of the block, waiting in turn for a free one.
+    """Hold one device of ``pool``, waiting in turn for a free one.
 
-    Sets CUDA_VISIBLE_DEVICES to the leased device (to none in a batch job that was given none), so
+    Other processes may have it when this one has ended, however it ends; a later lease of this
+    process takes it again. Sets CUDA_VISIBLE_DEVICES to the leased device (to none in a batch job that was given none), so
     it must be entered before torch is imported.
 
     Yields:
@@ -93,24 +98,24 @@ def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
         yield None
         return
     slots = slots if slots is not None else slots_per_gpu()
-    device, descriptor = _wait_for_slot(pool, slots)
+    device, path, descriptor = _wait_for_slot(pool, slots)
     os.environ["CUDA_VISIBLE_DEVICES"] = device
     try:
         yield device
     finally:
-        os.close(descriptor)
+        _idle[path] = descriptor
 
 
-def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, int]:
+def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, Path, int]:
     folder = lock_folder()
     job = f"{number}-" if (number := batch_job()) else ""
     while True:
         for slot in range(slots):
             for device in pool:
                 path = folder / f"{job}{device.replace('/', '_')}-{slot}.lock"
-                descriptor = _try_lock(path)
+                descriptor = _idle.pop(path) if path in _idle else _try_lock(path)
                 if descriptor is not None:
-                    return device, descriptor
+                    return device, path, descriptor
         time.sleep(POLL_SECONDS)
 
 

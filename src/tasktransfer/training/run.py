@@ -99,6 +99,7 @@ def train_stage(job: Job) -> Record:
     clock["total"] = time.perf_counter() - began
     record = _record(job, splits, trained, tested, started, clock, setup, precision)
     record["provenance"]["energy_joules"] = energy.joules()
+    record["provenance"]["paths"] = [*model.paths, *["workers"] * (setup.workers.count > 1)]
     if tested:
         record["predictions"] = _write_predictions(job, tasks, splits, tested)
     write_record(job.out / RECORD, record)

@@ -1,0 +1,85 @@
+"""Are the scores of the fast paths those of the plain one, within the noise of seeds?
+
+python benchmarks/same_scores.py ENCODED CHECKPOINT --task dialogue_nli --epochs 6
+
+Trains a task with both, the same seeds and everything else equal, and prints dev and test scores.
+ENCODED: a folder that `tasktransfer encode` wrote; CHECKPOINT: the model that it was written for.
+With dropout the two draw different random numbers, so single seeds differ; means should not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tasktransfer.models.encoded import read_manifest, read_split
+from tasktransfer.models.load import load_model
+from tasktransfer.stage import Training
+from tasktransfer.tasks import get_task
+from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.loop import train
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.progress import Progress
+from tasktransfer.training.setup import Setup
+
+
+def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, float]:
+    """Best dev score, and that epoch's test score."""
+    cpu = torch.device("cpu")
+    manifest = read_manifest(chosen.encoded)
+    task = get_task(manifest["dataset"], chosen.task)
+    model = load_model(
+        manifest["family"], str(chosen.checkpoint), None, {task.name: task}, manifest,
+        chosen.encoded / "tokenizer", seed=seed, fidelity="default", loss_on="answer",
+        dropout=None, device=cpu, plain=plain,
+    )  # fmt: skip
+    limits = {"train": chosen.limit_train, "dev": chosen.limit_test, "test": chosen.limit_test}
+    splits = {
+        name: read_split(chosen.encoded, task.name, name).limited(limit)
+        for name, limit in limits.items()
+    }
+    setup = Setup(cpu, TokenBudget(1024, "training"), TokenBudget(2048, "evaluation"), nullcontext)
+    training = Training(epochs=chosen.epochs, batch_size=20, learning_rate=chosen.learning_rate)
+    trained = train(
+        model, {task.name: task}, {task.name: splits["train"]}, {task.name: splits["dev"]},
+        training, seed, setup, Progress(1, "", io.StringIO()),
+    )  # fmt: skip
+    model.module.load_state_dict(trained.best_weights)
+    return trained.best_score, evaluate(model, task, splits["test"], setup, "default").score
+
+
+def main() -> None:
+    """Print a row a seed and the means."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("encoded", type=Path)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--task", default="dialogue_nli")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--learning-rate", type=float, default=2e-4)
+    parser.add_argument("--limit-train", type=int)
+    parser.add_argument("--limit-test", type=int)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    print("| seed | plain dev | fast dev | plain test | fast test |\n|---|---|---|---|---|")
+    rows = []
+    for seed in range(chosen.seeds):
+        plain, fast = (scores(chosen, seed, p) for p in (True, False))
+        rows.append((plain[0], fast[0], plain[1], fast[1]))
+        print(f"| {seed} | " + " | ".join(f"{value:.2f}" for value in rows[-1]) + " |", flush=True)
+    table = np.array(rows)
+    for name, values in (("mean", table.mean(0)), ("sd", table.std(0, ddof=1))):
+        print(f"| {name} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
+    for name, one, other in (("dev", 0, 1), ("test", 2, 3)):
+        gap = table[:, other] - table[:, one]
+        error = gap.std(ddof=1) / np.sqrt(len(gap))
+        print(f"{name}: fast - plain = {gap.mean():+.2f}, standard error {error:.2f}")
+
+
+if __name__ == "__main__":
+    main()
