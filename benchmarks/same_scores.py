@@ -36,7 +36,7 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
     model = load_model(
         manifest["family"], str(chosen.checkpoint), None, {task.name: task}, manifest,
         chosen.encoded / "tokenizer", seed=seed, fidelity="default", loss_on="answer",
-        dropout=None, device=cpu, plain=plain,
+        dropout=chosen.dropout, device=cpu, plain=plain,
     )  # fmt: skip
     limits = {"train": chosen.limit_train, "dev": chosen.limit_test, "test": chosen.limit_test}
     splits = {
@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--learning-rate", type=float, default=2e-4)
+    parser.add_argument("--dropout", type=float, help="instead of the checkpoint's own")
     parser.add_argument("--limit-train", type=int)
     parser.add_argument("--limit-test", type=int)
     chosen = parser.parse_args()

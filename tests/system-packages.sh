@@ -4,10 +4,16 @@
 # it skip and say so too. Never a failure.
 set -uo pipefail
 
+# Daemons are not on everybody's path.
+PATH=$PATH:/usr/sbin:/sbin
+
 # program:package
 wanted=(
     chromium:chromium              # the HTML report in a real browser
     chromedriver:chromium-driver
+    slurmctld:slurmctld            # a real Slurm on one machine; nothing is started by installing it
+    slurmd:slurmd
+    sbatch:slurm-client
 )
 
 missing=()

@@ -12,7 +12,8 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +24,15 @@ Shard = tuple[str, int]
 """model, seed"""
 
 PREPARE, FINISH = "prepare", "finish"
+PROFILE = "workflow/profiles/slurm-pilot"
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one pilot job asks for; ``options`` are further words for sbatch, as they are."""
+    """What one pilot job asks for.
+
+    ``slots`` trainings share a GPU; ``options`` are further words for sbatch, as they are.
+    """
 
     gpus: int
     cpus: int
@@ -35,23 +40,15 @@ class Resources:
     time: str
     partition: str | None = None
     account: str | None = None
+    slots: int = 1
     options: tuple[str, ...] = ()
 
 
-def shards(study: Study) -> list[Shard]:
-    """The shards of a study that are not finished, in the order of its plan."""
+def shards(study: Study) -> dict[Shard, int]:
+    """The shards of a study that are not finished, in the order of its plan, and how many
+    trainings each of them has left."""
     left = [stage for stage in study.plan.stages if not study.is_finished(stage)]
-    return list(dict.fromkeys((stage.model.name, stage.seed) for stage in left))
-
-
-def records_of(study: Study, shard: Shard) -> list[str]:
-    """The records of a shard's stages: what its pilot asks Snakemake for."""
-    model, seed = shard
-    return [
-        study.record(stage)
-        for stage in study.plan.stages
-        if (stage.model.name, stage.seed) == (model, seed)
-    ]
+    return dict(Counter((stage.model.name, stage.seed) for stage in left))
 
 
 def name_of(shard: Shard) -> str:
@@ -60,13 +57,21 @@ def name_of(shard: Shard) -> str:
 
 
 def scripts(
-    study: Study, resources: Resources, folder: Path, chosen: Sequence[Shard]
+    study: Study, resources: Resources, folder: Path, chosen: Iterable[Shard]
 ) -> dict[str, str]:
     """The batch scripts by name: prepare, one per shard, finish.
 
     ``prepare`` makes what shards share (data, token ids, tiny models); ``finish`` runs the whole
     study once more: what a shard left, what is picked only now (multi-source), tables, figures.
+
+    Raises:
+        ConfigError: the current folder, in which the jobs run, does not hold the workflow.
     """
+    if not (Path("Snakefile").exists() and Path(PROFILE).is_dir()):
+        raise ConfigError(
+            f"{Path.cwd()}: no Snakefile with {PROFILE} here, and here the jobs would run; "
+            "call it where the Snakefile is"
+        )
     texts = {PREPARE: _script(study, resources, folder, PREPARE, [], "data", gpus=0)}
     for model, seed in chosen:
         name = name_of((model, seed))
@@ -95,7 +100,7 @@ def _script(
 ) -> str:
     asked = [
         f"--job-name={study.config.study.replace(' ', '-')}-{name}",
-        f"--output={folder}/{name}.%j.log",
+        f"--output={shlex.quote(str(Path.cwd() / folder / name))}.%j.log",
         "--nodes=1",
         "--ntasks=1",
         f"--cpus-per-task={resources.cpus}",
@@ -103,6 +108,7 @@ def _script(
         f"--time={resources.time}",
         # Preempted or on a node that was lost: queued again, and goes on where it was.
         "--requeue",
+        "--open-mode=append",
         *([f"--gpus={gpus}"] if gpus else []),
         *([f"--partition={resources.partition}"] if resources.partition else []),
         *([f"--account={resources.account}"] if resources.account else []),
@@ -111,10 +117,8 @@ def _script(
     words = [
         f"snakemake {targets}",
         f"--cores {resources.cpus}",
-        f"--resources gpu={gpus}",
-        # Shards share one results folder. Trainings lock their own stage, so two never do one.
-        "--nolock",
-        "--workflow-profile profiles/default",
+        f"--resources gpu={gpus * resources.slots}",
+        f"--workflow-profile {PROFILE}",
         f"--configfile {shlex.quote(study.config_file)}",
         *_config_words(study.overrides),
     ]
@@ -125,6 +129,7 @@ def _script(
         "set -euo pipefail",
         f"cd {shlex.quote(str(Path.cwd()))}",
         f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH",
+        f"export TASKTRANSFER_SLOTS_PER_GPU={resources.slots}",
         *before,
         "exec " + " \\\n    ".join(words),
     ]
@@ -159,17 +164,20 @@ def submit(paths: Sequence[Path]) -> dict[str, str]:
             named.
     """
     by_name = {path.stem: path for path in paths}
-    ids = {PREPARE: _sbatch(by_name[PREPARE], [], {})}
+    ids = {PREPARE: _sbatch(by_name[PREPARE], ["singleton"], {})}
     for name, path in by_name.items():
         if name not in (PREPARE, FINISH):
-            ids[name] = _sbatch(path, [f"--dependency=afterok:{ids[PREPARE]}"], ids)
-    others = ":".join(number for name, number in ids.items())
+            ids[name] = _sbatch(path, [f"afterok:{ids[PREPARE]}", "singleton"], ids)
     # Whatever became of the shards: what is there is worth tables and figures.
-    ids[FINISH] = _sbatch(by_name[FINISH], [f"--dependency=afterany:{others}"], ids)
+    others = ":".join(ids.values())
+    ids[FINISH] = _sbatch(by_name[FINISH], [f"afterany:{others}", "singleton"], ids)
     return ids
 
 
-def _sbatch(path: Path, options: list[str], before: Mapping[str, str]) -> str:
+def _sbatch(path: Path, after: list[str], before: Mapping[str, str]) -> str:
+    # `singleton`: a pilot that is in the queue already comes first, and leaves nothing to do.
+    # Shards of a `prepare` that failed leave the queue.
+    options = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"]
     command = ["sbatch", "--parsable", *options, str(path)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)

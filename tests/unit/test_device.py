@@ -98,9 +98,9 @@ def test_a_device_is_free_when_its_process_has_ended_and_not_before(
     """Its memory is not free before, and torch takes seconds to end."""
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    code = f"{HOLDER}print('over', flush=True)\nsys.stdin.read()"
     lingering = subprocess.Popen(
-        [sys.executable, "-c", f"{HOLDER}print('over', flush=True)\nsys.stdin.read()"]
-        + ["lingering", "0", str(tmp_path / "log")],
+        [sys.executable, "-c", code, "lingering", "0", str(tmp_path / "log")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

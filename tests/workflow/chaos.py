@@ -27,6 +27,19 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "TASKTRANSFER_CHAOS"
 
+SMALL_STUDY: dict[str, Any] = {
+    "study": "faults",
+    "data": {"release": "tiny_world", "tiny_world": {"dialogues": 120}},
+    "datasets": {"DailyDialog": {"tasks": ["emotion_recognition", "topic_classification"]}},
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
+    "algorithms": "all",
+    "training": {"learning_rate": 2e-3, "batch_size": 8, "epochs": 4},
+}
+"""Trainings of seconds."""
+
+NOTHING: dict[str, Any] = {"differences": [], "half files": [], "trained twice": []}
+"""The verdict on a study in which nothing is wrong."""
+
 NOT_NUMBERS = ["seconds", "samples_per_second", "peak_memory_mb", "peak_gpu_memory_mb", "commit"]
 """Columns of ``runs`` that tell how a training went, not what came of it."""
 

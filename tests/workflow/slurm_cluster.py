@@ -3,11 +3,12 @@
 Debian's packages slurmctld, slurmd and slurm-client are all it needs: no root, no munge, no
 cgroups, no accounting. Nodes have fake GPUs: links to /dev/null, which Slurm counts and names in
 CUDA_VISIBLE_DEVICES as it does real ones.
+
+Daemons are children that the kernel ends with this process, so that none outlives a killed test.
 """
 
 from __future__ import annotations
 
-import getpass
 import os
 import shutil
 import signal
@@ -17,12 +18,16 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "scancel", "sinfo", "srun")
+PACKAGES = "slurmctld slurmd slurm-client"
 GPUS = 2
 CPUS = 4
+
+SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
+"""Daemons are not on everybody's path."""
 
 CONFIG = """\
 ClusterName=test
@@ -34,6 +39,11 @@ SlurmdUser={user}
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 AuthType=auth/none
 CredType=cred/none
+# A job whose node was lost waits this long before it starts again; two minutes by default.
+AuthInfo=cred_expire=5
+# A node that does not answer is given up soon.
+TCPTimeout=2
+MessageTimeout=5
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -74,8 +84,8 @@ NodeName=n[1-{nodes}] Name=gpu File={folder}/dev/nvidia[0-{last}] Flags=nvidia_g
 
 def missing_programs() -> list[str]:
     """Of the programs that the cluster needs, those that are not installed."""
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
-    return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+    needed = (*PROGRAMS, "setpriv")
+    return [name for name in needed if shutil.which(name, path=SEARCH_PATH) is None]
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,8 @@ class Cluster:
 
     folder: Path
     environment: dict[str, str]
+    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    """The controller's and the nodes', by name."""
 
     def call(self, *words: str) -> str:
         """Run one of Slurm's programs; its output."""
@@ -109,52 +121,52 @@ class Cluster:
         """Let a node take no further jobs."""
         self.call("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
 
+    def kill(self, job: str) -> None:
+        """kill -9 everything that a job runs."""
+        _kill(self.processes(f"SLURM_JOB_ID={job}"))
+
     def lose(self, node: str) -> None:
         """Kill a node: its daemon and all that it runs, without a word to the controller."""
-        daemon = int((self.folder / f"slurmd-{node}.pid").read_text())
-        jobs = self._processes(f"SLURMD_NODENAME={node}")
         # The daemon first, then the shepherds of its jobs: neither may report what comes next.
-        _kill([daemon, *_shepherds(jobs), *jobs])
+        daemon = self.daemons.pop(node)
+        daemon.kill()
+        daemon.wait()
+        jobs = self.processes(f"SLURMD_NODENAME={node}")
+        _kill([*_shepherds(jobs), *jobs])
 
     def revive(self, node: str) -> None:
-        """Start a lost node's daemon again."""
-        subprocess.run(["/usr/sbin/slurmd", "-N", node], env=self.environment, check=True)
+        """Start a node's daemon, again if it was lost."""
+        self.start(node, "slurmd", "-N", node)
 
-    def _processes(self, *marks: str) -> list[int]:
-        """Processes of the cluster's jobs whose environment has these entries."""
+    def start(self, name: str, program: str, *words: str) -> None:
+        """Start a daemon that ends with this process."""
+        found = shutil.which(program, path=SEARCH_PATH) or program
+        with (self.folder / "log" / f"{name}.out").open("ab") as log:
+            self.daemons[name] = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", found, "-D", *words],
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    def processes(self, *marks: str) -> list[int]:
+        """Processes whose environment is this cluster's and has these entries."""
         wanted = {f"SLURM_CONF={self.folder / 'etc' / 'slurm.conf'}", *marks}
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                entries = (process / "environ").read_bytes().decode("utf-8", "replace").split("\0")
-                if wanted <= set(entries) and int(process.name) != os.getpid():
-                    found.append(int(process.name))
-        return found
-
-    def trainings(self) -> list[int]:
-        """Processes of the cluster's jobs that train."""
-        return [pid for pid in self._processes() if _is_training(_command(pid))]
-
-    def training_jobs(self) -> list[str]:
-        """The ids of the jobs that train at this moment."""
-        return sorted({job for pid in self.trainings() if (job := self.job_of(pid))})
-
-    def job_of(self, pid: int) -> str:
-        """The id of the job that a process belongs to; empty if it is gone."""
-        entries = dict(line.partition("=")[::2] for line in _environment(pid).split("\0"))
-        return entries.get("SLURM_JOB_ID", "")
-
-    @property
-    def path(self) -> str:
-        """Where Slurm's programs and this project's are found."""
-        own = Path(sys.executable).parent
-        return f"{self.folder / 'bin'}:{own}:{os.environ['PATH']}:/usr/sbin"
+        pids = (int(process.name) for process in Path("/proc").glob("[0-9]*"))
+        return [
+            pid
+            for pid in pids
+            if wanted <= {f"{name}={value}" for name, value in environment_of(pid).items()}
+        ]
 
     def stop(self) -> None:
         """End every daemon and everything that it runs, and wait until they are gone."""
-        daemons = [int(path.read_text()) for path in self.folder.glob("*.pid")]
-        jobs = [pid for pid in self._processes() if "SLURM_JOB_ID=" in _environment(pid)]
-        victims = [*daemons, *_shepherds(jobs), *jobs]
+        for daemon in self.daemons.values():
+            daemon.kill()
+            daemon.wait()
+        # Processes of jobs, and helpers of the daemons; not the programs of a test.
+        jobs = [pid for pid in self.processes() if "SLURM_JOB_ID" in environment_of(pid)]
+        victims = [*_shepherds(jobs), *jobs]
         _kill(victims)
         deadline = time.monotonic() + 10
         while any(Path(f"/proc/{pid}").exists() for pid in victims) and time.monotonic() < deadline:
@@ -167,22 +179,20 @@ def _kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _command(pid: int) -> str:
+def command_of(pid: int) -> list[str]:
+    """A process's words; none if it is gone."""
     with suppress(OSError):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
-        return words.replace("\0", " ")
-    return ""
+        text = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
+        return text.rstrip("\0").split("\0")
+    return []
 
 
-def _is_training(command: str) -> bool:
-    program, _, arguments = command.partition(" ")
-    return "python" in program and "tasktransfer train " in arguments
-
-
-def _environment(pid: int) -> str:
+def environment_of(pid: int) -> dict[str, str]:
+    """What a process was started with; nothing if it is gone."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
-    return ""
+        entries = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
+        return dict(entry.partition("=")[::2] for entry in entries.split("\0"))
+    return {}
 
 
 def _parent(pid: int) -> int:
@@ -197,7 +207,7 @@ def _shepherds(jobs: list[int]) -> list[int]:
     for pid in jobs:
         above = _parent(pid)
         while above > 1:
-            if _command(above).startswith("slurmstepd"):
+            if "".join(command_of(above)[:1]).startswith("slurmstepd"):
                 found.add(above)
             above = _parent(above)
     return sorted(found)
@@ -210,11 +220,12 @@ def cluster(folder: Path, nodes: int = 2) -> Iterator[Cluster]:
     environment = {
         **os.environ,
         "SLURM_CONF": str(folder / "etc" / "slurm.conf"),
-        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}:/usr/sbin",
+        # Slurm's programs and this project's.
+        "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{SEARCH_PATH}",
     }
     made = Cluster(folder, environment)
     try:
-        subprocess.run(["/usr/sbin/slurmctld", "-c"], env=environment, check=True)
+        made.start("controller", "slurmctld", "-c")
         for number in range(1, nodes + 1):
             made.revive(f"n{number}")
         _wait_until_idle(made, nodes)
@@ -234,7 +245,7 @@ def _lay_out(folder: Path, nodes: int) -> None:
     values = {
         "folder": folder,
         "nodes": nodes,
-        "user": getpass.getuser(),
+        "user": os.getuid(),
         "ports": (first, first + 1, first + nodes),
         "cpus": CPUS,
         "gpus": GPUS,
@@ -244,7 +255,7 @@ def _lay_out(folder: Path, nodes: int) -> None:
     (folder / "etc" / "gres.conf").write_text(GRES.format(**values))
     # The plugin drops SLURM_CONF from the environment of the srun inside a job.
     shim = folder / "bin" / "srun"
-    real = shutil.which("srun")
+    real = shutil.which("srun", path=SEARCH_PATH)
     shim.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/etc/slurm.conf exec {real} "$@"\n')
     shim.chmod(0o755)
 

@@ -10,7 +10,7 @@ from tasktransfer.cli.options import add_command, open_study, positive
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasktransfer.pilot import Shard
+    from tasktransfer.pilot import Resources, Shard
     from tasktransfer.study import Study
 
 
@@ -21,11 +21,19 @@ def add_commands(commands: Any) -> None:
         "--gpus", metavar="N", type=positive, default=1, help="GPUs of a job (default: 1)"
     )
     command.add_argument(
-        "--cpus", metavar="N", type=positive, help="CPU cores of a job (default: 4 a GPU)"
+        "--slots", metavar="N", type=positive, default=1, help="trainings on a GPU (default: 1)"
     )
-    command.add_argument("--memory", metavar="SIZE", help="as sbatch reads it (default: 16G a GPU)")
     command.add_argument(
-        "--time", metavar="TIME", default="12:00:00", help="of a job (default: %(default)s)"
+        "--cpus", metavar="N", type=positive, help="CPU cores of a job (default: 4 a training)"
+    )
+    command.add_argument(
+        "--memory", metavar="SIZE", help="of a job, as sbatch reads it (default: 16G a training)"
+    )
+    command.add_argument(
+        "--time",
+        metavar="TIME",
+        default="12:00:00",
+        help="a job's limit, as sbatch reads it (default: %(default)s)",
     )
     command.add_argument("--partition", metavar="NAME", help="where to run")
     command.add_argument("--account", metavar="NAME", help="who pays")
@@ -40,7 +48,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument(
         "--out", metavar="DIR", type=Path, help="folder of the scripts (default: RESULTS/pilot)"
     )
-    command.add_argument("--submit", action="store_true", help="hand them to sbatch, too")
+    command.add_argument("--submit", action="store_true", help="hand the scripts to sbatch, too")
     _shard_options(add_command(commands, "records", records))
 
 
@@ -50,32 +58,44 @@ def _shard_options(command: argparse.ArgumentParser) -> None:
 
 
 def pilot(chosen: argparse.Namespace) -> None:
-    """Write (and submit) a few Slurm jobs that each run a shard of the study, a model and seed."""
+    """Write a few large Slurm jobs, one a model and seed, and with --submit hand them in."""
     from tasktransfer import pilot
 
     study = open_study(chosen)
-    shards = [shard for shard in pilot.shards(study) if _is_asked_for(shard, chosen)]
     _check_names(study, chosen)
+    shards = {
+        shard: left for shard, left in pilot.shards(study).items() if _is_asked_for(shard, chosen)
+    }
     if not shards:
         print("every stage that was asked for is finished: nothing to submit")
         return
-    resources = pilot.Resources(
+    folder = chosen.out or Path(study.config.results) / "pilot"
+    texts = pilot.scripts(study, _resources(chosen), folder, shards)
+    paths = pilot.write_scripts(texts, folder)
+    left = {pilot.name_of(shard): f" ({count} to train)" for shard, count in shards.items()}
+    if not chosen.submit:
+        for path in paths:
+            print(f"{path}{left.get(path.stem, '')}")
+        print("nothing is submitted: add --submit, or sbatch prepare, then the shards, then finish")
+        return
+    for name, job in pilot.submit(paths).items():
+        print(f"{name}: job {job}, log {folder}/{name}.{job}.log{left.get(name, '')}")
+
+
+def _resources(chosen: argparse.Namespace) -> Resources:
+    from tasktransfer.pilot import Resources
+
+    at_once = chosen.gpus * chosen.slots
+    return Resources(
         gpus=chosen.gpus,
-        cpus=chosen.cpus or 4 * chosen.gpus,
-        memory=chosen.memory or f"{16 * chosen.gpus}G",
+        slots=chosen.slots,
+        cpus=chosen.cpus or 4 * at_once,
+        memory=chosen.memory or f"{16 * at_once}G",
         time=chosen.time,
         partition=chosen.partition,
         account=chosen.account,
         options=tuple(chosen.sbatch),
     )
-    folder = chosen.out or Path(study.config.results) / "pilot"
-    paths = pilot.write_scripts(pilot.scripts(study, resources, folder, shards), folder)
-    if not chosen.submit:
-        print(*paths, sep="\n")
-        print("submit them with --submit, or by hand: prepare, then the shards, then finish")
-        return
-    for name, job in pilot.submit(paths).items():
-        print(f"{name}: job {job}, log {folder}/{name}.{job}.log")
 
 
 def records(chosen: argparse.Namespace) -> None:

@@ -11,6 +11,11 @@ from collections.abc import Sequence
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.prompt_trees import PromptTree
 
+LIKE_LENGTH = 0.7
+"""A sequence below this share of a padded portion's longest starts the next one, ..."""
+ENOUGH = 1 / 8
+"""... if the portion already holds this share of the budget: small ones cost more than padding."""
+
 
 def portions_by_length(
     split: EncodedSplit, units: Sequence[int], token_budget: int, *, padded: bool
@@ -30,7 +35,8 @@ def portions_by_length(
     width = 0
     for unit in sorted(units, key=lambda unit: (-int(longest[unit]), unit)):
         cost = len(split.sequence_range(unit)) * width if padded else int(own[unit])
-        if not portions or cost > room:
+        sparse = padded and longest[unit] < LIKE_LENGTH * width
+        if not portions or cost > room or (sparse and token_budget - room >= ENOUGH * token_budget):
             width = int(longest[unit])
             room = token_budget
             portions.append([])

@@ -27,8 +27,8 @@ of Kubernetes sees its own devices only, and has locks of its own.)"""
 POLL_SECONDS = 0.25
 
 _idle: dict[Path, int] = {}
-"""Locks of leases that are over: file → open descriptor. What torch has on a device (its context,
-its cached memory) is there until the process ends, seconds later; so the lock is held as long."""
+"""Locks of leases that are over: file → open descriptor. Held until the process ends: until then,
+seconds later, torch has its context and cached memory on the device."""
 
 
 def device_pool() -> list[str]:
@@ -86,8 +86,8 @@ def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
     """Hold one device of ``pool``, waiting in turn for a free one.
 
     Other processes may have it when this one has ended, however it ends; a later lease of this
-    process takes it again. Sets CUDA_VISIBLE_DEVICES to the leased device (to none in a batch job that was given none), so
-    it must be entered before torch is imported.
+    process takes it again. Sets CUDA_VISIBLE_DEVICES to the leased device (to none in a batch job
+    that was given none), so it must be entered before torch is imported.
 
     Yields:
         The device's name; None for an empty pool (CPU).
@@ -109,13 +109,18 @@ def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
 def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, Path, int]:
     folder = lock_folder()
     job = f"{number}-" if (number := batch_job()) else ""
+    choice = {
+        folder / f"{job}{device.replace('/', '_')}-{slot}.lock": device
+        for slot in range(slots)
+        for device in pool
+    }
+    for path in _idle.keys() & choice.keys():
+        return choice[path], path, _idle.pop(path)
     while True:
-        for slot in range(slots):
-            for device in pool:
-                path = folder / f"{job}{device.replace('/', '_')}-{slot}.lock"
-                descriptor = _idle.pop(path) if path in _idle else _try_lock(path)
-                if descriptor is not None:
-                    return device, path, descriptor
+        for path, device in choice.items():
+            descriptor = _try_lock(path)
+            if descriptor is not None:
+                return device, path, descriptor
         time.sleep(POLL_SECONDS)
 
 

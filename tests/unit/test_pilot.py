@@ -1,0 +1,130 @@
+"""Pilots: what their scripts ask for, and what is submitted after what."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasktransfer import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDY = {
+    "study": "two seeds",
+    "data": {"release": "tiny_world"},
+    "datasets": {"DailyDialog": {"tasks": ["emotion_recognition", "topic_classification"]}},
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
+    "algorithms": ["pretrain_finetune"],
+    "seeds": 2,
+}
+SBATCH = """\
+#!/bin/sh
+echo "$@" >> calls.txt
+test "$(wc -l < calls.txt)" != "$REFUSED" || { echo "no such partition" >&2; exit 1; }
+echo "$((100 + $(wc -l < calls.txt)));cluster"
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the workflow, a study and an sbatch that writes down what it is told."""
+    for name in ("Snakefile", "workflow", "profiles"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(STUDY))
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text(SBATCH)
+    sbatch.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sbatch.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("REFUSED", "none")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def pilot(*words: str) -> int:
+    return cli.main(["pilot", "--config", "study.yaml", *words])
+
+
+def test_without_submit_scripts_are_written_and_nothing_runs(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pilot() == 0
+    said = capsys.readouterr().out
+    assert "tiny-bert-seed0.sh (4 to train)" in said
+    assert "nothing is submitted" in said
+    assert not (checkout / "calls.txt").exists()
+    for script in sorted((checkout / "results" / "pilot").glob("*.sh")):
+        subprocess.run(["bash", "-n", script], check=True)
+
+
+def test_a_script_asks_for_what_was_said(checkout: Path) -> None:
+    pilot(
+        *("--gpus", "4", "--slots", "2", "--time", "3:00:00", "--partition", "gpu"),
+        *("--account", "me", "--sbatch=--qos=long"),
+    )
+    lines = (checkout / "results/pilot/tiny-bert-seed1.sh").read_text().splitlines()
+    asked = {line.removeprefix("#SBATCH ") for line in lines if line.startswith("#SBATCH")}
+    assert asked >= {
+        *("--gpus=4", "--nodes=1", "--cpus-per-task=32", "--mem=128G", "--time=3:00:00"),
+        *("--requeue", "--partition=gpu", "--account=me", "--qos=long"),
+        "--job-name=two-seeds-tiny-bert-seed1",
+        f"--output={checkout}/results/pilot/tiny-bert-seed1.%j.log",
+    }
+    text = "\n".join(lines)
+    assert "export TASKTRANSFER_SLOTS_PER_GPU=2" in text
+    assert "--resources gpu=8" in text  # two trainings a GPU
+    assert "--workflow-profile workflow/profiles/slurm-pilot" in text
+
+
+def test_prepare_asks_for_no_gpu(checkout: Path) -> None:
+    pilot("--gpus", "4")
+    assert "--gpus" not in (checkout / "results/pilot/prepare.sh").read_text()
+
+
+def test_shards_come_after_prepare_and_finish_after_all(checkout: Path) -> None:
+    assert pilot("--submit") == 0
+    prepare, first, second, finish = (checkout / "calls.txt").read_text().splitlines()
+    assert "--dependency=singleton" in prepare
+    assert "--dependency=afterok:101,singleton" in first
+    assert "--dependency=afterok:101,singleton" in second
+    assert "--dependency=afterany:101:102:103,singleton" in finish
+
+
+def test_only_what_is_asked_for_is_written(checkout: Path) -> None:
+    pilot("--seed", "1")
+    names = {path.stem for path in (checkout / "results/pilot").glob("*.sh")}
+    assert names == {"prepare", "tiny-bert-seed1", "finish"}
+
+
+def test_a_refusal_names_what_was_submitted_before(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REFUSED", "3")
+    assert pilot("--submit") != 0
+    said = capsys.readouterr().err
+    assert "no such partition" in said
+    assert "prepare 101, tiny-bert-seed0 102" in said
+
+
+def test_no_sbatch_is_said(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert pilot("--submit") != 0
+    assert "no sbatch on this machine" in capsys.readouterr().err
+
+
+def test_away_from_the_snakefile_it_refuses(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "Snakefile").unlink()
+    assert pilot() != 0
+    assert "call it where the Snakefile is" in capsys.readouterr().err
+
+
+def test_unknown_names_are_refused(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pilot("--seed", "7") != 0
+    assert "its seeds are 0, 1" in capsys.readouterr().err

@@ -1,0 +1,102 @@
+"""What trains where, seen from outside while a test runs: which job, node and device each had."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slurm_cluster import Cluster, command_of, environment_of
+
+
+@dataclass(frozen=True)
+class Training:
+    """A living training: ``given`` is CUDA_VISIBLE_DEVICES as Slurm set it, ``device`` the one
+    that the training holds (None until it holds one)."""
+
+    pid: int
+    job: str
+    node: str
+    given: str
+    stage: Path
+    device: str | None
+
+    @property
+    def place(self) -> tuple[str, str | None]:
+        return self.node, self.device
+
+
+def trainings(cluster: Cluster, folder: Path) -> list[Training]:
+    """Those of the cluster's jobs that live now, in order of age; ``folder`` is where they run."""
+    found = (_training(pid, folder) for pid in sorted(cluster.processes("HF_HUB_OFFLINE=1")))
+    return [training for training in found if training is not None]
+
+
+def _training(pid: int, folder: Path) -> Training | None:
+    words, environment = command_of(pid), environment_of(pid)
+    if "train" not in words or "--out" not in words or "SLURM_JOB_ID" not in environment:
+        return None
+    stage = folder / words[words.index("--out") + 1]
+    claim = {}
+    with suppress(OSError, ValueError):
+        claim = json.loads((stage / ".claim").read_text())
+    return Training(
+        pid,
+        environment["SLURM_JOB_ID"],
+        environment.get("SLURMD_NODENAME", ""),
+        environment.get("CUDA_VISIBLE_DEVICES", "none"),
+        stage,
+        claim.get("device") if claim.get("pid") == pid else None,
+    )
+
+
+@dataclass
+class Watch:
+    """Looks again and again, in a thread of its own, for the length of a ``with`` block."""
+
+    cluster: Cluster
+    folder: Path
+    seen: dict[int, Training] = field(default_factory=dict)
+    """The last sight of each training, by its process."""
+    shared: list[tuple[Training, Training]] = field(default_factory=list)
+    """Pairs that held one device at once."""
+    at_once: int = 0
+    """The most trainings that held devices at once."""
+
+    def __enter__(self) -> Watch:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.25):
+            holders: dict[tuple[str, str | None], Training] = {}
+            for training in trainings(self.cluster, self.folder):
+                self.seen[training.pid] = training
+                if training.device is None:
+                    continue
+                other = holders.setdefault(training.place, training)
+                # It may have ended between the two looks.
+                if other != training and _training(other.pid, self.folder) == other:
+                    self.shared.append((other, training))
+            self.at_once = max(self.at_once, len(holders))
+
+    def holders(self) -> list[Training]:
+        """The trainings that held a device; not those that died before, nor what they forked."""
+        return [one for one in self.seen.values() if one.device is not None]
+
+    def devices(self) -> dict[str, int]:
+        """How many trainings held each device, as "node:device"."""
+        return dict(sorted(Counter(f"{one.node}:{one.device}" for one in self.holders()).items()))
+
+    def given(self) -> dict[str, int]:
+        """How many trainings saw each CUDA_VISIBLE_DEVICES."""
+        return dict(sorted(Counter(one.given for one in self.holders()).items()))
