@@ -1,7 +1,5 @@
 """``python -m tasktransfer``."""
 
-import sys
+from tasktransfer.cli import run_and_leave
 
-from tasktransfer.cli import main
-
-sys.exit(main())
+run_and_leave()
