@@ -33,7 +33,7 @@ from tasktransfer import config, metrics
 from tasktransfer.metrics import Coded
 from tasktransfer.plan import Revisions
 from tasktransfer.predictions import COLUMNS, FILE_NAME, SCHEMA_VERSION
-from tasktransfer.stage import ModelSpec, Run, Stage, digest_of
+from tasktransfer.stage import RECIPE_VERSION, ModelSpec, Run, Stage, digest_of
 from tasktransfer.study import Study
 from tasktransfer.tasks import Task, get_task
 
@@ -334,7 +334,7 @@ def _config_digest(factor: int, models: int) -> str:
 def _provenance(study: Study) -> dict[str, Any]:
     return {
         "tasktransfer": "0.1.0",
-        "recipe": 1,
+        "recipe": RECIPE_VERSION,
         "versions": {"python": "3.11.2", "torch": "2.13.0", "transformers": "5.23.0"},
         "commit": "0123456789" * 4,
         "dirty": False,

@@ -17,7 +17,7 @@ import numpy as np
 from tasktransfer import metrics
 from tasktransfer.plan import run_of
 from tasktransfer.predictions import FILE_NAME, Prediction, write_predictions
-from tasktransfer.stage import Run, Stage
+from tasktransfer.stage import RECIPE_VERSION, Run, Stage
 from tasktransfer.study import Study
 from tasktransfer.tasks import get_task
 
@@ -119,7 +119,7 @@ def _record(study: Study, stage: Stage, run: Run | None) -> dict[str, Any]:
 def _provenance(study: Study) -> dict[str, Any]:
     return {
         "tasktransfer": "0.1.0",
-        "recipe": 1,
+        "recipe": RECIPE_VERSION,
         "versions": {"python": "3.11.2", "torch": "2.13.0"},
         "commit": "0123456789" * 4,
         "dirty": True,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.records import Record
-from tasktransfer.stage import digest_of
+from tasktransfer.stage import RECIPE_VERSION, digest_of
 
 FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 KINDS = {
@@ -76,7 +76,7 @@ def make_record(run: Run, score: float, **changes: Any) -> Record:
 def make_provenance(**changes: Any) -> dict[str, Any]:
     provenance: dict[str, Any] = {
         "tasktransfer": "0.1.0",
-        "recipe": 1,
+        "recipe": RECIPE_VERSION,
         "versions": {"python": "3.11.2", "torch": "2.13.0"},
         "commit": "0" * 40,
         "dirty": False,

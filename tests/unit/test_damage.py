@@ -21,7 +21,7 @@ from tasktransfer.analysis.collect import Tables
 from tasktransfer.analysis.tables import collect
 from tasktransfer.errors import RecordError
 from tasktransfer.predictions import FILE_NAME
-from tasktransfer.stage import Run
+from tasktransfer.stage import RECIPE_VERSION, Run
 from tasktransfer.study import Study, open_study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
@@ -397,7 +397,7 @@ def test_synthetic_and_real_records_are_refused(study: Study) -> None:
 def test_another_recipe_is_refused(study: Study) -> None:
     record = Path(study.record(a_run(study).scored))
     provenance = json.loads(record.read_text())["provenance"]
-    edited(provenance=provenance | {"recipe": 2})(record)
+    edited(provenance=provenance | {"recipe": RECIPE_VERSION + 1})(record)
     # The identity that the digest is of still says 1: the record contradicts itself.
     tables = gather(study, planned=True)
     assert "provenance.recipe: 2, but stage.identity.recipe is 1" in tables.problems["error"][0]
