@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from tasktransfer.training.provenance import peak_gpu_memory_mb, peak_memory_mb
-
-STATUS = Path("/proc/self/status")
 
 
 def wait() -> None:
@@ -65,15 +62,4 @@ class FirstUpdate:
 def memory() -> tuple[float, float | None]:
     """Peak memory of this process, and of the GPU where one is used, in MiB."""
     device = torch.device("cuda" if _on_gpu() else "cpu")
-    return _own_peak(), peak_gpu_memory_mb(device)
-
-
-def _own_peak() -> float:
-    """Linux keeps the parent's peak in ``getrusage`` when a process is started from it; the
-    peak in ``/proc`` begins anew."""
-    try:
-        lines = STATUS.read_text().splitlines()
-    except OSError:
-        return peak_memory_mb()
-    found = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
-    return int(found[0]) / 1024 if found else peak_memory_mb()
+    return peak_memory_mb(), peak_gpu_memory_mb(device)
