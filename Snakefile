@@ -22,6 +22,7 @@ include: "workflow/rules/submission.smk"
 
 
 onstart:
+    collect_garbage()
     start_without_limit()
 
 

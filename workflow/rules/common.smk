@@ -3,9 +3,12 @@
 import gc
 import inspect
 import shlex
+import tempfile
 from pathlib import Path
 
+from snakemake.common import overwrite_function_params
 from snakemake.exceptions import WorkflowError
+from snakemake.resources import Resource
 from snakemake.settings.types import RerunTrigger
 
 from tasktransfer.errors import TaskTransferError
@@ -37,11 +40,9 @@ def opened():
         raise WorkflowError(str(error)) from None
 
 
-# A DAG of thousands of jobs is millions of objects that stay. Python's default is to look through
-# them for garbage after every 700 new ones, which takes a tenth of the start.
-gc.collect()
-gc.freeze()
-gc.set_threshold(50_000, 20, 50)
+# A DAG of thousands of jobs is millions of objects that stay, and looking through them for garbage
+# takes a tenth of the start. It begins when the first job does (collect_garbage).
+gc.disable()
 
 STUDY = opened()
 RESULTS = STUDY.config.results
@@ -67,10 +68,13 @@ def stage_of(wildcards):
 
 
 def asked_often(function):
-    """Write down a function's parameters where `inspect.signature` looks first: Snakemake asks for
-    them several times a job."""
-    function.__signature__ = inspect.signature(function)
+    """Write down a function's parameters, which Snakemake else works out several times a job."""
+    overwrite_function_params(function, inspect.signature(function).parameters)
     return function
+
+
+# A function like ours for every resource of every job, constants too.
+asked_often(Resource.evaluate)
 
 
 # --- inputs of rules ---
@@ -183,6 +187,13 @@ def submission_records(wildcards):
     return [latest().record(stage) for stage in found]
 
 
+def collect_garbage():
+    """From now on, and of what is new."""
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(50_000, 20, 50)
+
+
 def start_without_limit():
     """On one machine, start as many jobs a second as there are free cores.
 
@@ -239,10 +250,11 @@ def count_attempts(wildcards, attempt):
 
 def asked_of_batch_system():
     """Minutes and memory, as resources of a rule. On one machine nobody reads them, unless memory
-    is shared out with `--resources mem_mb=...`, and they would take a fifth of the start.
+    is shared out with `--resources mem_mb=...`, and they would take a fifth of the start; the
+    folder for temporary files is the same for all jobs there, and need not be looked up for each.
     """
     if ON_ONE_MACHINE and "mem_mb" not in workflow.global_resources.keys():
-        return {}
+        return {"tmpdir": tempfile.gettempdir()}
     return {"runtime": minutes, "mem_mb": megabytes}
 
 
