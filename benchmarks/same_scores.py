@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import io
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +42,7 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
         name: read_split(chosen.encoded, task.name, name).limited(limit)
         for name, limit in limits.items()
     }
-    setup = Setup(cpu, TokenBudget(1024, "training"), TokenBudget(2048, "evaluation"), nullcontext)
+    setup = Setup(cpu, TokenBudget(1024, "training"), TokenBudget(2048, "evaluation"))
     training = Training(epochs=chosen.epochs, batch_size=20, learning_rate=chosen.learning_rate)
     trained = train(
         model, {task.name: task}, {task.name: splits["train"]}, {task.name: splits["dev"]},

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-RECIPE_VERSION = 2
+RECIPE_VERSION = 3
 """Raise this when a change in the code changes the numbers of a training (not for comments,
 speed or logging): every stage then gets a new digest, and old results stay beside the new."""
 

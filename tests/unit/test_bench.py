@@ -63,7 +63,8 @@ def measured(train: float, **others: Any) -> dict[str, Any]:
 
 def test_medians_and_shares() -> None:
     runs = [measured(2.0), measured(6.0, start_up=9.0), measured(3.0, start_up=4.0)]
-    row = compare.summarise(runs, {"train": 50.0, "dev": 1.0, "test": 80.0}, epochs=2, rate=1000.0)
+    forward = {"train": 50.0, "dev": 1.0, "test": 80.0}
+    row = compare.summarise(runs, forward, 2, {"float32": 1000.0, "bfloat16": 1.0})
     assert row["train_samples_per_second"] == 40.0
     assert row["train_spread"] == [20.0, 60.0]
     assert row["test_samples_per_second"] == 20.0
@@ -91,7 +92,7 @@ def result_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "made": "2026-01-01T00:00:00Z",
         "machine": {"platform": "Linux", "threads": 2, "cores": 2},
-        "matrix_rate": {"each": [1e11, 3e11], "limit": 3e11},
+        "matrix_rate": {"each": {"float32": [1e11, 3e11]}, "limit": {"float32": 3e11}},
         "volumes": {ENCODER.name: {"updates": 4, "evaluate": 240}},
         "skipped": {"hf_trainer": "it needs accelerate"},
         "failed": {"encoder:dialogue_nli tlidb": "boom"},
@@ -101,8 +102,8 @@ def result_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def test_the_table_compares_with_this_trainer() -> None:
     forward = {"train": 1e9, "dev": 1e9, "test": 1e9}
-    own = compare.summarise([measured(2.0)], forward, 1, 1e11)
-    other = compare.summarise([measured(8.0, contestant="tlidb")], forward, 1, 1e11)
+    own = compare.summarise([measured(2.0)], forward, 1, {"float32": 1e11})
+    other = compare.summarise([measured(8.0, contestant="tlidb")], forward, 1, {"float32": 1e11})
     text = table.as_markdown(result_of([own, other]))
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert lines[2].startswith("| this trainer | 60.0 |  | 10.0 | 20.0 |  |")

@@ -6,7 +6,6 @@ import io
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from tasktransfer.models.dropout import FastDropout
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees
 from tasktransfer.models.packing import first_position, pack
 from tasktransfer.stage import FAMILIES, Family, Training
@@ -43,7 +43,7 @@ def gradient(model: FamilyModel, split: EncodedSplit, portions: list[list[int]])
         (model.loss(split, portion) / divisor).backward()
     return torch.cat(
         [
-            torch.zeros(p.numel()) if p.grad is None else p.grad.flatten()
+            torch.zeros(p.numel()) if p.grad is None else p.grad.to_dense().flatten()
             for p in model.module.parameters()
         ]
     )
@@ -77,7 +77,7 @@ def test_one_update_has_the_gradient_of_the_plain_padded_batch(
 
 def setup_with(workers: int, tokens: int = 60) -> Setup:
     budgets = TokenBudget(tokens, "training"), TokenBudget(tokens, "evaluation")
-    return Setup(CPU, *budgets, nullcontext, Workers(workers))
+    return Setup(CPU, *budgets, workers=Workers(workers))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -213,6 +213,41 @@ def test_packed_states_are_those_of_each_sequence_alone(kind: str) -> None:
         torch.testing.assert_close(found, expected[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize("lengths", [LENGTHS, (1, 1), (4,)])
+def test_first_tokens_by_themselves_are_what_they_are_among_all(
+    kind: str, lengths: tuple[int, ...]
+) -> None:
+    model = random_model(kind)
+    attention.register()
+    model.set_attn_implementation(attention.NAME)
+    narrowed = narrow_last_layer(model)
+    assert narrowed == (kind != "gpt2")
+    rows = rows_of(*lengths)
+    made = []
+    for firsts_only in (False, narrowed):
+        packed = pack(rows, CPU, causal=kind == "gpt2", firsts_only=firsts_only)
+        states = model(
+            input_ids=packed.ids,
+            position_ids=packed.positions + (first_position(model.config) or 0),
+            attention_mask=torch.zeros(attention.PLACEHOLDER),
+            packed=packed,
+        ).last_hidden_state[0]
+        assert len(states) == (len(rows) if firsts_only else sum(lengths))
+        made.append(states[packed.ranks() if firsts_only else packed.firsts()])
+    torch.testing.assert_close(made[0], made[1], rtol=1e-4, atol=1e-5)
+
+
+def test_a_vocabulary_s_gradient_names_the_rows_that_it_has(load: Loader) -> None:
+    model, split = load("encoder", "DailyDialog", "dialogue_nli")
+    (gradient,) = torch.autograd.grad(
+        model.loss(split, [0, 1]), [model.backbone.get_input_embeddings().weight]
+    )
+    assert gradient.is_sparse
+    words = {int(token) for unit in (0, 1) for token in split.sequences[unit]}
+    assert set(gradient.coalesce().indices()[0].tolist()) == words
+
+
 def test_architectures_that_are_not_packed_say_so() -> None:
     assert all(first_position(small_config(kind)) is not None for kind in PACKED)
     for kind in attention.ARCHITECTURES - set(PACKED):
@@ -236,7 +271,7 @@ def test_the_plain_path_uses_nothing_of_ours(load: Loader) -> None:
     fast, _ = load("encoder", "DailyDialog", "dialogue_nli")
     assert isinstance(fast, Encoder)
     assert fast.first_position == 0
-    assert fast.paths == ("packed", "attention", "dropout")
+    assert fast.paths == ("packed", "attention", "dropout", "first_tokens")
     assert model.paths == ()
     assert fast.backbone.config._attn_implementation == attention.NAME
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -26,7 +25,7 @@ TASK = get_task("DailyDialog", "emotion_recognition")
 
 def setup_with(tokens: int) -> Setup:
     budgets = TokenBudget(tokens, "training"), TokenBudget(256, "evaluation")
-    return Setup(torch.device("cpu"), *budgets, nullcontext)
+    return Setup(torch.device("cpu"), *budgets)
 
 
 SETUP = setup_with(256)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -47,7 +46,7 @@ class Killing(Progress):
 
 def setup(train_tokens: int = 256) -> Setup:
     budgets = TokenBudget(train_tokens, "training"), TokenBudget(256, "evaluation")
-    return Setup(torch.device("cpu"), *budgets, nullcontext)
+    return Setup(torch.device("cpu"), *budgets)
 
 
 def snapshots(folder: Path, said: list[str] | None = None, **belongs_to: str) -> Snapshots:

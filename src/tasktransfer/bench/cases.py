@@ -16,10 +16,15 @@ SEED = 0
 LENGTHS: dict[Family, int] = {"encoder": 512, "decoder": 1024, "encoder_decoder": 512}
 """Tokens that the models read, as the public checkpoints do."""
 
-Contestant = Literal["tasktransfer", "tasktransfer_bf16", "tlidb", "hf_trainer"]
-CONTESTANTS: tuple[Contestant, ...] = ("tasktransfer", "tasktransfer_bf16", "tlidb", "hf_trainer")
-"""``tasktransfer_bf16``: with ``training.precision: bfloat16``, for processors that multiply in it.
-(On a GPU every contestant uses half precision, and it is the same as ``tasktransfer``.)"""
+Contestant = Literal["tasktransfer", "tasktransfer_float32", "tlidb", "hf_trainer"]
+CONTESTANTS: tuple[Contestant, ...] = (
+    "tasktransfer",
+    "tasktransfer_float32",
+    "tlidb",
+    "hf_trainer",
+)
+"""``tasktransfer_float32``: with ``training.precision: float32``, where ``auto`` is
+bfloat16 (``training.precision``) and the others compute in float32."""
 
 
 @dataclass(frozen=True, slots=True)

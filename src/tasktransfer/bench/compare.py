@@ -39,6 +39,7 @@ from tasktransfer.errors import TrainingError
 from tasktransfer.tasks import get_task
 
 WARM_UP_EVALUATED = 8
+PRECISIONS = ("float32", "bfloat16")
 TAIL = 6
 """Lines of a failed process that are shown."""
 
@@ -105,7 +106,7 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
     turns = list(order(cases, present, options.repeats))
     runs: list[dict[str, Any]] = []
     failed: dict[tuple[Case, Contestant], str] = {}
-    rates: dict[tuple[int, Case], float] = {}
+    rates: dict[tuple[int, Case], dict[str, float]] = {}
     progress = Eta(turns)
     for turn in turns:
         if (turn.case, turn.contestant) in failed:
@@ -127,13 +128,14 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
     if not runs:
         raise TrainingError("nobody could be measured: " + "; ".join(skipped.values()))
     # The limit is what the machine reaches undisturbed: the highest, which flatters nobody.
-    limit = max(rates.values())
+    each = {name: [found[name] for found in rates.values()] for name in PRECISIONS}
+    limit = {name: max(found) for name, found in each.items()}
     return {
         "schema": 1,
         "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "tasktransfer": __version__,
         "machine": machine(options.threads),
-        "matrix_rate": {"each": list(rates.values()), "limit": limit},
+        "matrix_rate": {"each": each, "limit": limit},
         "volumes": {c.name: {**as_dict(v), "updates": v.updates} for c, v in volumes.items()},
         "skipped": skipped,
         "failed": {f"{case.name} {contestant}": why for (case, contestant), why in failed.items()},
@@ -143,15 +145,16 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
     }
 
 
-def matrix_rate(threads: int) -> float:
-    """Operations a second of matrix products, measured in a fresh process."""
+def matrix_rate(threads: int) -> dict[str, float]:
+    """Operations a second of matrix products by precision, measured in a fresh process."""
     command = [sys.executable, "-m", "tasktransfer.bench.matrix_rate", str(threads)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=environment(threads)
     )
     if done.returncode:
         raise TrainingError(f"the matrix product could not be measured: {tail(done.stderr)}")
-    return float(done.stdout)
+    rates: dict[str, float] = json.loads(done.stdout)
+    return rates
 
 
 # --- one process --------------------------------------------------------------------------------
@@ -195,8 +198,8 @@ def _run(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[s
 
 def _stage(inputs: Inputs, turn: Turn, volume: Volume) -> dict[str, Any]:
     stage = inputs.stage(turn.case, volume)
-    if turn.contestant == "tasktransfer_bf16":
-        stage = replace(stage, training=replace(stage.training, precision="bfloat16"))
+    if turn.contestant == "tasktransfer_float32":
+        stage = replace(stage, training=replace(stage.training, precision="float32"))
     return stage.to_json()
 
 
@@ -266,7 +269,7 @@ def _medians(
     cases: Sequence[Case],
     volumes: Mapping[Case, Volume],
     runs: Sequence[Mapping[str, Any]],
-    rate: float,
+    limit: Mapping[str, float],
 ) -> list[dict[str, Any]]:
     """A row a case and contestant."""
     rows = []
@@ -276,7 +279,7 @@ def _medians(
             mine = [r for r in runs if (r["case"], r["contestant"]) == (case.name, contestant)]
             if mine:
                 rows.append(
-                    {"case": case.name, **summarise(mine, forward, volumes[case].epochs, rate)}
+                    {"case": case.name, **summarise(mine, forward, volumes[case].epochs, limit)}
                 )
     return rows
 
@@ -291,13 +294,16 @@ def _forward(inputs: Inputs, case: Case, volume: Volume) -> dict[str, float]:
 
 
 def summarise(
-    runs: Sequence[Mapping[str, Any]], forward: Mapping[str, float], epochs: int, rate: float
+    runs: Sequence[Mapping[str, Any]],
+    forward: Mapping[str, float],
+    epochs: int,
+    limit: Mapping[str, float],
 ) -> dict[str, Any]:
     """The medians of one contestant's runs of one case.
 
     Args:
         forward: operations of one forward pass over ``train`` and ``test``.
-        rate: the machine's operations a second.
+        limit: the machine's operations a second, by precision.
     """
 
     def middle(value: str) -> float:
@@ -307,6 +313,7 @@ def summarise(
     test = median(run["test_samples"] / run["test"] for run in runs)
     gpu = [run["gpu_memory_mb"] for run in runs if run["gpu_memory_mb"] is not None]
     needed = flops.TRAINING * forward["train"] * epochs
+    rate = limit[runs[0]["precision"]]
     return {
         "contestant": runs[0]["contestant"],
         "runs": len(runs),

@@ -1,12 +1,13 @@
 """How fast this machine multiplies matrices: the limit that a training is measured against.
 
 ``python -m tasktransfer.bench.matrix_rate THREADS`` prints operations a second, two a
-multiplication and addition: float32 on a CPU, bfloat16 on a GPU. (``training.matrix_product``
-measures a single thread, for the forecast.)
+multiplication and addition, for each precision. (``training.matrix_product`` measures a single
+thread, for the forecast.)
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 
@@ -16,11 +17,11 @@ SECONDS = 1.0
 SIDE = {"cpu": 1024, "cuda": 8192}
 
 
-def matrix_rate(threads: int, seconds: float = SECONDS) -> float:
+def matrix_rate(threads: int, kind: torch.dtype, seconds: float = SECONDS) -> float:
     """Operations a second of square matrix products."""
     torch.set_num_threads(threads)
     cuda = torch.cuda.is_available()
-    device, kind = ("cuda", torch.bfloat16) if cuda else ("cpu", torch.float32)
+    device = "cuda" if cuda else "cpu"
     side = SIDE[device]
     left = torch.randn(side, side, device=device, dtype=kind)
     right = torch.randn(side, side, device=device, dtype=kind)
@@ -43,4 +44,5 @@ def _wait(cuda: bool) -> None:
 
 
 if __name__ == "__main__":
-    print(matrix_rate(int(sys.argv[1])))
+    kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    print(json.dumps({name: matrix_rate(int(sys.argv[1]), kind) for name, kind in kinds.items()}))

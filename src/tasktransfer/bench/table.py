@@ -8,7 +8,7 @@ from typing import Any
 OWN = "tasktransfer"
 NAMES = {
     OWN: "this trainer",
-    "tasktransfer_bf16": "this trainer, bfloat16",
+    "tasktransfer_float32": "this trainer, float32",
     "tlidb": "TLiDB",
     "hf_trainer": "HF Trainer",
 }
@@ -48,13 +48,17 @@ def as_markdown(result: Mapping[str, Any]) -> str:
 def _about(result: Mapping[str, Any]) -> str:
     machine, rate = result["machine"], result["matrix_rate"]
     devices = sorted({row["device"] for row in result["medians"]})
+    reached = ", ".join(
+        f"{rate['limit'][name] / 1e9:,.0f} GFLOP/s in {name} ({min(found) / 1e9:,.0f} to "
+        f"{max(found) / 1e9:,.0f} in {len(found)} measurements)"
+        for name, found in rate["each"].items()
+    )
     return (
         f"## Training and evaluation, {result['made']}\n\n"
         f"{machine['platform']}, {machine['threads']} of {machine['cores']} cores, "
-        f"{' and '.join(devices)}; matrix products reach {rate['limit'] / 1e9:,.0f} GFLOP/s "
-        f"(measured {len(rate['each'])} times, {min(rate['each']) / 1e9:,.0f} to "
-        f'{max(rate["each"]) / 1e9:,.0f}). Samples a second, medians; "of limit": operations on '
-        "real tokens, as share of what matrix products reach; ×: how many times as fast this "
+        f'{" and ".join(devices)}; matrix products reach {reached}. Samples a second, medians; "of '
+        "limit\": the model's operations on real tokens, as share of what matrix products reach in "
+        "the same precision; ×: how many times as fast this "
         "trainer is; processor s: of the whole process, which a busy machine does not change."
     )
 

@@ -26,7 +26,7 @@ def main() -> None:
 def run(work: Work, started: float) -> Measured:
     """Only what the contestant needs is imported: that is part of its start-up."""
     match work["contestant"]:
-        case "tasktransfer" | "tasktransfer_bf16":
+        case "tasktransfer" | "tasktransfer_float32":
             from tasktransfer.bench import own
 
             return own.run(work, started)

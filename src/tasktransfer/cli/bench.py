@@ -75,9 +75,9 @@ def add_commands(commands: Any) -> None:
         "--contestants",
         metavar="NAME",
         nargs="+",
-        choices=("tasktransfer", "tasktransfer_bf16", "tlidb", "hf_trainer"),
-        default=["tasktransfer", "tasktransfer_bf16", "tlidb", "hf_trainer"],
-        help="default: all; tasktransfer_bf16 is this trainer in bfloat16",
+        choices=("tasktransfer", "tasktransfer_float32", "tlidb", "hf_trainer"),
+        default=["tasktransfer", "tasktransfer_float32", "tlidb", "hf_trainer"],
+        help="default: all; tasktransfer_float32 is this trainer with precision: float32",
     )
     add(
         "--updates",

@@ -160,7 +160,7 @@ TRAINING = Section(
         Key(
             "precision",
             Choice(("auto", "float32", "bfloat16"), "precision"),
-            "auto is bfloat16 on GPUs that have it, float32 elsewhere",
+            "auto: bfloat16 where GPU or CPU has units for it and the model is wide, else float32",
             "auto",
         ),
         Key(

@@ -36,7 +36,12 @@ def register() -> None:
 
 
 def paths_of(
-    module: nn.Module, config: Any, *, packed: bool, trees: bool = False
+    module: nn.Module,
+    config: Any,
+    *,
+    packed: bool,
+    trees: bool = False,
+    first_tokens: bool = False,
 ) -> tuple[str, ...]:
     """The fast paths that a model takes, by name."""
     on = {
@@ -44,6 +49,7 @@ def paths_of(
         "attention": config._attn_implementation == NAME,
         "dropout": any(isinstance(part, FastDropout) for part in module.modules()),
         "trees": trees,
+        "first_tokens": first_tokens,
     }
     return tuple(name for name, yes in on.items() if yes)
 
@@ -90,11 +96,36 @@ def attend(
     return _attention(query, key, value, bias, scaling, rate).transpose(1, 2), None
 
 
+def attend_from_firsts(
+    packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
+) -> Tensor:
+    """Attention of every sequence's first token to all of its tokens.
+
+    Args:
+        query: of first tokens, in the order of the pack, shape (sequences, heads, size of a head).
+        key, value: of all tokens, shape (tokens, heads, size of a head).
+
+    Returns:
+        Shape of ``query``.
+    """
+    rows = [group.rows for group in packed.groups]
+    sizes = [group.rows * group.width for group in packed.groups]
+    padded = (_padded(packed, states) for states in (key, value))
+    apart = zip(*(torch.split(states, sizes) for states in padded), strict=True)
+    made = []
+    for group, asking, parts in zip(packed.groups, torch.split(query, rows), apart, strict=True):
+        k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
+        bias = _group_bias(group, False, query.dtype, query.device)
+        made.append(_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
+    return torch.cat(made)
+
+
 def _packed(
     packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
 ) -> Tensor:
     sizes = [group.rows * group.width for group in packed.groups]
-    apart = [torch.split(_padded(packed, states), sizes) for states in (query, key, value)]
+    rows = (states.transpose(1, 2)[0] for states in (query, key, value))
+    apart = [torch.split(_padded(packed, states), sizes) for states in rows]
     made = []
     for group, *parts in zip(packed.groups, *apart, strict=True):
         q, k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
@@ -106,9 +137,8 @@ def _packed(
     return together[None]
 
 
-def _padded(packed: Pack, states: Tensor) -> Tensor:
-    """(1, heads, tokens, size) → (padded tokens, heads, size), zeros where there is no token."""
-    rows = states.transpose(1, 2)[0]
+def _padded(packed: Pack, rows: Tensor) -> Tensor:
+    """(tokens, heads, size) → (padded tokens, heads, size), zeros where there is no token."""
     if packed.places is None:
         return rows
     return rows.new_zeros(packed.padded_tokens, *rows.shape[1:]).index_copy(0, packed.places, rows)

@@ -19,8 +19,9 @@ from torch.nn import functional
 from tasktransfer.models import attention
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
+from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.packing import pack
-from tasktransfer.models.portions import portions_by_length
+from tasktransfer.models.portions import even_portions, portions_by_length
 from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import Task
 
@@ -66,9 +67,18 @@ class Encoder:
         self.device = device
         self.first_position = first_position
         self.side_by_side = attention.is_ours(backbone)
+        self.hidden_size = int(backbone.config.hidden_size)
+        self.narrow = first_position is not None and narrow_last_layer(backbone)
         self.paths = attention.paths_of(
-            backbone, backbone.config, packed=first_position is not None
+            backbone,
+            backbone.config,
+            packed=first_position is not None,
+            first_tokens=self.narrow,
         )
+        if first_position is not None and device.type == "cpu":
+            # A portion holds a few hundred words of a vocabulary of tens of thousands: for all
+            # others, zeros would be written and added up for every portion anew.
+            backbone.get_input_embeddings().sparse = True
         config = backbone.config
         rate = getattr(config, "classifier_dropout", None)
         self.dropout = nn.Dropout(rate if rate is not None else _hidden_dropout(config))
@@ -109,9 +119,14 @@ class Encoder:
     def training_portions(
         self, split: EncodedSplit, units: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return portions_by_length(split, units, token_budget, padded=self.first_position is None)
+        if self.first_position is None:
+            return portions_by_length(split, units, token_budget, padded=True)
+        return even_portions(split, units, token_budget)
 
-    prediction_portions = training_portions
+    def prediction_portions(
+        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return portions_by_length(split, units, token_budget, padded=self.first_position is None)
 
     def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
         task = self.tasks[split.task]
@@ -176,7 +191,9 @@ class Encoder:
             sequence's, shape (sequences, longest); or those of the sequences as a whole, shape
             (sequences, hidden size), and None.
         """
-        packed = pack([split.sequences[s] for s in sequences], self.device)
+        firsts_only = self.narrow and not each_token
+        rows = [split.sequences[s] for s in sequences]
+        packed = pack(rows, self.device, firsts_only=firsts_only)
         inputs = {
             "input_ids": packed.ids,
             "position_ids": packed.positions + (self.first_position or 0),
@@ -188,7 +205,7 @@ class Encoder:
         hidden = self.backbone(**inputs, packed=packed).last_hidden_state[0]
         if each_token:
             return hidden, packed.table()
-        first = hidden.index_select(0, packed.firsts())
+        first = hidden.index_select(0, packed.ranks() if firsts_only else packed.firsts())
         pooler = getattr(self.backbone, "pooler", None)
         return (first if pooler is None else pooler(first[:, None])), None
 

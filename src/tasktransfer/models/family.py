@@ -28,7 +28,12 @@ class FamilyModel(Protocol):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Which fast paths it takes, of packed, attention, dropout, trees."""
+        """Which fast paths it takes, of packed, attention, dropout, trees, first_tokens."""
+        ...
+
+    @property
+    def hidden_size(self) -> int:
+        """How many numbers stand for a token between its layers."""
         ...
 
     @property
@@ -50,7 +55,7 @@ class FamilyModel(Protocol):
     def training_portions(
         self, split: EncodedSplit, units: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        """Units cut into what ``loss`` is given at once, at most ``token_budget`` tokens."""
+        """Units cut into what ``loss`` is given at once, about ``token_budget`` tokens."""
         ...
 
     def prediction_portions(

@@ -63,6 +63,7 @@ class Pack:
             (tokens,); None: nothing is padded.
         padded_tokens: places in that layout.
         causal: whether a token sees only those before it.
+        firsts_only: whether of the last layer nothing but each sequence's first token is wanted.
     """
 
     ids: Tensor
@@ -73,6 +74,7 @@ class Pack:
     places: Tensor | None
     padded_tokens: int
     causal: bool
+    firsts_only: bool = False
 
     def per_token(self, of_sequence: Ints) -> Tensor:
         """A number of each given sequence, said of each of its tokens, shape (1, tokens)."""
@@ -84,6 +86,14 @@ class Pack:
         """Index of each given sequence's first token, shape (sequences,)."""
         return torch.from_numpy(self.starts.astype(np.int64)).to(self.ids.device)
 
+    def first_places(self) -> Tensor:
+        """The same in the order of the pack, from its beginning to its end."""
+        return torch.from_numpy(np.sort(self.starts)).to(self.ids.device)
+
+    def ranks(self) -> Tensor:
+        """Which sequence of the pack each given one is, shape (sequences,)."""
+        return torch.from_numpy(np.argsort(np.argsort(self.starts))).to(self.ids.device)
+
     def table(self) -> Tensor:
         """Index of each given sequence's tokens in the pack, shape (sequences, longest); beyond
         its last token, some other token's."""
@@ -92,7 +102,13 @@ class Pack:
         return torch.from_numpy(index.astype(np.int64)).to(self.ids.device)
 
 
-def pack(rows: Sequence[Ints], device: torch.device, *, causal: bool = False) -> Pack:
+def pack(
+    rows: Sequence[Ints],
+    device: torch.device,
+    *,
+    causal: bool = False,
+    firsts_only: bool = False,
+) -> Pack:
     """Lay sequences end to end. ``rows``: their token ids, in any order, none of them empty."""
     given = np.array([len(row) for row in rows], dtype=np.int64)
     order = np.argsort(-given, kind="stable")
@@ -118,6 +134,7 @@ def pack(rows: Sequence[Ints], device: torch.device, *, causal: bool = False) ->
         places=put(places) if padded > len(positions) else None,
         padded_tokens=padded,
         causal=causal,
+        firsts_only=firsts_only,
     )
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.prompt_trees import PromptTree
 
@@ -44,6 +46,24 @@ def portions_by_length(
         portions[-1].append(unit)
         room -= cost
     return portions
+
+
+def even_portions(split: EncodedSplit, units: Sequence[int], token_budget: int) -> list[list[int]]:
+    """Cut units, longest first, into an even number of portions of about as many tokens: two cores
+    then have the same to do. For packed sequences.
+
+    A portion is above ``token_budget`` by less than a unit; where the budget asks for as many
+    portions as there are units, every unit is one.
+    """
+    longest, own = split.longest(), split.tokens()
+    ordered = sorted(units, key=lambda unit: (-int(longest[unit]), unit))
+    costs = np.array([int(own[unit]) for unit in ordered])
+    total = int(costs.sum())
+    count = 2 * -(-total // (2 * token_budget))
+    if count >= len(ordered):
+        return [[unit] for unit in ordered]
+    places = (np.cumsum(costs) - costs) * count // total
+    return [[ordered[i] for i in np.flatnonzero(places == place)] for place in np.unique(places)]
 
 
 def portions_of_trees(trees: Sequence[PromptTree], token_budget: int) -> list[list[PromptTree]]:

@@ -21,7 +21,7 @@ from tasktransfer.models.encoded import IGNORED, EncodedSplit, Ints
 from tasktransfer.models.family import pad
 from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
 from tasktransfer.models.packing import first_position, pack
-from tasktransfer.models.portions import portions_by_length, portions_of_trees
+from tasktransfer.models.portions import even_portions, portions_by_length, portions_of_trees
 from tasktransfer.models.prompt_trees import prompt_trees
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
@@ -46,6 +46,7 @@ class Decoder:
         self.tasks = tasks
         self.max_answer_tokens = max_answer_tokens
         self.side_by_side = attention.is_ours(model)
+        self.hidden_size = int(model.config.hidden_size)
         self.whole_sequence = loss_on == "sequence"
         self.device = device
         self.first_position = None if plain else first_position(model.config)
@@ -66,7 +67,9 @@ class Decoder:
     def training_portions(
         self, split: EncodedSplit, units: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return portions_by_length(split, units, token_budget, padded=self.first_position is None)
+        if self.first_position is None:
+            return portions_by_length(split, units, token_budget, padded=True)
+        return even_portions(split, units, token_budget)
 
     def prediction_portions(
         self, split: EncodedSplit, units: Sequence[int], token_budget: int
@@ -172,6 +175,7 @@ class EncoderDecoder:
         self.tasks = tasks
         self.max_answer_tokens = max_answer_tokens
         self.side_by_side = attention.is_ours(model)
+        self.hidden_size = int(model.config.hidden_size)
         self.paths = attention.paths_of(model, model.config, packed=False)
         self.device = device
 

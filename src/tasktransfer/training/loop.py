@@ -174,7 +174,7 @@ def _add_gradients(
     for _, of_one in done:
         gradients = _sum(gradients, of_one)
     for parameter, gradient in zip(parameters, gradients or (), strict=True):
-        parameter.grad = gradient
+        parameter.grad = None if gradient is None else gradient.to_dense()
     return torch.stack([total for total, _ in done]).sum()
 
 
@@ -183,10 +183,14 @@ def _sum(first: Gradients, second: Gradients) -> Gradients:
     weight."""
     if first is None or second is None:
         return second if first is None else first
-    both = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    pairs = list(zip(first, second, strict=True))
+    both = [(a, b) for a, b in pairs if a is not None and b is not None and not a.is_sparse]
     if both:
         torch._foreach_add_(*map(list, zip(*both, strict=True)))
-    return tuple(b if a is None else a for a, b in zip(first, second, strict=True))
+    # A vocabulary's gradient may be sparse: rows with their numbers, which are put side by side.
+    return tuple(
+        b if a is None else a + b if a.is_sparse and b is not None else a for a, b in pairs
+    )
 
 
 # --- going on after a kill ----------------------------------------------------------------------

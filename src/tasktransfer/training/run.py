@@ -10,8 +10,8 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.job import CHECKPOINT, Job
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.precision import chosen
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.setup import Setup
@@ -61,8 +62,8 @@ def train_stage(job: Job) -> Record:
     started, began = datetime.now(UTC), time.perf_counter()
     clock: Clock = {}
     stage = job.stage
-    setup, precision = _set_up(job)
-    energy = meter(setup.device, job.threads)
+    device = _prepare_torch(job)
+    energy = meter(device, job.threads)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
         manifest = read_manifest(job.encoded)
@@ -70,12 +71,11 @@ def train_stage(job: Job) -> Record:
         splits = _read_splits(job, tasks)
     progress = Progress(_work(stage, splits), progress_label)
     with _timed(clock, "load"):
-        model = _load(job, tasks, manifest, setup)
-    if setup.device.type == "cpu" and model.side_by_side:
-        setup = replace(setup, workers=Workers(job.threads))
+        model = _load(job, tasks, manifest, device)
+    setup = _setup(job, device, model)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
     dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
-    snapshots = Snapshots(job.out, _belongs_to(stage, setup, precision), progress.say)
+    snapshots = Snapshots(job.out, _belongs_to(stage, setup), progress.say)
     trained = train(
         model,
         tasks,
@@ -97,7 +97,7 @@ def train_stage(job: Job) -> Record:
             _save_checkpoint(model, job.out / CHECKPOINT)
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
-    record = _record(job, splits, trained, tested, started, clock, setup, precision)
+    record = _record(job, splits, trained, tested, started, clock, setup)
     record["provenance"]["energy_joules"] = energy.joules()
     record["provenance"]["paths"] = [*model.paths, *["workers"] * (setup.workers.count > 1)]
     if tested:
@@ -123,38 +123,38 @@ def _timed(clock: Clock, phase: str) -> Iterator[None]:
 # --- before -------------------------------------------------------------------------------------
 
 
-def _set_up(job: Job) -> tuple[Setup, str]:
-    """Device, precision and the switches that make equal seeds give equal numbers."""
+def _prepare_torch(job: Job) -> torch.device:
+    """The device, and the switches that make equal seeds give equal numbers."""
     torch.set_num_threads(max(1, job.threads))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # The same as torch.use_deterministic_algorithms, which would import the compiler as well.
     torch.set_deterministic_debug_mode("warn")
     # No operation reads what it did not write; filling every new tensor only costs time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    wanted = job.stage.training.precision
-    if wanted == "auto":
-        bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported()
-        wanted = "bfloat16" if bf16 else "float32"
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
-    def autocast() -> AbstractContextManager[object]:
-        if wanted == "float32":
-            return nullcontext()
-        return torch.autocast(device.type, torch.bfloat16)
 
+def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
+    """How this model is trained on this hardware."""
+    on_cpu = device.type == "cpu"
     train_tokens, eval_tokens = (
-        (GPU_TOKENS, GPU_EVAL_TOKENS) if device.type == "cuda" else (CPU_TOKENS, CPU_EVAL_TOKENS)
+        (CPU_TOKENS, CPU_EVAL_TOKENS) if on_cpu else (GPU_TOKENS, GPU_EVAL_TOKENS)
     )
-    budgets = TokenBudget(train_tokens, "training"), TokenBudget(eval_tokens, "evaluation")
-    return Setup(device, *budgets, autocast), wanted
+    return Setup(
+        device,
+        TokenBudget(train_tokens, "training"),
+        TokenBudget(eval_tokens, "evaluation"),
+        chosen(job.stage.training.precision, device, model.hidden_size),
+        Workers(job.threads if on_cpu and model.side_by_side else 1),
+    )
 
 
-def _belongs_to(stage: Stage, setup: Setup, precision: str) -> dict[str, str]:
+def _belongs_to(stage: Stage, setup: Setup) -> dict[str, str]:
     """What the state of an interrupted training must agree with, to end in the same record."""
     return {
         "stage": stage.digest,
         "device": setup.device.type,
-        "precision": precision,
+        "precision": setup.precision,
         "torch": str(torch.__version__),  # a class of its own, which would not be read back
     }
 
@@ -189,7 +189,9 @@ def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
     )
 
 
-def _load(job: Job, tasks: dict[str, Task], manifest: dict[str, Any], setup: Setup) -> FamilyModel:
+def _load(
+    job: Job, tasks: dict[str, Task], manifest: dict[str, Any], device: torch.device
+) -> FamilyModel:
     stage = job.stage
     return load_model(
         stage.model.family,
@@ -202,7 +204,7 @@ def _load(job: Job, tasks: dict[str, Task], manifest: dict[str, Any], setup: Set
         fidelity=stage.training.fidelity,
         loss_on=stage.training.loss_on,
         dropout=stage.training.dropout,
-        device=setup.device,
+        device=device,
         plain=job.plain,
     )
 
@@ -277,7 +279,6 @@ def _record(
     started: datetime,
     clock: Clock,
     setup: Setup,
-    precision: str,
 ) -> Record:
     """Everything but the predictions' entry, which is added once their file exists."""
     stage = job.stage
@@ -326,7 +327,7 @@ def _record(
             "config_digest": job.config_digest,
             "study": job.study,
             "rules": job.rules,
-            "host": provenance.host(setup.device, precision, job.threads),
+            "host": provenance.host(setup.device, setup.precision, job.threads),
             "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "seconds": clock,
             "tokens": trained.tokens,

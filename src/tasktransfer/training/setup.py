@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
 
 from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.precision import Precision
 from tasktransfer.training.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Device, precision, tokens at a time, and how many portions at a time.
-
-    ``autocast`` must be entered by the thread that computes.
-    """
+    """Device, precision, tokens at a time, and how many portions at a time."""
 
     device: torch.device
     train_budget: TokenBudget
     eval_budget: TokenBudget
-    autocast: Callable[[], AbstractContextManager[object]]
+    precision: Precision = "float32"
     workers: Workers = field(default_factory=Workers)
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """What a forward pass is computed in; to be entered by the thread that computes."""
+        if self.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16)
 
     @property
     def notes(self) -> list[str]:

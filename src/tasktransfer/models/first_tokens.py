@@ -1,0 +1,55 @@
+"""A sequence as a whole is read from its first token, so nobody needs the last layer's others.
+
+Keys and values of all tokens are needed still; queries, the attention's output and the feed-forward
+part are computed for first tokens alone. That spares a layer five sixths of its matrix products,
+and changes no number that anything depends on.
+"""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any
+
+from torch import Tensor
+
+from tasktransfer.models.attention import attend_from_firsts, is_ours
+from tasktransfer.models.packing import Pack
+
+ARCHITECTURES = frozenset({"bert", "electra", "roberta", "xlm-roberta"})
+"""``model_type`` of those whose layers are built like BERT's."""
+
+
+def narrow_last_layer(backbone: Any) -> bool:
+    """Let the last layer of a model compute what a pack wants of it (``Pack.firsts_only``).
+
+    Returns:
+        Whether it will; models of other architectures stay as they are.
+    """
+    if backbone.config.model_type not in ARCHITECTURES or not is_ours(backbone):
+        return False
+    last = backbone.encoder.layer[-1]
+    # On the instance, below the module's call: its weights keep their names.
+    last.forward = MethodType(_forward, last)
+    return True
+
+
+def _forward(
+    layer: Any, hidden_states: Tensor, *arguments: Any, packed: Pack | None = None, **others: Any
+) -> Tensor:
+    """The layer's own forward pass, or that of first tokens: (1, tokens, hidden size) →
+    (1, sequences, hidden size), sequences in the pack's order."""
+    if packed is None or not packed.firsts_only:
+        whole: Tensor = type(layer).forward(
+            layer, hidden_states, *arguments, packed=packed, **others
+        )
+        return whole
+    own = layer.attention.self
+    firsts = hidden_states.index_select(1, packed.first_places())
+    query, key, value = own.query(firsts), own.key(hidden_states), own.value(hidden_states)
+    heads = (own.num_attention_heads, own.attention_head_size)
+    query, key, value = (states[0].unflatten(-1, heads) for states in (query, key, value))
+    rate = own.dropout.p if own.training else 0.0
+    context = attend_from_firsts(packed, query, key, value, own.scaling, rate)
+    attended = layer.attention.output(context.flatten(-2)[None], firsts)
+    made: Tensor = layer.feed_forward_chunk(attended)
+    return made

@@ -1,0 +1,56 @@
+"""Which number format a training multiplies in."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tasktransfer.training import precision
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.precision import WIDE, chosen
+from tasktransfer.training.setup import Setup
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("has_amx", "hidden_size", "expected"),
+    [
+        (True, WIDE, "bfloat16"),
+        (True, WIDE - 1, "float32"),
+        (False, 4 * WIDE, "float32"),
+    ],
+)
+def test_auto_on_a_cpu_depends_on_its_units_and_on_the_model(
+    monkeypatch: pytest.MonkeyPatch, has_amx: bool, hidden_size: int, expected: str
+) -> None:
+    monkeypatch.setattr(precision, "has_amx", lambda: has_amx)
+    assert chosen("auto", CPU, hidden_size) == expected
+
+
+@pytest.mark.parametrize(("supported", "expected"), [(True, "bfloat16"), (False, "float32")])
+def test_auto_on_a_gpu_depends_on_the_gpu(
+    monkeypatch: pytest.MonkeyPatch, supported: bool, expected: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
+    assert chosen("auto", CUDA, 64) == expected
+
+
+@pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
+def test_what_is_asked_for_is_done(wanted: precision.Precision) -> None:
+    for device in (CPU, CUDA):
+        for hidden_size in (16, 1024):
+            assert chosen(wanted, device, hidden_size) == wanted
+
+
+def test_this_machine_s_units_are_known_or_not() -> None:
+    assert precision.has_amx() in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "made"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)]
+)
+def test_products_are_made_in_it(wanted: precision.Precision, made: torch.dtype) -> None:
+    setup = Setup(CPU, TokenBudget(8, "training"), TokenBudget(8, "evaluation"), wanted)
+    with setup.autocast():
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == made
