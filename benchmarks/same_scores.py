@@ -42,7 +42,8 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
         name: read_split(chosen.encoded, task.name, name).limited(limit)
         for name, limit in limits.items()
     }
-    setup = Setup(cpu, TokenBudget(1024, "training"), TokenBudget(2048, "evaluation"))
+    budgets = TokenBudget(1024, "training"), TokenBudget(2048, "evaluation")
+    setup = Setup(cpu, *budgets, "float32" if plain else chosen.precision)
     training = Training(epochs=chosen.epochs, batch_size=20, learning_rate=chosen.learning_rate)
     trained = train(
         model, {task.name: task}, {task.name: splits["train"]}, {task.name: splits["dev"]},
@@ -62,6 +63,12 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--learning-rate", type=float, default=2e-4)
     parser.add_argument("--dropout", type=float, help="instead of the checkpoint's own")
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of the fast path; the plain one is float32",
+    )
     parser.add_argument("--limit-train", type=int)
     parser.add_argument("--limit-test", type=int)
     chosen = parser.parse_args()

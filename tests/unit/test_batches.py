@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasktransfer.models.encoded import EncodedSplit, Ragged
-from tasktransfer.models.portions import portions_by_length
+from tasktransfer.models.portions import even_portions, portions_by_length
 from tasktransfer.training.batches import epoch_batches, task_weights
 
 
@@ -85,6 +85,34 @@ def test_portions_hold_every_unit_once_within_the_budget(
     for portion in portions:
         each = [lengths[u] * options for u in portion]
         assert (max(each) * len(each) if padded else sum(each)) <= budget or len(portion) == 1
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=40),
+    st.integers(1, 4),
+    st.integers(8, 300),
+)
+def test_even_portions_are_even_in_number_and_in_size(
+    lengths: list[int], options: int, budget: int
+) -> None:
+    split = split_of(lengths, options)
+    portions = even_portions(split, range(len(lengths)), budget)
+    assert sorted(u for p in portions for u in p) == list(range(len(lengths)))
+    sizes = [sum(lengths[u] * options for u in portion) for portion in portions]
+    largest_unit = max(lengths) * options
+    assert all(size <= budget + largest_unit for size in sizes)
+    alone = len(portions) == len(lengths)
+    assert alone or max(sizes) - min(sizes) <= 2 * largest_unit
+    asked = 2 * math.ceil(sum(sizes) / (2 * budget))
+    assert len(portions) <= min(asked, len(lengths))
+    in_order = [lengths[u] for portion in portions for u in portion]
+    assert in_order == sorted(lengths, reverse=True)
+
+
+def test_batches_of_like_lengths_fill_every_portion() -> None:
+    split = split_of([50] * 60, options=1)
+    assert [len(p) for p in even_portions(split, range(60), 1024)] == [15] * 4
+    assert [len(p) for p in even_portions(split, range(60), 8)] == [1] * 60
 
 
 def test_limit_takes_a_fixed_subset_in_order() -> None:

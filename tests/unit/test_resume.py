@@ -10,18 +10,21 @@ from typing import Any, NoReturn
 
 import pytest
 import torch
-from torch import Tensor
+from test_plan import BASE as STAGE
+from torch import Tensor, nn
 
 from small_models import Loader
 from tasktransfer.errors import MemoryShortageError
 from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.stage import FAMILIES, Family, Training
-from tasktransfer.tasks import get_task
+from tasktransfer.tasks import DATASETS, get_task
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots
+from tasktransfer.training.run import belongs_to, tasks_of
 from tasktransfer.training.setup import Setup
 
 TASK = get_task("DailyDialog", "emotion_recognition")
@@ -91,6 +94,28 @@ def test_a_killed_training_goes_on_and_ends_bit_for_bit_the_same(
     trained = run(model, split, snapshots(tmp_path))
     assert trained.resumed_after == [1, 3]  # the third process died before it kept anything
     assert outcome(trained, model) == undisturbed
+
+
+def test_every_process_orders_a_model_s_weights_alike() -> None:
+    """The optimiser's state goes by number: in another order it would be written over the wrong
+    weights, past their end where they are smaller. A set's order changes with the process."""
+    names = tuple(DATASETS["DailyDialog"])
+    several = replace(STAGE, train_tasks=names[::-1], select_on=names[:1])
+    assert list(tasks_of(several)) == sorted(names)
+
+
+def test_a_state_of_other_weights_is_not_used(load: Loader, tmp_path: Path) -> None:
+    made = []
+    for order in ((0, 1), (1, 0)):
+        model, _ = load("encoder", "DailyDialog", TASK.name)
+        assert isinstance(model, Encoder)
+        tasks = [TASK, get_task("DailyDialog", "dialogue_nli")]
+        model.module["heads"] = nn.ModuleDict(
+            {tasks[i].name: nn.Linear(4, tasks[i].classes) for i in order}
+        )
+        made.append(belongs_to(STAGE, setup(), model))
+    assert made[0] != made[1]
+    assert {key for key in made[0] if made[0][key] != made[1][key]} == {"weights"}
 
 
 Damage = Callable[[Path], object]

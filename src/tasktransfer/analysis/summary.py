@@ -197,7 +197,9 @@ def _mean_ranks(means: Floats) -> Floats:
 def _widening(one: _Deltas) -> float:
     """See the head of this module; NaN where there is nothing to resample."""
     seeds = float(one.counts.mean())
-    by_target = [one.counts[one.pairs[:, 1] == target].max() for target in set(one.pairs[:, 1])]
+    by_target = [
+        one.counts[one.pairs[:, 1] == target].max() for target in np.unique(one.pairs[:, 1])
+    ]
     degrees = sum(count - 1 for count in by_target)
     if degrees == 0:
         return math.nan

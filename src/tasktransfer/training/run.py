@@ -25,7 +25,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.records import Record, TaskResult, write_record
-from tasktransfer.stage import RECIPE_VERSION, Stage
+from tasktransfer.stage import RECIPE_VERSION, Stage, digest_of
 from tasktransfer.stage_state import RECORD
 from tasktransfer.tasks import get_task
 from tasktransfer.tasks.card import Task
@@ -67,7 +67,7 @@ def train_stage(job: Job) -> Record:
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
         manifest = read_manifest(job.encoded)
-        tasks = {t: get_task(stage.dataset, t) for t in {*stage.train_tasks, *stage.select_on}}
+        tasks = tasks_of(stage)
         splits = _read_splits(job, tasks)
     progress = Progress(_work(stage, splits), progress_label)
     with _timed(clock, "load"):
@@ -75,7 +75,7 @@ def train_stage(job: Job) -> Record:
     setup = _setup(job, device, model)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
     dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
-    snapshots = Snapshots(job.out, _belongs_to(stage, setup), progress.say)
+    snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
     trained = train(
         model,
         tasks,
@@ -149,13 +149,23 @@ def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
     )
 
 
-def _belongs_to(stage: Stage, setup: Setup) -> dict[str, str]:
+def tasks_of(stage: Stage) -> dict[str, Task]:
+    """The tasks that a stage trains or is selected by, in an order that every process agrees on:
+    the model's weights come in it, and so does the optimiser's state."""
+    names = sorted({*stage.train_tasks, *stage.select_on})
+    return {name: get_task(stage.dataset, name) for name in names}
+
+
+def belongs_to(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
     """What the state of an interrupted training must agree with, to end in the same record."""
+    weights = [[name, [*weight.shape]] for name, weight in model.module.named_parameters()]
     return {
         "stage": stage.digest,
         "device": setup.device.type,
         "precision": setup.precision,
         "torch": str(torch.__version__),  # a class of its own, which would not be read back
+        # The optimiser knows weights by their number alone, and does not look at their shapes.
+        "weights": digest_of(weights),
     }
 
 
