@@ -32,7 +32,9 @@ def gradient(model: FamilyModel, split: EncodedSplit, groups: list[list[int]]) -
     divisor = model.weight(split, [u for g in groups for u in g])
     for group in groups:
         (model.loss(split, group) / divisor).backward()
-    return torch.cat([p.grad.flatten() for p in model.module.parameters() if p.grad is not None])
+    return torch.cat(
+        [p.grad.to_dense().flatten() for p in model.module.parameters() if p.grad is not None]
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
