@@ -21,7 +21,7 @@ from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
 from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.packing import pack
-from tasktransfer.models.portions import even_portions, portions_by_length
+from tasktransfer.models.portions import portions_by_length, portions_to_train_on
 from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import Task
 
@@ -119,9 +119,8 @@ class Encoder:
     def training_portions(
         self, split: EncodedSplit, units: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        if self.first_position is None:
-            return portions_by_length(split, units, token_budget, padded=True)
-        return even_portions(split, units, token_budget)
+        packed = self.first_position is not None
+        return portions_to_train_on(split, units, token_budget, packed=packed)
 
     def prediction_portions(
         self, split: EncodedSplit, units: Sequence[int], token_budget: int

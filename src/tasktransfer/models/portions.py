@@ -48,6 +48,15 @@ def portions_by_length(
     return portions
 
 
+def portions_to_train_on(
+    split: EncodedSplit, units: Sequence[int], token_budget: int, *, packed: bool
+) -> list[list[int]]:
+    """Cut a batch for sequences that are packed, or padded to a portion's longest."""
+    if packed:
+        return even_portions(split, units, token_budget)
+    return portions_by_length(split, units, token_budget, padded=True)
+
+
 def even_portions(split: EncodedSplit, units: Sequence[int], token_budget: int) -> list[list[int]]:
     """Cut units, longest first, into an even number of portions of about as many tokens: two cores
     then have the same to do. For packed sequences.

@@ -21,7 +21,11 @@ from tasktransfer.models.encoded import IGNORED, EncodedSplit, Ints
 from tasktransfer.models.family import pad
 from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
 from tasktransfer.models.packing import first_position, pack
-from tasktransfer.models.portions import even_portions, portions_by_length, portions_of_trees
+from tasktransfer.models.portions import (
+    portions_by_length,
+    portions_of_trees,
+    portions_to_train_on,
+)
 from tasktransfer.models.prompt_trees import prompt_trees
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
@@ -67,9 +71,8 @@ class Decoder:
     def training_portions(
         self, split: EncodedSplit, units: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        if self.first_position is None:
-            return portions_by_length(split, units, token_budget, padded=True)
-        return even_portions(split, units, token_budget)
+        packed = self.first_position is not None
+        return portions_to_train_on(split, units, token_budget, packed=packed)
 
     def prediction_portions(
         self, split: EncodedSplit, units: Sequence[int], token_budget: int
