@@ -10,8 +10,8 @@ import torch
 Precision = Literal["float32", "bfloat16"]
 
 WIDE = 256
-"""Hidden size from which a CPU computes in bfloat16: at 384 it is faster, at 64 converting costs more
-than it spares; nothing between was measured (docs/performance.md)."""
+"""Hidden size from which a CPU computes in bfloat16: at 384 it is faster, at 64 converting costs
+more than it spares; nothing between was measured (docs/performance.md)."""
 
 
 def chosen(
