@@ -22,7 +22,7 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not in
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 A, B, C, D = "emotion_recognition", "dialogue_nli", "topic_classification", "dialogue_acts"
 E, F = "question_answering", "relation_extraction"
@@ -87,12 +87,18 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, report: Path) -> Iterator[Any]:
     """The report freshly loaded. Whatever a test does, nothing may be complained of or fetched."""
+    browser.get("about:blank")  # or the driver reloads the page and may answer halfway through
     browser.get_log("performance")
     browser.get(report.as_uri())
+    WebDriverWait(browser, 60).until(_has_loaded)
     yield browser
     assert browser.get_log("browser") == []
     assert browser.execute_script("return window.injected") is None
     assert _requested(browser) == {report.as_uri()}
+
+
+def _has_loaded(browser: Any) -> bool:
+    return bool(browser.execute_script("return document.readyState === 'complete'"))
 
 
 def _requested(browser: Any) -> set[str]:
