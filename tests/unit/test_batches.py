@@ -103,7 +103,8 @@ def test_even_portions_are_even_in_number_and_in_size(
     assert all(size <= budget + largest_unit for size in sizes)
     alone = len(portions) == len(lengths)
     assert alone or max(sizes) - min(sizes) <= 2 * largest_unit
-    asked = 2 * math.ceil(sum(sizes) / (2 * budget))
+    whole = sum(sizes)
+    asked = 1 if whole <= budget else 2 * math.ceil(whole / (2 * budget))
     assert len(portions) <= min(asked, len(lengths))
     in_order = [lengths[u] for portion in portions for u in portion]
     assert in_order == sorted(lengths, reverse=True)
@@ -113,6 +114,8 @@ def test_batches_of_like_lengths_fill_every_portion() -> None:
     split = split_of([50] * 60, options=1)
     assert [len(p) for p in even_portions(split, range(60), 1024)] == [15] * 4
     assert [len(p) for p in even_portions(split, range(60), 8)] == [1] * 60
+    assert [len(p) for p in even_portions(split, range(60), 3000)] == [60]
+    assert [len(p) for p in even_portions(split, range(60), 2999)] == [30] * 2
 
 
 def test_limit_takes_a_fixed_subset_in_order() -> None:

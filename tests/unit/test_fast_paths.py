@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from small_models import Loader
 from tasktransfer.models import attention
-from tasktransfer.models.dropout import FastDropout
+from tasktransfer.models.dropout import FastDropout, dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
@@ -112,6 +112,26 @@ def test_threads_that_work_side_by_side_give_the_same_weights(load: Loader, fami
     assert torch.equal(made[0][0], made[1][0])
     assert made[0][1] == made[1][1]
     assert (made[0][0] - made[2][0]).norm() / made[2][0].norm() < 1e-4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_portions_dropout_is_drawn_from_its_own_source(
+    load: Loader, family: Family, kind: str
+) -> None:
+    """From torch's, which threads share, it would depend on which of them is first."""
+    model, split = load(family, *KINDS[kind])
+    assert model.side_by_side
+    dropouts = [m for m in model.module.modules() if isinstance(m, torch.nn.Dropout)]
+    for module in dropouts:
+        module.p = 0.5
+    model.module.train()
+    state, losses = torch.get_rng_state(), []
+    for seed in (1, 1, 2):
+        with dropout_drawn_from(seed):
+            losses.append(float(model.loss(split, range(len(split))).detach()))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert dropouts and losses[0] == losses[1] != losses[2]
 
 
 def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_goes_on() -> None:

@@ -225,7 +225,9 @@ def test_asking_a_batch_system_is_generous_bounded_and_grows(paper: Study) -> No
 def test_micro_batches_are_those_of_the_trainer() -> None:
     from tasktransfer.training import run  # noqa: PLC0415  torch, for this test alone
 
-    assert {"cpu": run.CPU_TOKENS, "cuda": run.GPU_TOKENS} == estimate.MICRO_BATCH
+    on_cpu = {precision: tokens for precision, (tokens, _) in run.CPU_TOKENS.items()}
+    assert {"cpu": on_cpu["float32"], "cuda": run.GPU_TOKENS[0]} == estimate.MICRO_BATCH
+    assert on_cpu["bfloat16"] == 2 * on_cpu["float32"], "a byte estimate holds for both"
 
 
 def test_records_are_believed_first() -> None:

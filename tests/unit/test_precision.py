@@ -9,7 +9,7 @@ import torch
 
 from tasktransfer.training import precision
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.precision import WIDE, chosen
+from tasktransfer.training.precision import WIDE, Precision, chosen
 from tasktransfer.training.setup import Setup
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -40,7 +40,7 @@ def test_auto_on_a_gpu_depends_on_the_gpu(
 
 
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
-def test_what_is_asked_for_is_done(wanted: precision.Precision) -> None:
+def test_what_is_asked_for_is_done(wanted: Precision) -> None:
     for device in (CPU, CUDA):
         for hidden_size in (16, 1024):
             assert chosen(wanted, device, hidden_size) == wanted
@@ -54,7 +54,29 @@ def test_this_machine_s_units_are_those_that_its_kernel_names() -> None:
 @pytest.mark.parametrize(
     ("wanted", "made"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)]
 )
-def test_products_are_made_in_it(wanted: precision.Precision, made: torch.dtype) -> None:
+def test_products_are_made_in_it(wanted: Precision, made: torch.dtype) -> None:
     setup = Setup(CPU, TokenBudget(8, "training"), TokenBudget(8, "evaluation"), wanted)
     with setup.autocast():
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == made
+
+
+@pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
+def test_weights_are_converted_once_an_update(wanted: Precision) -> None:
+    """And anew in the next one, when they are others."""
+    setup = Setup(CPU, TokenBudget(8, "training"), TokenBudget(8, "evaluation"), wanted)
+    weight = torch.ones(2, 2, requires_grad=True)
+    one = torch.ones(1, 2)
+    for expected in (2.0, 4.0):
+        with setup.one_update(), torch.profiler.profile() as profile:
+            for _ in range(3):
+                with setup.autocast():
+                    made = one @ weight
+                (gradient,) = torch.autograd.grad(made.sum(), [weight])
+                assert gradient.dtype == torch.float32
+                assert gradient.tolist() == [[1.0, 1.0]] * 2
+        assert made.tolist() == [[expected, expected]]
+        conversions = {event.key: event.count for event in profile.key_averages()}
+        # Of the weight once, and three times each of what it is multiplied by and of gradients.
+        seen = conversions.get("aten::_to_copy", 0)
+        assert seen == (7 if wanted == "bfloat16" else 0)
+        weight.data.mul_(2)

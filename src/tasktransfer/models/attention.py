@@ -186,5 +186,5 @@ def _attention(
         )
     scores = (query * scaling) @ key.transpose(-1, -2)
     if bias is not None:
-        scores = scores + bias
+        scores += bias
     return dropped(torch.softmax(scores, -1).to(value.dtype), rate) @ value

@@ -71,6 +71,10 @@ def _keep(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
     bits = source.random_raw(-(-count // 4))
     numbers = torch.from_numpy(bits.view(np.int16)[:count]).view(shape)
     zeros = round(rate * _LEVELS)
+    first_kept, scale = zeros - _LEVELS // 2, _LEVELS / (_LEVELS - zeros)
+    if dtype == torch.bfloat16:
+        # 0 and 1 times the bits of the scale, in place: twice as fast as converting them.
+        pattern = int(torch.tensor(scale, dtype=dtype).view(torch.int16))
+        return torch.ge(numbers, first_kept, out=numbers).mul_(pattern).view(dtype)
     mask = torch.empty(shape, dtype=dtype)
-    torch.ge(numbers, zeros - _LEVELS // 2, out=mask)
-    return mask.mul_(_LEVELS / (_LEVELS - zeros))
+    return torch.ge(numbers, first_kept, out=mask).mul_(scale)

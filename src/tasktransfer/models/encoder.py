@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.models import attention
+from tasktransfer.models.dropout import FastDropout
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
 from tasktransfer.models.first_tokens import narrow_last_layer
@@ -81,7 +82,9 @@ class Encoder:
             backbone.get_input_embeddings().sparse = True
         config = backbone.config
         rate = getattr(config, "classifier_dropout", None)
-        self.dropout = nn.Dropout(rate if rate is not None else _hidden_dropout(config))
+        rate = rate if rate is not None else _hidden_dropout(config)
+        # Like the backbone's: torch's own is drawn from one source that all threads share.
+        self.dropout = FastDropout(rate) if self.side_by_side else nn.Dropout(rate)
         self.heads = nn.ModuleDict(
             {name: _fresh_head(config.hidden_size, task, seed) for name, task in tasks.items()}
         )

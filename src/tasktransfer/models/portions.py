@@ -61,13 +61,16 @@ def even_portions(split: EncodedSplit, units: Sequence[int], token_budget: int) 
     """Cut units, longest first, into an even number of portions of about as many tokens: two cores
     then have the same to do. For packed sequences.
 
-    A portion is above ``token_budget`` by less than a unit; where the budget asks for as many
-    portions as there are units, every unit is one.
+    What the budget holds at once stays one portion. Else a portion is above ``token_budget`` by
+    less than a unit; where the budget asks for as many portions as there are units, every unit is
+    one.
     """
     longest, own = split.longest(), split.tokens()
     ordered = sorted(units, key=lambda unit: (-int(longest[unit]), unit))
     costs = np.array([int(own[unit]) for unit in ordered])
     total = int(costs.sum())
+    if total <= token_budget:
+        return [ordered]
     count = 2 * -(-total // (2 * token_budget))
     if count >= len(ordered):
         return [[unit] for unit in ordered]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -44,16 +44,17 @@ def predict(
     model.module.eval()
     by_unit: list[Prediction] = [()] * len(split)
 
-    def of_portion(portion: list[int]) -> list[Prediction]:
+    def of_share(share: Sequence[list[int]]) -> list[tuple[int, Prediction]]:
         with torch.inference_mode(), setup.autocast():
-            return model.predict(split, portion)
+            each = [(portion, model.predict(split, portion)) for portion in share]
+        return [pair for units, found in each for pair in zip(units, found, strict=True)]
 
     portions = model.prediction_portions(split, range(len(split)), token_budget)
     step = TOLD_TOGETHER * setup.workers.count
     for begin in range(0, len(portions), step):
         some = portions[begin : begin + step]
-        for portion, predictions in zip(some, setup.workers.each(of_portion, some), strict=True):
-            for unit, prediction in zip(portion, predictions, strict=True):
+        for found in setup.workers.each(of_share, setup.workers.shares(some)):
+            for unit, prediction in found:
                 by_unit[unit] = prediction
         progress(sum(map(len, some)))
     by_instance: list[Prediction] = [()] * len(split.ids)

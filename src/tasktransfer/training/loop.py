@@ -160,12 +160,13 @@ def _add_gradients(
     def of_share(share: Sequence[tuple[list[int], int]]) -> tuple[Tensor, Gradients]:
         total = torch.zeros((), device=setup.device)
         sums: Gradients = None
-        for portion, seed in share:
-            with setup.autocast(), dropout_drawn_from(seed):
-                loss = model.loss(split, portion) / divisor
-            found = torch.autograd.grad(loss * weight, parameters, allow_unused=True)
-            sums = _sum(sums, found)
-            total += loss.detach()
+        with setup.one_update():
+            for portion, seed in share:
+                with setup.autocast(), dropout_drawn_from(seed):
+                    loss = model.loss(split, portion) / divisor
+                found = torch.autograd.grad(loss * weight, parameters, allow_unused=True)
+                sums = _sum(sums, found)
+                total += loss.detach()
         return total, sums
 
     shares = setup.workers.shares(list(zip(portions, seeds, strict=True)))

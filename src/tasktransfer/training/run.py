@@ -35,16 +35,16 @@ from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.job import CHECKPOINT, Job
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.precision import chosen
+from tasktransfer.training.precision import Precision, chosen
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.workers import Workers
 
-CPU_TOKENS, CPU_EVAL_TOKENS = 1024, 2048
-GPU_TOKENS, GPU_EVAL_TOKENS = 16384, 65536
-"""Tokens of a micro-batch, padding included. Large enough to fill the hardware, small enough for
-its memory; no result depends on them beyond floating-point noise."""
+CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat16": (2048, 4096)}
+GPU_TOKENS = (16384, 65536)
+"""Tokens of a micro-batch in training and in evaluation, padding included. Large enough to fill the
+hardware, small enough for its memory; no result depends on them beyond floating-point noise."""
 
 Clock = dict[str, float]
 
@@ -137,14 +137,13 @@ def _prepare_torch(job: Job) -> torch.device:
 def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
     """How this model is trained on this hardware."""
     on_cpu = device.type == "cpu"
-    train_tokens, eval_tokens = (
-        (CPU_TOKENS, CPU_EVAL_TOKENS) if on_cpu else (GPU_TOKENS, GPU_EVAL_TOKENS)
-    )
+    precision = chosen(job.stage.training.precision, device, model.hidden_size)
+    train_tokens, eval_tokens = CPU_TOKENS[precision] if on_cpu else GPU_TOKENS
     return Setup(
         device,
         TokenBudget(train_tokens, "training"),
         TokenBudget(eval_tokens, "evaluation"),
-        chosen(job.stage.training.precision, device, model.hidden_size),
+        precision,
         Workers(job.threads if on_cpu and model.side_by_side else 1),
     )
 

@@ -28,6 +28,13 @@ class Setup:
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
 
+    def one_update(self) -> AbstractContextManager[object]:
+        """A time in which no weight changes: what ``autocast`` converts in it, it converts once."""
+        if self.precision == "float32":
+            return nullcontext()
+        # torch keeps converted weights until a thread leaves its outermost block.
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=False)
+
     @property
     def notes(self) -> list[str]:
         """What the record should say of how memory was used."""
