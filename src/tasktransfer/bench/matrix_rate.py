@@ -13,12 +13,13 @@ import time
 
 import torch
 
-SECONDS = 1.0
+SECONDS, SLICES = 1.0, 10
 SIDE = {"cpu": 1024, "cuda": 8192}
 
 
 def matrix_rate(threads: int, kind: torch.dtype, seconds: float = SECONDS) -> float:
-    """Operations a second of square matrix products."""
+    """Operations a second of square matrix products, in the best of some slices of the time: the
+    limit is what the machine can do while nobody else uses it."""
     torch.set_num_threads(threads)
     cuda = torch.cuda.is_available()
     device = "cuda" if cuda else "cpu"
@@ -29,13 +30,17 @@ def matrix_rate(threads: int, kind: torch.dtype, seconds: float = SECONDS) -> fl
     for _ in range(3):  # the first ones set things up
         torch.mm(left, right, out=out)
     _wait(cuda)
-    began, products = time.perf_counter(), 0
-    while time.perf_counter() - began < seconds:
-        for _ in range(4):
-            torch.mm(left, right, out=out)
-        _wait(cuda)
-        products += 4
-    return 2.0 * side**3 * products / (time.perf_counter() - began)
+    best = 0.0
+    for _ in range(SLICES):
+        began, products, elapsed = time.perf_counter(), 0, 0.0
+        while elapsed < seconds / SLICES:
+            for _ in range(4):
+                torch.mm(left, right, out=out)
+            _wait(cuda)
+            products += 4
+            elapsed = time.perf_counter() - began
+        best = max(best, 2.0 * side**3 * products / elapsed)
+    return best
 
 
 def _wait(cuda: bool) -> None:
