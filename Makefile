@@ -2,7 +2,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 TORCH ?= torch==2.13.0
-PYTEST ?= -n auto --dist loadfile
+# One more than there are cores: tests on Slurm and in a browser mostly wait.
+PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
 DEMO := workflow/presets/demo.yaml
 SETUP := .venv/.ready
 NO_TORCH := .venv-figures/.ready
