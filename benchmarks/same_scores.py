@@ -24,6 +24,7 @@ from tasktransfer.training.evaluate import evaluate
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
+from tasktransfer.training.run import CPU_TOKENS
 from tasktransfer.training.setup import Setup
 
 
@@ -42,8 +43,10 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
         name: read_split(chosen.encoded, task.name, name).limited(limit)
         for name, limit in limits.items()
     }
-    budgets = TokenBudget(1024, "training"), TokenBudget(2048, "evaluation")
-    setup = Setup(cpu, *budgets, "float32" if plain else chosen.precision)
+    precision = "float32" if plain else chosen.precision
+    train_tokens, eval_tokens = CPU_TOKENS[precision]
+    budgets = TokenBudget(train_tokens, "training"), TokenBudget(eval_tokens, "evaluation")
+    setup = Setup(cpu, *budgets, precision)
     training = Training(epochs=chosen.epochs, batch_size=20, learning_rate=chosen.learning_rate)
     trained = train(
         model, {task.name: task}, {task.name: splits["train"]}, {task.name: splits["dev"]},
