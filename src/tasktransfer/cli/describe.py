@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, Literal
+import sys
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.cli.options import add_command, open_study, overrides, positive
+
+if TYPE_CHECKING:
+    from tasktransfer.config.types import ModelConfig
 
 DEVICES: dict[str | None, Literal["cpu", "cuda"] | None] = {"cpu": "cpu", "gpu": "cuda", None: None}
 
@@ -50,12 +54,35 @@ def plan(chosen: argparse.Namespace) -> None:
 
 
 def validate(chosen: argparse.Namespace) -> None:
-    """Check a config file; all of its problems are told at once."""
+    """Check a config file and the models in folders; a config's problems are told all at once."""
     from tasktransfer.config import load
     from tasktransfer.config.challenge import MEANING, OUT_OF_SCOPE
+    from tasktransfer.revisions import is_hub_name
 
     config = load(chosen.config, overrides(chosen))
+    for model in config.models:
+        if not is_hub_name(model.checkpoint):  # loading one from the hub would download it
+            check_checkpoint(model)
     print(f"{chosen.config}: ok, study {config.study}")
     if config.rules == "challenge":
         print(f"rules: challenge: {'; '.join(MEANING.values())}")
         print(OUT_OF_SCOPE)
+
+
+def check_checkpoint(model: ModelConfig) -> None:
+    """Refuse weights and a tokenizer that do not fit each other, the family or the study."""
+    from tasktransfer.config import TINY
+    from tasktransfer.revisions import hub_revision, is_hub_name
+
+    if model.checkpoint == TINY:  # made here
+        return
+    from tasktransfer.models.check_model import check_model
+
+    revision = hub_revision(model) if is_hub_name(model.checkpoint) else None
+    check_model(
+        model.family,
+        model.checkpoint,
+        revision,
+        model.max_length,
+        lambda text: print(f"model {model.name}: {text}", file=sys.stderr),
+    )

@@ -86,7 +86,8 @@ def tiny_model(chosen: argparse.Namespace) -> None:
 
 
 def encode(chosen: argparse.Namespace) -> None:
-    """Tokenise the cached instances of a dataset for a model."""
+    """Tokenise the cached instances of a dataset for a model, whose checkpoint is checked first."""
+    from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.data.cache import read_manifest
     from tasktransfer.models.encode import encode_dataset
 
@@ -99,6 +100,7 @@ def encode(chosen: argparse.Namespace) -> None:
     model = study.model(chosen.model)
     with _making(chosen.out, "manifest.json") as needed:
         if needed:
+            check_checkpoint(model)
             encode_dataset(
                 instances,
                 chosen.dataset,
@@ -108,6 +110,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 model.family,
                 model.max_length,
                 chosen.out,
+                model.max_unknown_words,
             )
 
 

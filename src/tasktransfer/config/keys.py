@@ -100,6 +100,12 @@ MODEL = Section(
             None,
         ),
         Key("max_length", Whole(16, 1_000_000), "longest input in tokens", 512),
+        Key(
+            "max_unknown_words",
+            Real(0, 1, inclusive=True),
+            "the largest share of the study's words that its tokenizer may not know",
+            0.05,
+        ),
     )
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encoded import IGNORED, Unit, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
-from tasktransfer.models.tokenizer import load_tokenizer
+from tasktransfer.models.tokenizer import check_words, load_tokenizer
 from tasktransfer.stage import Family
 from tasktransfer.tasks import DATASETS
 from tasktransfer.tasks.card import Instance, Task
@@ -46,6 +47,7 @@ def encode_dataset(
     family: Family,
     max_length: int,
     out: Path,
+    max_unknown_words: float = 1.0,
 ) -> None:
     """Tokenise every task and split of a dataset into ``out``, all or nothing.
 
@@ -54,14 +56,18 @@ def encode_dataset(
         tasks: names; None for all of the dataset.
         max_length: tokens of an input at most, special tokens included.
         out: the folder to make; it appears when it is complete.
+        max_unknown_words: the largest share (0 to 1) of the words in the training instances'
+            contexts that the tokenizer may not know.
 
     Raises:
-        ModelError: the tokenizer cannot be loaded or lacks what the family needs.
+        ModelError: the tokenizer cannot be loaded, lacks what the family needs, or does not know
+            the words.
         DataError: the instances are missing or damaged.
     """
     tokenizer = load_tokenizer(checkpoint, revision, family)
     cached = read_manifest(instances)
     cards = [DATASETS[dataset][name] for name in (tasks or cached.tasks)]
+    check_words(tokenizer, _words(instances, cached, cards), max_unknown_words, checkpoint)
     building = out.with_name(f".{out.name}.{os.getpid()}.part")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
@@ -101,6 +107,14 @@ def encode_dataset(
         building.rename(out)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _words(folder: Path, cached: Manifest, cards: Sequence[Task]) -> Counter[str]:
+    """The words of the distinct contexts that are trained on, parted by white space."""
+    contexts = {
+        row.context for card in cards for row in _instances(folder, cached, card.name, "train")
+    }
+    return Counter(word for context in contexts for word in context.split())
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from tasktransfer.errors import ModelError
 from tasktransfer.models import attention
+from tasktransfer.models.checkpoint import Note, load_pretrained
 from tasktransfer.models.dropout import use_fast_dropout
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
@@ -33,6 +33,7 @@ def load_model(
     dropout: float | None,
     device: torch.device,
     plain: bool = False,
+    note: Note = lambda text: None,
 ) -> FamilyModel:
     """Build the model that a stage starts from.
 
@@ -44,13 +45,14 @@ def load_model(
         dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
         plain: transformers' own attention, dropout and generation on padded rows: the reference
             that the fast paths are held to.
+        note: told which pooler and heads the checkpoint lacks or has in vain.
 
     Raises:
-        ModelError: the checkpoint cannot be loaded, has no safetensors, or is of another family.
+        ModelError: see ``checkpoint.load_pretrained``.
     """
     torch.manual_seed(seed)  # weights that the checkpoint lacks (a pooler) are drawn while loading
     if family == "encoder":
-        backbone = _pretrained(family, start, revision, dropout, device, plain)
+        backbone = _pretrained(family, start, revision, dropout, device, plain, note)
         encoder = Encoder(
             backbone,
             tasks,
@@ -66,7 +68,7 @@ def load_model(
             encoder.load_heads(heads)
         return encoder
     tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
-    model = _pretrained(family, start, revision, dropout, device, plain)
+    model = _pretrained(family, start, revision, dropout, device, plain, note)
     longest = manifest["max_answer_tokens"]
     if family == "decoder":
         return Decoder(
@@ -88,59 +90,21 @@ def _pretrained(
     dropout: float | None,
     device: torch.device,
     plain: bool,
+    note: Note,
 ) -> Any:
-    """The checkpoint through transformers' Auto classes: safetensors only, no remote code."""
-    from transformers import AutoConfig
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    try:
-        config = AutoConfig.from_pretrained(
-            start, revision=revision or "main", trust_remote_code=False
-        )
-        if dropout is not None:
-            _set_dropout(config, dropout)
-        model = _auto_class(family).from_pretrained(
-            start,
-            config=config,
-            revision=revision or "main",
-            dtype=torch.float32,
-            # On CPUs torch's fused attention runs its backward pass slower than plain products.
-            attn_implementation="eager" if device.type == "cpu" else None,
-            use_safetensors=True,
-            trust_remote_code=False,
-        )
-    except (OSError, ValueError, ImportError, RuntimeError) as error:
-        raise ModelError(
-            f"cannot load {start!r} as {family}: {error}. Give a Hugging Face name that this "
-            "machine can reach, or a folder with config.json and model.safetensors"
-        ) from error
+    """The checked checkpoint, with the fast paths that its architecture has."""
+    model = load_pretrained(
+        family,
+        start,
+        revision,
+        dropout=dropout,
+        # On CPUs torch's fused attention runs its backward pass slower than plain products.
+        attention="eager" if device.type == "cpu" else None,
+        note=note,
+    )
     if not plain:
         use_fast_dropout(model)
-        if config.model_type in attention.ARCHITECTURES:
+        if model.config.model_type in attention.ARCHITECTURES:
             attention.register()
             model.set_attn_implementation(attention.NAME)
     return model
-
-
-def _set_dropout(config: Any, rate: float) -> None:
-    """Every dropout rate of a config, however its architecture spells it (``resid_pdrop``,
-    ``hidden_dropout_prob``, ``dropout_rate``, ``classifier_dropout``, ...)."""
-    for name, value in config.to_dict().items():
-        if "drop" in name and (isinstance(value, float) or name == "classifier_dropout"):
-            setattr(config, name, rate)
-
-
-def _auto_class(family: Family) -> Any:
-    if family == "encoder":
-        from transformers import AutoModel
-
-        return AutoModel
-    if family == "decoder":
-        from transformers import AutoModelForCausalLM
-
-        return AutoModelForCausalLM
-    from transformers import AutoModelForSeq2SeqLM
-
-    return AutoModelForSeq2SeqLM

@@ -20,6 +20,7 @@ import torch
 
 from tasktransfer import __version__, metrics
 from tasktransfer.errors import DataError
+from tasktransfer.models.checkpoint import Note
 from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
@@ -70,8 +71,14 @@ def train_stage(job: Job) -> Record:
         tasks = tasks_of(stage)
         splits = _read_splits(job, tasks)
     progress = Progress(_work(stage, splits), progress_label)
+    notes: list[str] = []
+
+    def note(text: str) -> None:
+        notes.append(text)
+        progress.say(text)
+
     with _timed(clock, "load"):
-        model = _load(job, tasks, manifest, device)
+        model = _load(job, tasks, manifest, device, note)
     setup = _setup(job, device, model)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
     dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
@@ -99,6 +106,7 @@ def train_stage(job: Job) -> Record:
     clock["total"] = time.perf_counter() - began
     record = _record(job, splits, trained, tested, started, clock, setup)
     record["provenance"]["energy_joules"] = energy.joules()
+    record["provenance"]["notes"] = [*notes, *_resumptions(trained), *setup.notes]
     record["provenance"]["paths"] = [*model.paths, *["workers"] * (setup.workers.count > 1)]
     if tested:
         record["predictions"] = _write_predictions(job, tasks, splits, tested)
@@ -199,7 +207,11 @@ def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
 
 
 def _load(
-    job: Job, tasks: dict[str, Task], manifest: dict[str, Any], device: torch.device
+    job: Job,
+    tasks: dict[str, Task],
+    manifest: dict[str, Any],
+    device: torch.device,
+    note: Note,
 ) -> FamilyModel:
     stage = job.stage
     return load_model(
@@ -215,6 +227,7 @@ def _load(
         dropout=stage.training.dropout,
         device=device,
         plain=job.plain,
+        note=note,
     )
 
 
@@ -345,7 +358,7 @@ def _record(
             "tokens_per_second": trained.tokens * rate,
             "peak_memory_mb": provenance.peak_memory_mb(),
             "peak_gpu_memory_mb": provenance.peak_gpu_memory_mb(setup.device),
-            "notes": [*_resumptions(trained), *setup.notes],
+            "notes": [],
         },
     }
 

@@ -1,0 +1,74 @@
+"""Whether a checkpoint, its tokenizer and a study's input length fit together.
+
+Asked before anything is trained: by ``tasktransfer validate``, and by the job that tokenises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from tasktransfer.errors import ModelError
+from tasktransfer.models.checkpoint import Note, load_pretrained
+from tasktransfer.models.tokenizer import check_vocabulary, load_tokenizer
+from tasktransfer.stage import Family
+
+
+def check_model(
+    family: Family, checkpoint: str, revision: str | None, max_length: int, note: Note
+) -> None:
+    """Load tokenizer and weights as a training would, and compare them.
+
+    Args:
+        checkpoint: Hugging Face name or folder.
+        max_length: of the study's inputs, in tokens.
+        note: told which pooler and heads the checkpoint lacks or has in vain.
+
+    Raises:
+        ModelError: something is missing, damaged, or does not fit the rest.
+    """
+    model = load_pretrained(family, checkpoint, revision, note=note)
+    tokenizer = load_tokenizer(checkpoint, revision, family)
+    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, checkpoint)
+    limit = positions(model)
+    if limit is not None and max_length > limit:
+        raise ModelError(
+            f"{checkpoint}: the model has positions for {limit} tokens, and its max_length in the "
+            f"study is {max_length}; set max_length: {limit} or less"
+        )
+    if family == "encoder" and "token_type_ids" in tokenizer.model_input_names:
+        _check_token_types(model, checkpoint)
+
+
+def positions(model: Any) -> int | None:
+    """How many tokens a model has position embeddings for; None: any number.
+
+    RoBERTa and its kin count positions from the padding token's id on, so that they have some
+    fewer than ``max_position_embeddings``.
+    """
+    stated = getattr(model.config, "max_position_embeddings", None)
+    limits = [stated] if isinstance(stated, int) and stated > 0 else []
+    limits += [
+        module.num_embeddings - module.padding_idx - 1
+        for name, module in model.named_modules()
+        if "position" in name
+        and isinstance(module, nn.Embedding)
+        and module.padding_idx is not None
+    ]
+    return min(limits, default=None)
+
+
+def _check_token_types(model: Any, checkpoint: str) -> None:
+    ids = torch.zeros(1, 4, dtype=torch.int64)
+    types = torch.tensor([[0, 0, 1, 1]])
+    try:
+        with torch.inference_mode():
+            model.eval()(input_ids=ids, token_type_ids=types)
+    except (TypeError, IndexError) as error:
+        raise ModelError(
+            f"{checkpoint}: the tokenizer gives token types (model_input_names in "
+            "tokenizer_config.json has token_type_ids), and the model takes none or one only; "
+            "take tokenizer and weights from the same checkpoint, or remove token_type_ids there"
+        ) from error

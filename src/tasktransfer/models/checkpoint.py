@@ -1,0 +1,375 @@
+"""Reading the weights of a checkpoint, and refusing those that would give wrong numbers in silence.
+
+transformers draws what a checkpoint lacks at random, leaves out what it does not know, and loads
+nearly every architecture as nearly every kind of model. Each of these is right for somebody; here
+it would be a score of a model that nobody named.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tasktransfer.errors import ModelError
+from tasktransfer.stage import Family
+
+Note = Callable[[str], None]
+
+POOLER_OR_HEAD = re.compile(
+    r"(\w*pooler|cls|\w*heads?|\w*classifier|\w*predictions?|pred_layer|vocab_\w+|qa_outputs|score"
+    r"|lm_loss|logits_proj|sequence_summary|final_logits_bias|decoder\.(weight|bias)$)\b"
+)
+"""The modules that transformers' classes put on top of a backbone (``cls`` of BERT, ``lm_head`` of
+RoBERTa, ``vocab_projector`` of DistilBERT, ``generator_predictions`` of ELECTRA, ``pred_layer`` of
+XLM, ``decoder`` of ModernBERT, ...), matched at the beginning of a parameter's name."""
+
+NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must", "Can't load")
+"""What transformers and the hub's client say of a name that they cannot find."""
+
+SHOWN = 5
+"""Parameters that a message names at most."""
+
+FAMILY_OF_MODELS = {
+    "encoder": "bidirectional",
+    "decoder": "causal",
+    "encoder_decoder": "sequence-to-sequence",
+}
+
+
+def load_pretrained(
+    family: Family,
+    start: str,
+    revision: str | None,
+    *,
+    dropout: float | None = None,
+    attention: str | None = None,
+    note: Note = lambda text: None,
+) -> Any:
+    """The checkpoint's model in float32 on the CPU: safetensors only, no code from the checkpoint.
+
+    Args:
+        start: Hugging Face name or folder.
+        dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
+        attention: transformers' name of an attention implementation; None: its own choice.
+        note: told which pooler and heads the checkpoint lacks or has in vain.
+
+    Raises:
+        ModelError: the files are damaged; the architecture is of another family; parameters are
+            missing, left over, of another shape, NaN or infinite.
+    """
+    _check_files(start)
+    config = _read_config(start, revision)
+    if dropout is not None:
+        _set_dropout(config, dropout)
+    _check_class(family, config, start, revision)
+    model, report = _from_pretrained(_auto_class(family), config, start, revision, attention)
+    _check_finite(model, start)
+    if family != "encoder_decoder" and (right := _direction(model, start)) != family:
+        raise _wrong_family(family, right, config, start)
+    _check_parameters(family, model, report, start, note)
+    return model
+
+
+@contextmanager
+def reading(start: str, what: str) -> Iterator[None]:
+    """Tell whatever a library raises while it reads a user's checkpoint as a ModelError.
+
+    Libraries raise nearly anything over a damaged file (KeyError, TypeError, bare Exception), so
+    this is the one place that catches everything: what fails in it is the checkpoint's.
+    """
+    try:
+        yield
+    except (ModelError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise ModelError(f"{start}: {what} cannot be read: {_in_our_words(error)}") from error
+
+
+# --- files and config ---------------------------------------------------------------------------
+
+
+def _check_files(start: str) -> None:
+    """Every safetensors file of a folder has a whole header and all the bytes it announces."""
+    from safetensors import SafetensorError, safe_open
+
+    folder = Path(start)
+    if not folder.is_dir():
+        return
+    if not (folder / "config.json").is_file():
+        raise ModelError(
+            f"{folder}: no config.json; a checkpoint's folder holds config.json, the tokenizer's "
+            "files and *.safetensors, as save_pretrained writes them"
+        )
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise ModelError(
+            f"{folder}: no *.safetensors{_other_weights(folder)}; load the model once with "
+            "transformers and write it with save_pretrained"
+        )
+    for file in files:
+        try:
+            with safe_open(file, framework="pt"):
+                pass
+        except (SafetensorError, OSError) as error:
+            raise ModelError(
+                f"{file}: damaged, {file.stat().st_size} bytes ({error}); copy or download it again"
+            ) from error
+
+
+def _other_weights(folder: Path) -> str:
+    others = sorted(f.name for e in ("*.bin", "*.pt", "*.h5", "*.msgpack") for f in folder.glob(e))
+    return f", only {', '.join(others)}, which may hold code and are not read" if others else ""
+
+
+def _read_config(start: str, revision: str | None) -> Any:
+    from transformers import AutoConfig
+
+    with reading(start, "config.json"):
+        return AutoConfig.from_pretrained(
+            start, revision=revision or "main", trust_remote_code=False
+        )
+
+
+def _in_our_words(error: Exception) -> str:
+    """The cause without advice that cannot be followed here, and without lists of classes."""
+    from transformers import __version__
+
+    text = str(error)
+    if "trust_remote_code" in text:
+        return (
+            "it needs code of its own (auto_map in config.json), and code from checkpoints is not "
+            "run; use a checkpoint whose architecture transformers has"
+        )
+    if "Unrecognized model" in text or "does not recognize this architecture" in text:
+        return (
+            f"its model_type is missing or no architecture that transformers {__version__} has; "
+            "correct it, or use another checkpoint"
+        )
+    if any(words in text for words in NOT_FOUND):
+        return (
+            "there is no such folder, and the Hugging Face hub does not give it; give a name "
+            "that the hub has (with HF_TOKEN where it is private), or a folder with config.json, "
+            "the tokenizer's files and model.safetensors"
+        )
+    lines = text.strip().splitlines() or [repr(error)]
+    return f"{lines[0][:300]} ({type(error).__name__})"
+
+
+def _set_dropout(config: Any, rate: float) -> None:
+    """Every dropout rate of a config, however its architecture spells it (``resid_pdrop``,
+    ``hidden_dropout_prob``, ``dropout_rate``, ``classifier_dropout``, ...)."""
+    for name, value in config.to_dict().items():
+        if "drop" in name and (isinstance(value, float) or name == "classifier_dropout"):
+            setattr(config, name, rate)
+
+
+# --- family -------------------------------------------------------------------------------------
+
+
+def _check_class(family: Family, config: Any, start: str, revision: str | None) -> None:
+    """transformers has a class of the family for this architecture, and it is meant as one: BERT,
+    for one, has a class for causal models too."""
+    import transformers
+
+    classes = {
+        "encoder": transformers.MODEL_MAPPING,
+        "decoder": transformers.MODEL_FOR_CAUSAL_LM_MAPPING,
+        "encoder_decoder": transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING,
+    }[family]
+    two_parts = bool(config.is_encoder_decoder)
+    if type(config) in classes and two_parts == (family == "encoder_decoder"):
+        return
+    if two_parts:
+        raise _wrong_family(family, "encoder_decoder", config, start)
+    if type(config) not in transformers.MODEL_MAPPING:
+        raise ModelError(f"{start}: {config.model_type!r} is no architecture of language models")
+    backbone, _ = _from_pretrained(_auto_class("encoder"), config, start, revision, None)
+    raise _wrong_family(family, _direction(backbone, start), config, start)
+
+
+def _direction(model: Any, start: str) -> Family:
+    """``encoder`` if a token's output depends on the tokens after it, else ``decoder``.
+
+    Measured, not looked up: what a config's switches make of an architecture (``is_decoder``,
+    ``use_bidirectional_attention``, ...) is told by what comes out.
+    """
+    model.eval()
+    words = model.get_input_embeddings().num_embeddings
+    padding = getattr(model.config, "pad_token_id", None)
+    ids = [i for i in range(max(0, words - 10), words) if i != padding]
+    if len(ids) < 3:
+        raise ModelError(f"{start}: its vocabulary has {words} tokens; use a trained checkpoint")
+    outputs = []
+    with torch.random.fork_rng(devices=[]), torch.inference_mode(), reading(start, "the model"):
+        for last in (ids[-1], ids[0]):
+            row = torch.tensor([[*ids[:-1], last]])
+            outputs.append(model(input_ids=row, attention_mask=torch.ones_like(row))[0][0, 0])
+    change = float((outputs[0] - outputs[1]).abs().max() / outputs[0].abs().max())
+    if not math.isfinite(change):
+        raise ModelError(
+            f"{start}: the model's outputs are NaN or infinite, though its weights are not; they "
+            "are damaged or of another architecture; take another checkpoint"
+        )
+    return "encoder" if change > 1e-6 else "decoder"
+
+
+def _wrong_family(family: Family, right: Family, config: Any, start: str) -> ModelError:
+    why = {
+        "encoder": "its tokens see those after them, the answer too",
+        "decoder": "its tokens do not see those after them",
+        "encoder_decoder": "it has an encoder and a decoder",
+    }[right]
+    return ModelError(
+        f"{start}: {config.model_type} is a {FAMILY_OF_MODELS[right]} model ({why}), and not a "
+        f"{FAMILY_OF_MODELS[family]} one, as family: {family} says; set family: {right}"
+    )
+
+
+def _auto_class(family: Family) -> Any:
+    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+    return {
+        "encoder": AutoModel,
+        "decoder": AutoModelForCausalLM,
+        "encoder_decoder": AutoModelForSeq2SeqLM,
+    }[family]
+
+
+# --- parameters ---------------------------------------------------------------------------------
+
+
+def _from_pretrained(
+    auto_class: Any, config: Any, start: str, revision: str | None, attention: str | None
+) -> tuple[Any, dict[str, Any]]:
+    """The model, and what transformers says of missing, unexpected and mismatched parameters."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    with reading(start, "the weights"):
+        model, report = auto_class.from_pretrained(
+            start,
+            config=config,
+            revision=revision or "main",
+            dtype=torch.float32,
+            attn_implementation=attention,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are in the report, and refused with their names
+        )
+    return model, report
+
+
+def _check_parameters(
+    family: Family, model: Any, report: dict[str, Any], start: str, note: Note
+) -> None:
+    """Refuse parameters that are missing, left over or of another shape.
+
+    An encoder's pooler and heads may be missing or left over: its tasks bring heads of their own.
+    Models that answer in text need their language-model head.
+    """
+    missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
+    fresh = [p for p in missing if _may_be_fresh(family, p)]
+    unused = [p for p in unexpected if POOLER_OR_HEAD.match(p)]
+    if fresh:
+        note(f"{_modules(fresh)}: not in the checkpoint, drawn at random")
+    if unused:
+        note(f"{_modules(unused)}: in the checkpoint, not used")
+    missing = [p for p in missing if p not in fresh]
+    unexpected = [p for p in unexpected if p not in unused]
+    shapes = sorted(report["mismatched_keys"])
+    if not (missing or unexpected or shapes):
+        return
+    parts = [
+        _listed("missing from the file", missing),
+        _listed("in the file, but not in the model", unexpected),
+        _listed("of another shape", [f"{p} {[*have]}, not {[*want]}" for p, have, want in shapes]),
+    ]
+    raise ModelError(
+        f"{start}: the weights do not fit config.json ({model.config.model_type}): "
+        f"{'; '.join(part for part in parts if part)}. {_likely_cause(model, missing, unexpected)}"
+    )
+
+
+def _may_be_fresh(family: Family, parameter: str) -> bool:
+    if parameter == "final_logits_bias":  # a buffer of zeros that old checkpoints of BART lack
+        return True
+    return family == "encoder" and POOLER_OR_HEAD.match(parameter) is not None
+
+
+def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
+    """What most often makes weights differ from their config in this way, and what to do."""
+    whole = set(model.state_dict())
+    kinds = {_any_layer(name) for name in whole - {*missing}}
+    unexpected = [p.removeprefix(f"{model.base_model_prefix}.") for p in unexpected]
+    if missing and not unexpected:
+        if {_any_layer(p) for p in missing} <= kinds:
+            return (
+                "Whole layers are missing: config.json asks for more layers than the file has; "
+                "take config.json and weights from the same checkpoint"
+            )
+        return "The file is incomplete; copy or download the checkpoint again"
+    if unexpected and not missing:
+        if {_any_layer(p) for p in unexpected} <= kinds:
+            return (
+                "config.json asks for fewer layers than the file has; take config.json and "
+                "weights from the same checkpoint"
+            )
+        return (
+            "No model of this architecture has them: another model's or an adapter's were saved "
+            "with it; write the checkpoint with save_pretrained of the model alone"
+        )
+    if missing:
+        wrapper = unexpected[0].partition(".")[0]
+        if all(_below(p, wrapper, unexpected) for p in missing):
+            return (
+                f"Every name begins with '{wrapper}.', as a wrapper's (DataParallel, a training "
+                "class) do: save the wrapped model itself"
+            )
+        return (
+            "The weights are another architecture's; take config.json and weights from the same "
+            "checkpoint"
+        )
+    return (
+        "config.json says other sizes than the file has; take both from the same checkpoint, and "
+        "vocab_size from the tokenizer that the weights were trained with"
+    )
+
+
+def _below(parameter: str, wrapper: str, unexpected: Iterable[str]) -> bool:
+    """Whether it is there after all, below a wrapper's name and perhaps the backbone's own."""
+    return any(p.startswith(wrapper) and p.endswith(f".{parameter}") for p in unexpected)
+
+
+def _any_layer(parameter: str) -> str:
+    return re.sub(r"\.\d+\.", ".*.", parameter)
+
+
+def _modules(parameters: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(p.rpartition(".")[0] or p for p in parameters))
+
+
+def _listed(what: str, items: list[str]) -> str:
+    if not items:
+        return ""
+    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
+    return f"{what}: {', '.join(items[:SHOWN])}{more}"
+
+
+def _check_finite(model: Any, start: str) -> None:
+    bad = [n for n, p in model.state_dict().items() if not torch.isfinite(p).all()]
+    if bad:
+        raise ModelError(
+            f"{start}: {_listed('weights that are NaN or infinite', bad)}. The file is damaged, or "
+            "the training that wrote it diverged; take an earlier or another checkpoint"
+        )

@@ -1,0 +1,385 @@
+"""Ways in which a checkpoint's folder can be wrong, each with what the error must say of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel
+
+from architectures import write_checkpoint, write_tokenizer
+from tasktransfer.stage import Family
+
+Damage = Callable[[Path], object]
+WEIGHTS = "model.safetensors"
+
+
+@dataclass(frozen=True)
+class Bad:
+    """``message``: what the error must say, after the folder or file that it names first."""
+
+    name: str
+    architecture: str
+    message: str
+    damage: Damage = lambda folder: None
+    family: Family = "encoder"
+    max_length: int = 128
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+# --- ways to damage a folder --------------------------------------------------------------------
+
+
+def without(*patterns: str) -> Damage:
+    def damage(folder: Path) -> None:
+        for pattern in patterns:
+            for file in folder.glob(pattern):
+                file.unlink()
+
+    return damage
+
+
+def with_bytes(name: str, change: Callable[[bytes], bytes]) -> Damage:
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
+def with_weights(change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> Damage:
+    def damage(folder: Path) -> None:
+        weights = load_file(folder / WEIGHTS)
+        changed = {name: tensor.clone() for name, tensor in change(weights).items()}
+        save_file(changed, folder / WEIGHTS, {"format": "pt"})
+
+    return damage
+
+
+def with_json(name: str, **values: object) -> Damage:
+    def damage(folder: Path) -> None:
+        content = json.loads((folder / name).read_text())
+        content.update(values)
+        kept = {key: value for key, value in content.items() if value is not ...}
+        (folder / name).write_text(json.dumps(kept))
+
+    return damage
+
+
+def without_merges(folder: Path) -> None:
+    """RoBERTa's older files, of which one was not copied."""
+    model = json.loads((folder / "tokenizer.json").read_text())["model"]
+    without("tokenizer*", "special*")(folder)
+    (folder / "vocab.json").write_text(json.dumps(model["vocab"]))
+
+
+def another_vocabulary(folder: Path) -> None:
+    without("tokenizer*", "special*")(folder)
+    (folder / "spiece.model").write_bytes(b"not BERT's")
+
+
+def one_value(value: float) -> Damage:
+    def change(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        name = next(n for n in weights if "layer.1" in n)
+        weights[name].view(-1)[0] = value
+        return weights
+
+    return with_weights(change)
+
+
+def weights_of(architecture: str) -> Damage:
+    def damage(folder: Path) -> None:
+        other = write_checkpoint(architecture, folder / "other")
+        (other / WEIGHTS).replace(folder / WEIGHTS)
+
+    return damage
+
+
+def no_padding(folder: Path) -> None:
+    with_json("tokenizer_config.json", pad_token=..., eos_token=...)(folder)
+    with_json("special_tokens_map.json", pad_token=...)(folder) if (
+        folder / "special_tokens_map.json"
+    ).exists() else None
+
+
+def without_head(folder: Path) -> None:
+    AutoModel.from_pretrained(folder).save_pretrained(folder)
+
+
+def words(count: int) -> Damage:
+    """A tokenizer with more or fewer tokens."""
+    texts = [" ".join(f"{a}{b}{c}" for a in "abcdefghij" for b in "klmnopq" for c in "rstuv")]
+    return lambda folder: write_tokenizer("encoder", texts[:count] * 4, folder)
+
+
+FIT = r"the weights do not fit config\.json"
+CASES = [
+    Bad(
+        "no tokenizer, BERT",
+        "bert",
+        r"no tokenizer\.json, vocab\.txt or the like.*copy the tokenizer's",
+        without("tokenizer*", "special*"),
+    ),
+    Bad(
+        "no merges, RoBERTa", "roberta", r"no merges\.txt beside vocab\.json.*copy", without_merges
+    ),
+    Bad(
+        "no tokenizer, GPT-2",
+        "gpt2",
+        r"vocabulary is missing; copy",
+        without("tokenizer*", "special*"),
+        "decoder",
+    ),
+    Bad(
+        "no tokenizer, T5",
+        "t5",
+        r"no tokenizer\.json.*copy",
+        without("tokenizer*", "special*"),
+        "encoder_decoder",
+    ),
+    Bad(
+        "no tokenizer, Llama",
+        "llama",
+        r"tokenizer.*(copy|holds)",
+        without("tokenizer*", "special*"),
+        "decoder",
+    ),
+    Bad(
+        "another kind of tokenizer",
+        "bert",
+        r"no tokenizer\.json or vocab\.txt.*copy",
+        another_vocabulary,
+    ),
+    Bad(
+        "garbage tokenizer",
+        "bert",
+        r"the tokenizer cannot be read",
+        with_bytes("tokenizer.json", lambda b: b[:200]),
+    ),
+    Bad(
+        "prefix module.",
+        "bert",
+        FIT
+        + r".*missing from the file: embeddings.* and \d+ more.*begins with 'module\.'.*save the wrapped",
+        with_weights(lambda w: {f"module.{n}": t for n, t in w.items()}),
+    ),
+    Bad(
+        "prefix model., backbone alone",
+        "roberta",
+        FIT + r".*begins with 'wrapped\.'",
+        with_weights(lambda w: {f"wrapped.{n}": t for n, t in w.items()}),
+    ),
+    Bad(
+        "another architecture's",
+        "bert",
+        FIT + r".*another architecture's.*same checkpoint",
+        weights_of("distilbert"),
+    ),
+    Bad(
+        "another architecture's decoder",
+        "gpt2",
+        FIT + r".*same checkpoint",
+        weights_of("opt"),
+        "decoder",
+    ),
+    Bad(
+        "a missing layer",
+        "bert",
+        FIT + r".*missing from the file: encoder\.layer\.1.*more layers than the file",
+        with_weights(lambda w: {n: t for n, t in w.items() if ".layer.1." not in n}),
+    ),
+    Bad(
+        "a missing layer, T5",
+        "t5",
+        FIT + r".*more layers than the file",
+        with_weights(lambda w: {n: t for n, t in w.items() if "decoder.block.1." not in n}),
+        "encoder_decoder",
+    ),
+    Bad(
+        "more layers than config.json",
+        "bert",
+        FIT + r".*fewer layers than the file",
+        with_json("config.json", num_hidden_layers=1),
+    ),
+    Bad(
+        "no embeddings",
+        "bert",
+        FIT + r".*word_embeddings.*incomplete",
+        with_weights(lambda w: {n: t for n, t in w.items() if "word_embeddings" not in n}),
+    ),
+    Bad(
+        "a foreign tensor",
+        "bert",
+        FIT + r".*not in the model: .*intruder\.weight.*No model of this architecture",
+        with_weights(lambda w: {**w, "intruder.weight": torch.ones(3)}),
+    ),
+    Bad(
+        "a foreign tensor in a layer",
+        "gpt2",
+        FIT + r".*adapter",
+        with_weights(lambda w: {**w, "transformer.h.0.adapter.weight": torch.ones(3)}),
+        "decoder",
+    ),
+    Bad(
+        "another hidden size",
+        "bert",
+        FIT + r".*of another shape: .*\[64, 32\], not \[48, 32\].*other sizes",
+        with_json("config.json", intermediate_size=48),
+    ),
+    Bad(
+        "another vocabulary size",
+        "bert",
+        FIT + r".*of another shape: .*word_embeddings.*vocab_size",
+        with_json("config.json", vocab_size=2000),
+    ),
+    Bad(
+        "no language-model head",
+        "llama",
+        FIT + r".*lm_head\.weight",
+        without_head,
+        "decoder",
+        settings={"tie_word_embeddings": False},
+    ),
+    Bad("GPT-2 as encoder", "gpt2", r"gpt2 is a causal model.*set family: decoder"),
+    Bad(
+        "BART as encoder",
+        "bart",
+        r"bart is a sequence-to-sequence model.*set family: encoder_decoder",
+    ),
+    Bad("T5 as encoder", "t5", r"t5 is a sequence-to-sequence model.*set family: encoder_decoder"),
+    Bad(
+        "RoBERTa as decoder",
+        "roberta",
+        r"roberta is a bidirectional model.*see those after.*set family: encoder",
+        family="decoder",
+    ),
+    Bad(
+        "DistilBERT as decoder",
+        "distilbert",
+        r"bidirectional model.*set family: encoder",
+        family="decoder",
+    ),
+    Bad("BART as decoder", "bart", r"set family: encoder_decoder", family="decoder"),
+    Bad(
+        "BERT as encoder_decoder",
+        "bert",
+        r"bidirectional.*set family: encoder",
+        family="encoder_decoder",
+    ),
+    Bad(
+        "GPT-2 as encoder_decoder", "gpt2", r"causal.*set family: decoder", family="encoder_decoder"
+    ),
+    Bad(
+        "NaN", "bert", r"NaN or infinite: .*layer\.1.*diverged.*checkpoint", one_value(float("nan"))
+    ),
+    Bad("infinite", "bert", r"NaN or infinite: .*layer\.1", one_value(float("-inf"))),
+    Bad(
+        "truncated weights",
+        "bert",
+        r"model\.safetensors: damaged, \d+ bytes.*again",
+        with_bytes(WEIGHTS, lambda b: b[: len(b) // 2]),
+    ),
+    Bad(
+        "empty weights",
+        "bert",
+        r"model\.safetensors: damaged, 0 bytes",
+        with_bytes(WEIGHTS, lambda b: b""),
+    ),
+    Bad(
+        "garbage weights",
+        "bert",
+        r"model\.safetensors: damaged",
+        with_bytes(WEIGHTS, lambda b: b"\x00\xff" * 500),
+    ),
+    Bad(
+        "weights that may hold code",
+        "bert",
+        r"no \*\.safetensors, only pytorch_model\.bin.*save_pretrained",
+        lambda folder: (folder / WEIGHTS).rename(folder / "pytorch_model.bin"),
+    ),
+    Bad(
+        "a tokenizer larger than the model",
+        "bert",
+        r"more than the weights have embeddings.*same checkpoint",
+        words(1),
+    ),
+    Bad(
+        "a tokenizer far smaller than the model",
+        "bert",
+        r"tokens, less than 50% of.*same checkpoint",
+        settings={"vocab_size": 5000},
+    ),
+    Bad(
+        "too few positions, BERT",
+        "bert",
+        r"positions for 256 tokens.*max_length.*257.*set max_length: 256",
+        max_length=257,
+    ),
+    Bad(
+        "too few positions, RoBERTa",
+        "roberta",
+        r"positions for 255 tokens.*set max_length: 255",
+        max_length=256,
+    ),
+    Bad(
+        "too few positions, GPT-2", "gpt2", r"set max_length: 256", family="decoder", max_length=300
+    ),
+    Bad("no padding token", "bert", r"no padding token; set pad_token", no_padding),
+    Bad(
+        "token types for a model without",
+        "roberta",
+        r"token types.*same checkpoint",
+        with_json("tokenizer_config.json", model_input_names=["input_ids", "token_type_ids"]),
+        settings={"type_vocab_size": 1},
+    ),
+    Bad("no config.json", "bert", r"no config\.json", without("config.json")),
+    Bad(
+        "config.json cut off",
+        "bert",
+        r"config\.json cannot be read",
+        with_bytes("config.json", lambda b: b[:100]),
+    ),
+    Bad(
+        "config.json a list",
+        "bert",
+        r"config\.json cannot be read",
+        with_bytes("config.json", lambda b: b"[1, 2]"),
+    ),
+    Bad(
+        "no model_type",
+        "bert",
+        r"config\.json cannot be read.*model_type.*another checkpoint",
+        with_json("config.json", model_type=..., architectures=...),
+    ),
+    Bad(
+        "an unknown architecture",
+        "bert",
+        r"config\.json cannot be read.*model_type.*another checkpoint",
+        with_json("config.json", model_type="nonesuch"),
+    ),
+    Bad(
+        "code of its own",
+        "bert",
+        r"code of its own.*not run",
+        with_json("config.json", model_type="nonesuch", auto_map={"AutoConfig": "code.Config"}),
+    ),
+    Bad(
+        "heads that do not divide the width",
+        "bert",
+        r"cannot be read",
+        with_json("config.json", num_attention_heads=5),
+    ),
+    Bad(
+        "a missing shard",
+        "bert",
+        r"cannot be read.*model-00002|model-00002",
+        lambda folder: (
+            (folder / "model.safetensors.index.json").write_text(
+                json.dumps(
+                    {"metadata": {}, "weight_map": {"a": "model-00002-of-00002.safetensors"}}
+                )
+            )
+            and (folder / WEIGHTS).rename(folder / "model-00001-of-00002.safetensors")
+        ),
+    ),
+]

@@ -1,0 +1,79 @@
+"""Checkpoints that would give wrong numbers in silence, or a traceback, are refused before any
+training starts: exit code 4, the file, what is wrong with it, and the remedy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from architectures import write_checkpoint
+from damaged_checkpoints import CASES, Bad
+from releases import tiny_release
+from tasktransfer.cli import main
+
+
+def study_of(folder: Path, case: Bad) -> str:
+    """A config file of a study with one model."""
+    config = folder.parent / "config.yaml"
+    config.write_text(
+        f"study: bad\nresults: {folder.parent}/results\ndatasets: {{DailyDialog: {{}}}}\n"
+        f"models: [{{name: m, family: {case.family}, checkpoint: {folder}, "
+        f"max_length: {case.max_length}}}]\n"
+    )
+    return str(config)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_bad_checkpoint_is_refused_with_its_remedy(
+    case: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_checkpoint(case.architecture, tmp_path / "model", **case.settings)
+    case.damage(folder)
+    config = study_of(folder, case)
+    capsys.readouterr()
+    assert main(["validate", "--config", config]) == 4
+    told = capsys.readouterr().err
+    (message,) = [line for line in told.splitlines() if line.startswith("error: ")]
+    assert str(folder) in message
+    assert re.search(case.message, message), message
+    for riddle in ("Traceback", "trust_remote_code", "above report", "AlbertConfig"):
+        assert riddle not in told
+    assert len(message) < 1500
+
+
+def test_what_is_not_bad_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So that the refusals above are not those of a command that refuses everything."""
+    case = Bad("good", "bert", "")
+    folder = write_checkpoint("bert", tmp_path / "model")
+    assert main(["validate", "--config", study_of(folder, case)]) == 0
+    assert "pooler.dense: not in the checkpoint, drawn at random" in capsys.readouterr().err
+
+
+def test_a_tokenizer_that_does_not_know_the_studys_words_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny_release("DailyDialog").write(tmp_path / "release")
+    letters = ["ж щ ю", "ж щ ю я"]  # none of the release's
+    folder = write_checkpoint("bert", tmp_path / "model", letters)
+    config = Path(study_of(folder, Bad("words", "bert", "")))
+    config.write_text(config.read_text() + f"data: {{release: {tmp_path}/release}}\n")
+    instances = tmp_path / "results" / "instances"
+    asked = ["--config", str(config), "--dataset", "DailyDialog"]
+
+    def encode(*more: str) -> int:
+        return main(["encode", *asked, "--model", "m", "--out", str(tmp_path / "ids"), *more])
+
+    from tasktransfer.study import open_study  # noqa: PLC0415
+
+    instances = open_study(config).instances("DailyDialog")
+    assert main(["data", "prepare", *asked, "--out", instances]) == 0
+    capsys.readouterr()
+    assert encode() == 4
+    told = capsys.readouterr().err
+    assert re.search(r"turns \d+\.\d% of the study's words into unknown tokens", told)
+    assert "models.max_unknown_words allows 5.0%" in told
+    assert not (tmp_path / "ids").exists()
+    model = f"name: m, family: encoder, checkpoint: {folder}, max_length: 128, max_unknown_words: 1"
+    assert encode("--set", f"models=[{{{model}}}]") == 0
