@@ -159,8 +159,7 @@ CASES = [
     Bad(
         "prefix module.",
         "bert",
-        FIT
-        + r".*missing from the file: embeddings.*begins with 'module\.'.*save the wrapped",
+        FIT + r".*missing from the file: embeddings.*begins with 'module\.'.*save the wrapped",
         with_weights(lambda w: {f"module.{n}": t for n, t in w.items()}),
     ),
     Bad(

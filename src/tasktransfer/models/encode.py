@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -110,11 +111,11 @@ def encode_dataset(
 
 
 def _words(folder: Path, cached: Manifest, cards: Sequence[Task]) -> Counter[str]:
-    """The words of the distinct contexts that are trained on, parted by white space."""
+    """The words (runs of letters and digits) of the distinct contexts that are trained on."""
     contexts = {
         row.context for card in cards for row in _instances(folder, cached, card.name, "train")
     }
-    return Counter(word for context in contexts for word in context.split())
+    return Counter(word for context in contexts for word in re.findall(r"\w+", context))
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:

@@ -106,7 +106,7 @@ def check_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: s
     """Refuse a tokenizer that does not know the words of the study.
 
     Args:
-        words: the study's words, parted by white space, and how often each occurs.
+        words: the study's words and how often each occurs.
         limit: the largest share of them (0 to 1) that may hold an unknown token.
 
     Raises:
