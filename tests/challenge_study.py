@@ -31,10 +31,11 @@ def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> St
     changed = {"results": str(base / "results"), "models": [model], **(overrides or {})}
     study = open_study(PRESET, changed, need_inputs=False)
     world = study.config.data.tiny_world
-    out = ["--out", study.tiny_world]
+    out = ["--out", study.release]
     assert (
         main(["world", "--seed", str(world.seed), "--dialogues", str(world.dialogues), *out]) == 0
     )
+    study = open_study(PRESET, changed, need_inputs=False)
     texts = []
     for dataset in study.config.datasets:
         folder = Path(study.instances(dataset.name))
@@ -43,7 +44,7 @@ def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> St
             row.context for task in dataset.tasks for row in read_instances(folder, task, "train")
         ]
     make_model("encoder", texts, checkpoint)
-    # Opened again: the revision of the checkpoint is known only now.
+    # Opened again each time: the revisions of dialogues and checkpoint are known only now.
     study = open_study(PRESET, changed)
     for dataset in study.config.datasets:
         encode_dataset(
@@ -74,6 +75,5 @@ def _job(study: Study, stage: Stage) -> Job:
         threads=1,
         study=study.config.study,
         config_digest=study.config.digest,
-        synthetic=study.config.data.synthetic,
         rules=study.config.rules,
     )

@@ -102,7 +102,7 @@ def _record(study: Study, stage: Stage, run: Run | None) -> dict[str, Any]:
             "identity": stage.identity,
         },
         "run": run.identity if run else None,
-        "synthetic": study.config.data.synthetic,
+        "synthetic": study.config.data.generated,
         "few_sample": stage.few_sample,
         "data_revision": stage.data_revision,
         "sizes": {task: {"train": 100, "dev": 20, "test": TEST_SIZE} for task in tasks},

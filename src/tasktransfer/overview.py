@@ -47,12 +47,18 @@ def overview(
         "study": study.config.study,
         "config": study.config_file,
         "results": study.config.results,
-        "synthetic": study.config.data.synthetic,
+        "synthetic": _synthetic(study),
         "absent": list(study.absent),
         "runs": _runs(study),
         "trainings": _trainings(study, found),
         "estimate": _estimate(Estimates(study, device, calibration), found, devices),
     }
+
+
+def _synthetic(study: Study) -> bool | None:
+    """Whether dialogues of the study are generated; None: not known before they are prepared."""
+    said = [study.synthetic(dataset.name) for dataset in study.config.datasets]
+    return None if None in said and True not in said else True in said
 
 
 # --- counts -------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ BASES = {
 def as_text(seen: dict[str, Any]) -> str:
     """An overview for people."""
     lines = [
-        f"study {seen['study']}{SYNTHETIC * seen['synthetic']}: "
+        f"study {seen['study']}{SYNTHETIC if seen['synthetic'] else ''}: "
         f"{seen['config']} -> {seen['results']}/",
         "",
         *_counted(seen),

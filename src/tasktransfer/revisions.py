@@ -76,7 +76,7 @@ class _Inputs:
 
     def data_revision(self, dataset: str) -> str:
         data = self.config.data
-        if data.synthetic:
+        if data.generated:
             return tiny_revision(self.config)
         key = f"{data.release}/{dataset}"
         try:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tasktransfer import plan as plans
 from tasktransfer.config import TINY, Config, ModelConfig, load
+from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.plan import MultiSource, Plan, Revisions
@@ -87,7 +88,7 @@ class Study:
     def release(self) -> str:
         """Folder that holds the dialogues of the study."""
         data = self.config.data
-        return self.tiny_world if data.synthetic else data.release
+        return self.tiny_world if data.generated else data.release
 
     def tasks(self, dataset: str) -> frozenset[str]:
         """Every task of a dataset that some stage trains on."""
@@ -100,18 +101,26 @@ class Study:
 
     def instances(self, dataset: str) -> str:
         """Folder of a dataset's cached instances."""
-        return self._instances(
-            dataset, self.revisions.data[dataset], few_sample=self.config.data.few_sample
+        return instances_folder(
+            self.config.results,
+            dataset,
+            self.revisions.data[dataset],
+            few_sample=self.config.data.few_sample,
         )
 
     def tiny_instances(self, dataset: str) -> str:
         """Folder of the tiny world's instances that tiny models are pre-trained on: all of its
         training dialogues, as public checkpoints have read more than a study's few samples."""
-        return self._instances(dataset, tiny_revision(self.config), few_sample=False)
+        return instances_folder(
+            self.config.results, dataset, tiny_revision(self.config), few_sample=False
+        )
 
-    def _instances(self, dataset: str, revision: str, *, few_sample: bool) -> str:
-        sample = "few" if few_sample else "full"
-        return f"{self.config.results}/data/instances/{dataset}-{_short(revision)}-{sample}"
+    def synthetic(self, dataset: str) -> bool | None:
+        """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
+        known before the data is prepared."""
+        if self.config.data.generated:
+            return True
+        return says_synthetic(Path(self.instances(dataset)))
 
     def encoded(self, dataset: str, model: str) -> str:
         """Folder of a dataset's instances as token ids of a model."""

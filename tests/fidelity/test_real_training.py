@@ -93,7 +93,6 @@ def test_every_task_trains_and_scores_with_every_family(
             threads=1,
             study="test",
             config_digest="0" * 64,
-            synthetic=False,
         )
     )
     record = read_record(out / "metrics.json")

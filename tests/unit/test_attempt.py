@@ -41,7 +41,6 @@ def job(out: Path, *, scored: bool = True, checkpoint: bool = False) -> Job:
         threads=1,
         study="study",
         config_digest="c",
-        synthetic=True,
     )
 
 

@@ -228,7 +228,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], strings
     arguments = ["--config", study.config_file, "--dataset", "Friends", "--model", "tiny-bert"]
     assert main(["submit", *arguments, "--strings", strings, "--ensemble", "mean"]) == 0
     told = capsys.readouterr().out
-    assert "Friends, tiny-bert, chosen by best-dev, mean of all seeds (synthetic data" in told
+    assert "Friends, tiny-bert, chosen by best-dev, mean of all seeds (SYNTHETIC data" in told
     row = next(line for line in told.splitlines() if line.startswith("question_answering"))
     assert row.split() == [
         *("question_answering", "pretrain_finetune", "RE", "0,1", "40.50", "0,1", "40.50", "7"),

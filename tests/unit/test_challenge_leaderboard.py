@@ -203,6 +203,7 @@ def test_the_files(found: Leaderboard, tmp_path: Path) -> None:
     assert [row["entry"] for row in rows] == [entry.name for entry in found.boards[0].entries]
     for row, entry in zip(rows, found.boards[0].entries, strict=True):
         assert float(row["submission_score"]) == entry.scores.submission
+        assert row["synthetic"] == "1"
         assert float(row["score_delta_low"]) == entry.intervals["score_delta"].low
         assert float(row["delta_question_answering"]) == entry.task_deltas["question_answering"]
     with (tmp_path / "out" / "pairs.csv").open(newline="") as stream:

@@ -21,8 +21,9 @@ from tasktransfer.tasks import DATASETS
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """34 trainings, about 20 seconds."""
-    return trained_preset(tmp_path_factory.mktemp("challenge"))
+    """34 trainings, about 20 seconds, on a generated world that is given as a folder."""
+    base = tmp_path_factory.mktemp("challenge")
+    return trained_preset(base, {"data": {"release": str(base / "world")}})
 
 
 def scored(study: Study, dataset: str, folder: Path, strings: Strings = "csv") -> Report:
@@ -71,16 +72,21 @@ def test_the_commands(study: Study, tmp_path: Path, capsys: pytest.CaptureFixtur
     archive, report = tmp_path / "a.zip", tmp_path / "report.json"
     changed = ["--set", f"results={study.config.results}"]
     changed += ["--set", f"models={json.dumps(study.overrides['models'])}"]
+    changed += ["--set", f"data.release={study.release}"]
     words = ["--config", str(PRESET), *changed, "--dataset", "Friends", "--model", MODEL]
     assert main(["submit", *words, "--out", str(archive)]) == 0
     told = capsys.readouterr().out
     assert f"score it: tasktransfer score {archive} --data {study.release}" in told
+    assert "(SYNTHETIC data: practice only)" in told
+    assert json.loads(archive.with_name("a.zip.json").read_text())["synthetic"] is True
     score = ["score", str(archive), "--data", study.release, "--json", str(report)]
     assert main(score) == 0
     shown = capsys.readouterr()
     assert shown.err == "" and "submission score" in shown.out
     found = json.loads(report.read_text())
     assert found["valid"] and not found["warnings"]
+    assert shown.out.startswith("SYNTHETIC") and found["notes"][0].startswith("SYNTHETIC")
+    assert found["synthetic"] is True
 
 
 def test_records_say_their_rules_and_their_data(study: Study) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from releases import tiny_release
 from submissions import Files, files_of, golds_of, lines_of, packed, with_line, write_release
 from tasktransfer import metrics
 from tasktransfer.challenge.format import BASELINE_FILE, FILES, INVALID, TRANSFER_FILE
@@ -318,6 +319,23 @@ def test_the_command(
     assert written["errors"] == written["warnings"] == []
     assert written["scores"] == report.scores.as_json()
     assert set(written["tasks"]) == set(golds.tasks)
+
+
+@pytest.mark.parametrize("mark", [{"synthetic": True}, {"synthetic": False}, {}])
+def test_scores_on_generated_dialogues_say_so(
+    mark: dict[str, bool], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = tiny_release("Friends")
+    release.content["metadata"].update(mark)
+    release.pack(tmp_path)
+    archive = zipped(tmp_path, files_of(golds_of(tmp_path, "Friends"), clumsy))
+    out = tmp_path / "report.json"
+    assert main(["score", str(archive), "--data", str(tmp_path), "--json", str(out)]) == 0
+    text, written = capsys.readouterr().out, json.loads(out.read_text())
+    generated = mark.get("synthetic", False)
+    assert text.startswith("SYNTHETIC: scored on generated dialogues") == generated
+    assert written["synthetic"] is generated
+    assert [note.split(":")[0] for note in written["notes"]] == ["SYNTHETIC"] * generated
 
 
 def test_the_dataset_can_be_asked_for(

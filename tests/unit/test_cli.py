@@ -104,7 +104,7 @@ def test_train_tells_the_trainer_everything(
     assert (job.encoded, job.start, job.revision, job.out) == (
         *(Path("enc"), "parent", None, Path("out")),
     )
-    assert (job.save_checkpoint, job.threads, job.study, job.synthetic) == (False, 2, "demo", True)
+    assert (job.save_checkpoint, job.threads, job.study) == (False, 2, "demo")
     assert job.config_digest == study.config.digest
     scored_by_none = told(
         monkeypatch, ["--stage", "@stage.json", *where, "--run", "null", "--save-checkpoint"]

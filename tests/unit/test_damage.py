@@ -390,7 +390,7 @@ def test_a_run_that_started_from_other_hyperparameters_is_refused(study: Study) 
 def test_synthetic_and_real_records_are_refused(study: Study) -> None:
     edited(synthetic=False)(Path(study.record(a_run(study).scored)))
     for planned in (True, False):
-        with pytest.raises(RecordError, match="synthetic is"):
+        with pytest.raises(RecordError, match="synthetic of DailyDialog is"):
             gather(study, planned)
 
 

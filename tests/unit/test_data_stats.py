@@ -79,7 +79,7 @@ def test_training_dialogues_that_tasks_share(folders: list[Path]) -> None:
 
 
 def test_written_beside_the_other_tables(folders: list[Path], tmp_path: Path) -> None:
-    write(folders, tmp_path, synthetic=True)
+    write(folders, tmp_path)
     found = pd.read_parquet(tmp_path / "overlap_data.parquet")
     assert list(found.columns) == [
         *("dataset", "source", "target", "shared", "of", "few_sample", "synthetic")

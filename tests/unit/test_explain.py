@@ -149,7 +149,7 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
         "Benjamini-Hochberg over 18 single-source cells of DailyDialog",
         "0123456789" * 4 + ", with uncommitted changes",
         f"config digest {study.config.digest}",
-        "synthetic: trained on the tiny world",
+        "SYNTHETIC: trained on generated dialogues",
         "learning_rate 3e-05",
     ]
     for seed in facts["seeds"]:

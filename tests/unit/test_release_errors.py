@@ -81,6 +81,13 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         ("TLiDB_DailyDialog.json", "metadata.dataset_name", "'Friends' and not 'DailyDialog'"),
     ),
     "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "lists none of")),
+    "a mark that is a text": (
+        "Friends",
+        metadata("synthetic", "yes"),
+        ("TLiDB_Friends.json", "metadata.synthetic", "'yes'", "neither true nor false; write true"),
+    ),
+    "a mark that is a number": ("Friends", metadata("synthetic", 1), ("metadata.synthetic", "1")),
+    "a mark that is null": ("Friends", metadata("synthetic", None), ("metadata.synthetic", "None")),
     "no data": ("Friends", lambda t: t.content.pop("data"), ("key 'data' is missing",)),
     "data is no list": (
         "Friends",

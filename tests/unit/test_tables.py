@@ -169,7 +169,7 @@ def test_of_two_records_of_one_run_neither_is_believed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"synthetic": True}, "synthetic is"),
+        ({"synthetic": True}, "synthetic of DailyDialog is"),
         ({"data_revision": "r2"}, "data_revision of DailyDialog is 'r1'"),
         ({"few_sample": False}, "few_sample of DailyDialog"),
         ({"provenance": make_provenance(recipe=99)}, "provenance.recipe is"),

@@ -104,7 +104,7 @@ def is_tiny_world(wildcards):
 def dialogues(wildcards):
     """The generated tiny world; nothing for a release, which `tasktransfer` finds and checks."""
     made = f"{RESULTS}/data/instances/{wildcards.dataset}-{wildcards.revision}-{wildcards.sample}"
-    generated = STUDY.config.data.synthetic or is_tiny_world(wildcards)
+    generated = STUDY.config.data.generated or is_tiny_world(wildcards)
     return unless_there(
         f"{made}/manifest.json", *([STUDY.tiny_world] if generated else [])
     )

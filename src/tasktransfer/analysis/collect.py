@@ -42,6 +42,9 @@ class Origin:
     studies: tuple[str, ...]
     config_digests: tuple[str, ...]
     synthetic: bool
+    """Whether dialogues of any dataset are generated."""
+    real: tuple[str, ...]
+    """Datasets whose dialogues are real though those of another are generated."""
     records: int
 
 
@@ -69,9 +72,9 @@ def collect_runs(
         The frames, and where their records come from.
 
     Raises:
-        RecordError: records of synthetic and real data, or of several data revisions, recipes,
-            sample settings, task sizes, weights or hyperparameters came together where numbers
-            are compared; names what differs and two of the files.
+        RecordError: records of synthetic and real data of one dataset, or of several data
+            revisions, recipes, sample settings, task sizes, weights or hyperparameters came
+            together where numbers are compared; names what differs and two of the files.
     """
     loaded, problems = load(paths, root, expected, checks)
     runs = frame("runs", [item.run for item in loaded if item.run is not None])
@@ -89,10 +92,13 @@ def collect_runs(
 
 
 def _origin(loaded: list[Loaded]) -> Origin:
+    generated = any(item.synthetic for item in loaded)
+    real = {item.dataset for item in loaded if not item.synthetic}
     return Origin(
         studies=tuple(sorted({item.study for item in loaded})),
         config_digests=tuple(sorted({item.config_digest for item in loaded})),
-        synthetic=any(item.synthetic for item in loaded),
+        synthetic=generated,
+        real=tuple(sorted(real)) if generated else (),
         records=len(loaded),
     )
 

@@ -68,13 +68,14 @@ def published_model(name: str, weights: str | None) -> str | None:
 def correspondence(results: Results) -> Correspondence:
     """What of a study is the paper's: nothing of synthetic data, nothing of full data."""
     tables, metadata = results.tables, results.metadata
-    if metadata.synthetic:
+    if metadata.synthetic and not metadata.real:
         return Correspondence(frozenset(), {}, "the dialogues are made up")
     runs = tables.runs
     few_sample = runs["few_sample"].groupby(runs["dataset"]).all().to_dict()
     by_default = bool(runs["few_sample"].all())
     named = [*runs["dataset"], *tables.missing["dataset"]]
-    ours = set(published.table1()["dataset"]).intersection(named)
+    known = set(published.table1()["dataset"]).intersection(named)
+    ours = {name for name in known if not metadata.is_synthetic(name)}
     datasets = frozenset(name for name in ours if few_sample.get(name, by_default))
     if ours and not datasets:
         return Correspondence(frozenset(), {}, "the paper's numbers are of few-sample data")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from tasktransfer.analysis.names import mark_of
+from tasktransfer.data.cache import read_manifest
 from tasktransfer.data.stats import (
     format_table,
     length_distributions,
@@ -22,27 +24,30 @@ from tasktransfer.data.stats import (
 from tasktransfer.records import replacing
 
 
-def as_text(folders: Sequence[Path], *, synthetic: bool) -> str:
+def as_text(folders: Sequence[Path]) -> str:
     """Table 1 and a summary of the lengths, for people.
 
     Raises:
         DataError: a folder is no cache of instances.
     """
-    mark = "SYNTHETIC (tiny world). " if synthetic else ""
+    generated = _generated(folders)
+    real = [dataset for dataset, synthetic in generated.items() if not synthetic]
+    mark = mark_of(real) if any(generated.values()) else ""
     samples = format_table(task_table(split_statistics(folders)))
     lengths = format_table(_summary(length_distributions(folders)))
     return f"{mark}Samples per task and split\n\n{samples}\n{mark}Lengths\n\n{lengths}"
 
 
-def write(folders: Sequence[Path], out: Path, *, synthetic: bool) -> list[Path]:
+def write(folders: Sequence[Path], out: Path) -> list[Path]:
     """``table1``, ``lengths`` and ``overlap_data`` as CSV and Parquet, each written atomically.
 
-    A column ``synthetic`` says whether the dialogues are made up.
+    A column ``synthetic`` says whether the dialogues are generated.
 
     Raises:
         DataError: a folder is no cache of instances.
     """
     out.mkdir(parents=True, exist_ok=True)
+    generated = _generated(folders)
     written = []
     frames = {
         "table1": pd.DataFrame(split_statistics(folders)),
@@ -50,13 +55,19 @@ def write(folders: Sequence[Path], out: Path, *, synthetic: bool) -> list[Path]:
         "overlap_data": pd.DataFrame(training_overlap(folders)),
     }
     for name, frame in frames.items():
-        marked = frame.assign(synthetic=synthetic)
+        marked = frame.assign(synthetic=frame["dataset"].map(generated))
         with replacing(out / f"{name}.csv") as part:
             marked.to_csv(part, index=False)
         with replacing(out / f"{name}.parquet") as part:
             marked.to_parquet(part, index=False)
         written += [out / f"{name}.csv", out / f"{name}.parquet"]
     return written
+
+
+def _generated(folders: Sequence[Path]) -> dict[str, bool]:
+    """Dataset → whether its dialogues are generated, as the release's metadata says."""
+    manifests = map(read_manifest, folders)
+    return {manifest.dataset: manifest.synthetic for manifest in manifests}
 
 
 def _summary(rows: Sequence[dict[str, str | int]]) -> list[dict[str, str | int]]:

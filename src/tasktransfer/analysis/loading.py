@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tasktransfer.analysis.planned import RECORD, Expected, RunKey, run_key, spe
 from tasktransfer.analysis.rows import Row, run_row, score_rows
 from tasktransfer.analysis.tallies import Checks, check_predictions
 from tasktransfer.analysis.test_sets import strangers
+from tasktransfer.data.prepared import Says, as_prepared, says_synthetic
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.records import Record, read_record
 
@@ -50,6 +51,7 @@ class Loaded:
     """What has to be the same in all records that it is compared with."""
     study: str
     config_digest: str
+    dataset: str
     synthetic: bool
     test_set: str | None
     """Digest of what its predictions answer; None: it has none."""
@@ -87,7 +89,14 @@ def load(
     places = {plan.record: _Place(plan.key, plan.digest) for plan in expected}
     comparison = Comparison()
     checks = checks or Checks()
-    read = partial(_read, root=root, places=places, comparison=comparison, checks=checks)
+    read = partial(
+        _read,
+        root=root,
+        places=places,
+        comparison=comparison,
+        checks=checks,
+        says=cache(says_synthetic),
+    )
     paths = list(paths)
     found = [read(path) for path in paths]
     parents = [read(path) for path in _parents(expected, root)]
@@ -131,12 +140,13 @@ def _read(
     places: dict[str, _Place],
     comparison: Comparison,
     checks: Checks,
+    says: Says,
 ) -> Loaded | Problem:
     """One record, with all that can be told of it and its predictions alone."""
     name = relative(path, root)
     place = places.get(name, _Place())
     try:
-        record = read_record(path)
+        record = as_prepared(read_record(path), root, says)
     except RecordError as error:
         return Problem(name, _line(str(error)), place.key)
     run = record["run"]
@@ -162,6 +172,7 @@ def _read(
         facts=comparison.facts(record),
         study=origin["study"],
         config_digest=origin["config_digest"],
+        dataset=record["stage"]["dataset"],
         synthetic=record["synthetic"],
         test_set=test_set,
     )

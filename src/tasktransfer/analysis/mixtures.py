@@ -70,7 +70,7 @@ class Comparison:
 def _facts(record: Record) -> Iterator[tuple[Aspect, Any]]:
     stage, named = record["stage"], record["stage"]["identity"]
     dataset, model = stage["dataset"], stage["model"]
-    yield ("synthetic",), record["synthetic"]
+    yield ("synthetic", dataset), record["synthetic"]
     yield ("provenance.recipe",), record["provenance"]["recipe"]
     yield ("data_revision", dataset), record["data_revision"]
     yield ("few_sample", dataset), record["few_sample"]

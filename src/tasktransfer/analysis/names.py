@@ -26,8 +26,14 @@ def in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
 
 
 def synthetic_mark(metadata: Metadata) -> str:
-    """What captions of studies on the tiny world start with; empty for real data."""
-    return "SYNTHETIC (tiny world). " if metadata.synthetic else ""
+    """What captions of studies on generated dialogues start with; empty for real data."""
+    return mark_of(metadata.real) if metadata.synthetic else ""
+
+
+def mark_of(real: Sequence[str]) -> str:
+    """The mark of generated dialogues; ``real``: the datasets beside them that are real."""
+    but = f", but {' and '.join(real)} {'is' if len(real) == 1 else 'are'} real" if real else ""
+    return f"SYNTHETIC (tiny world){but}. "
 
 
 def short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:

@@ -35,6 +35,8 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
         statistics=_reduced(results.statistics, dataset, frames),
         metadata=replace(
             metadata,
+            synthetic=metadata.is_synthetic(dataset),
+            real=[],
             records=0,
             config_digest="",
             order=order,

@@ -73,7 +73,7 @@ def write_table(
     """
     full = frame
     if metadata is not None:
-        full = frame.assign(study=metadata.study, synthetic=metadata.synthetic)
+        full = frame.assign(study=metadata.study, synthetic=_synthetic(frame, metadata))
     shown = layout or plain_layout(frame)
     with replacing(folder / f"{name}.parquet") as part:
         pq.write_table(_arrow(full, metadata, described or {}), part, compression="zstd")
@@ -86,6 +86,13 @@ def write_table(
         with replacing(folder / file) as part:
             part.write_text(text, encoding="utf-8")
     return [folder / f"{name}.parquet", *(folder / file for file in texts)]
+
+
+def _synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool:
+    """Of each row, where rows are of one dataset; of the study otherwise."""
+    if "dataset" not in frame:
+        return metadata.synthetic
+    return frame["dataset"].map(metadata.is_synthetic).astype(bool)
 
 
 def plain_layout(frame: pd.DataFrame) -> Layout:

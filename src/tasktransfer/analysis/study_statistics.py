@@ -123,7 +123,7 @@ def _check_same_data(
     for row in found.drop_duplicates("dataset").itertuples(index=False):
         counted = {"synthetic": bool(row.synthetic), "few_sample": bool(row.few_sample)}
         trained = {
-            "synthetic": metadata.synthetic,
+            "synthetic": metadata.is_synthetic(str(row.dataset)),
             "few_sample": bool(of_runs.get(row.dataset, row.few_sample)),
         }
         if counted != trained:

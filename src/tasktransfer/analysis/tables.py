@@ -38,6 +38,7 @@ class Metadata:
     study: str
     config_digest: str
     synthetic: bool
+    """Whether dialogues of any dataset are generated."""
     records: int
     """Number of records behind ``runs``."""
     version: str = tasktransfer.__version__
@@ -46,6 +47,12 @@ class Metadata:
     order: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The study's order of "dataset", "model", "algorithm" and "task": rows, panels and axes keep
     it, whichever runs are missing."""
+    real: Sequence[str] = field(default_factory=list)
+    """Datasets whose dialogues are real though those of another are generated."""
+
+    def is_synthetic(self, dataset: str) -> bool:
+        """Whether a dataset's dialogues are generated."""
+        return self.synthetic and dataset not in self.real
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,7 @@ def _metadata(study: StudyPlan, origin: Origin) -> Metadata:
         study=study.study or " + ".join(origin.studies),
         config_digest=study.config_digest or " + ".join(origin.config_digests),
         synthetic=origin.synthetic,
+        real=list(origin.real),
         records=origin.records,
         shorts=study.shorts,
         order=_order(study.runs),

@@ -141,7 +141,7 @@ def _write_config(source: Source, tasks: Sequence[str], models: dict[Family, Pat
 def _instances(study: Study) -> Path:
     from tasktransfer.data import cache
 
-    if study.config.data.synthetic and not Path(study.tiny_world).exists():
+    if study.config.data.generated and not Path(study.tiny_world).exists():
         from tasktransfer.data.tiny_world import generate
 
         made_from = study.config.data.tiny_world

@@ -73,7 +73,6 @@ def _train(work: Work, part: str) -> dict[str, Any]:
         threads=work["threads"],
         study=config.study,
         config_digest=config.digest,
-        synthetic=config.data.synthetic,
         rules=config.rules,
     )
     attempt(job)

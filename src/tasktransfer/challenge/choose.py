@@ -26,6 +26,7 @@ from typing import Any
 from tasktransfer.algorithms import ALGORITHMS
 from tasktransfer.challenge.guard import ineligible
 from tasktransfer.challenge.policy import Ensemble, NamedRun, Policy
+from tasktransfer.data.prepared import as_prepared
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.records import PredictionsFile, Record, read_record
 from tasktransfer.stage import Run
@@ -141,7 +142,7 @@ def finished(study: Study, run: Run) -> Finished | None:
     path = study.record(run.scored)
     if not Path(path).exists():
         return None
-    record = read_record(Path(path))
+    record = as_prepared(read_record(Path(path)), Path(study.config.results))
     if record["stage"]["digest"] != run.scored.digest:
         raise RecordError(
             f"{path}: it is the record of stage {record['stage']['digest'][:12]}, and "

@@ -11,6 +11,12 @@ from tasktransfer.errors import DataError
 from tasktransfer.metrics import Coded, coded
 from tasktransfer.tasks.card import Instance, Task
 
+SYNTHETIC = (
+    "SYNTHETIC: scored on generated dialogues, not on real ones; the numbers say nothing about the "
+    "tasks."
+)
+"""Stands above every score on a release whose metadata says that it is generated."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskGolds:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tasktransfer.challenge.golds import SYNTHETIC
 from tasktransfer.challenge.leaderboard import ALPHA, Board, Entry, Interval, Leaderboard
 from tasktransfer.records import replacing
 
@@ -41,11 +42,6 @@ thead th { border-bottom: 2px solid #555; }
 .synthetic { padding: 0.6rem; border: 2px solid #8a5a00; background: #fff3d6; }
 """
 
-_SYNTHETIC = (
-    "SYNTHETIC: scored on the built-in tiny world, not on real dialogues; the numbers say nothing "
-    "about the tasks."
-)
-
 
 def write_leaderboard(found: Leaderboard, folder: Path) -> list[Path]:
     """Write all pages and tables to ``folder``, each atomically; gives their paths.
@@ -74,7 +70,7 @@ def as_markdown(found: Leaderboard) -> str:
     parts: list[str] = []
     for board in found.boards:
         parts += [f"# {board.dataset}", ""]
-        parts += [f"**{_SYNTHETIC}**", ""] if board.synthetic else []
+        parts += [f"**{SYNTHETIC}**", ""] if board.synthetic else []
         parts += [_caption(board, found.fidelity), ""]
         rows = [_cells(entry) for entry in board.entries]
         parts += [*_markdown_table(_HEAD, rows, _NUMBERS), ""]
@@ -90,7 +86,7 @@ def as_html(found: Leaderboard) -> str:
     parts: list[str] = []
     for board in found.boards:
         parts.append(f"<h2>{html.escape(board.dataset)}</h2>")
-        parts += [f'<p class="synthetic">{_SYNTHETIC}</p>'] if board.synthetic else []
+        parts += [f'<p class="synthetic">{SYNTHETIC}</p>'] if board.synthetic else []
         rows = [_cells(entry) for entry in board.entries]
         parts.append(_html_table(_caption(board, found.fidelity), _HEAD, rows, _NUMBERS))
     if found.invalid:
@@ -190,7 +186,7 @@ def _entry_rows(found: Leaderboard) -> tuple[list[str], list[Row]]:
     tasks = [f"delta_{task}" for board in found.boards for task in board.tasks]
     columns = ["dataset", "rank", "entry"]
     columns += [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
-    columns += ["q_above", "told_from_above", "warnings", *tasks]
+    columns += ["q_above", "told_from_above", "warnings", "synthetic", *tasks]
     rows: list[Row] = []
     for board in found.boards:
         for entry in board.entries:
@@ -200,6 +196,7 @@ def _entry_rows(found: Leaderboard) -> tuple[list[str], list[Row]]:
                 row |= {name: value, f"{name}_low": interval.low, f"{name}_high": interval.high}
             row |= {"q_above": entry.q_above, "warnings": entry.warnings}
             row["told_from_above"] = int(entry.told_from_above)
+            row["synthetic"] = int(board.synthetic)
             row |= {f"delta_{task}": value for task, value in entry.task_deltas.items()}
             rows.append(row)
     return columns, rows

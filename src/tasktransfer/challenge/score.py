@@ -15,7 +15,7 @@ from typing import Any
 from tasktransfer import metrics
 from tasktransfer.challenge.findings import Findings, listed, refuse, visible
 from tasktransfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
-from tasktransfer.challenge.golds import Golds, TaskGolds, read_golds
+from tasktransfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
 from tasktransfer.challenge.read import Submission, id_mismatches, read_submission
 from tasktransfer.records import replacing
 from tasktransfer.stage import Fidelity
@@ -78,6 +78,8 @@ class Report:
     submission: Submission
     fidelity: Fidelity
     data_revision: str
+    synthetic: bool | None
+    """Whether the release is generated, as its metadata says; None: no release was read."""
     tasks: dict[str, TaskScore]
     scores: Scores | None
 
@@ -103,15 +105,16 @@ def score_file(
     submission = read_submission(path, golds_of, dataset=dataset, shared_ids=shared_ids)
     golds = read.get(submission.dataset)
     if golds is None:
-        return Report(submission, fidelity, "", {}, None)
+        return Report(submission, fidelity, "", None, {}, None)
     return score_submission(submission, golds, fidelity)
 
 
 def score_submission(submission: Submission, golds: Golds, fidelity: Fidelity) -> Report:
     """The scores of a valid submission; an invalid one has none. A task of which no instance is
     left (``shared_ids`` only) makes it invalid."""
+    said = golds.revision, golds.synthetic
     if not submission.valid:
-        return Report(submission, fidelity, golds.revision, {}, None)
+        return Report(submission, fidelity, *said, {}, None)
     tasks: dict[str, TaskScore] = {}
     for name, task in golds.tasks.items():
         scored = _score_task(submission, task, fidelity)
@@ -120,12 +123,12 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Fidelity) -
         else:
             tasks[name] = scored
     if not submission.valid:
-        return Report(submission, fidelity, golds.revision, {}, None)
+        return Report(submission, fidelity, *said, {}, None)
     scores = Scores(
         baseline=sum(task.baseline.score for task in tasks.values()) / len(tasks),
         transfer=sum(task.transfer.score for task in tasks.values()) / len(tasks),
     )
-    return Report(submission, fidelity, golds.revision, tasks, scores)
+    return Report(submission, fidelity, *said, tasks, scores)
 
 
 def _score_task(submission: Submission, task: TaskGolds, fidelity: Fidelity) -> TaskScore | None:
@@ -164,6 +167,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "submission": visible(submission.name),
         "dataset": submission.dataset or None,
         "data_revision": report.data_revision or None,
+        "synthetic": report.synthetic,
+        "notes": [SYNTHETIC] if report.synthetic else [],
         "fidelity": report.fidelity,
         "valid": submission.valid,
         "errors": [finding.as_json() for finding in submission.findings.errors],
@@ -201,6 +206,7 @@ def as_text(report: Report) -> str:
     submission = report.submission
     instances = sum(task.scored for task in report.tasks.values())
     lines = [
+        *([SYNTHETIC] if report.synthetic else []),
         f"{visible(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
         f"{instances:,} instances, fidelity {report.fidelity}",
         "",

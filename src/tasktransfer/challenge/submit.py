@@ -261,7 +261,7 @@ def _all_finished(chosen: Chosen) -> Iterator[Finished]:
 
 def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: list[str]) -> str:
     how = wish.policy + (f", {wish.ensemble} of all seeds" if wish.ensemble else "")
-    mark = " (synthetic data: practice only)" if _is_synthetic(chosen) else ""
+    mark = " (SYNTHETIC data: practice only)" if _is_synthetic(chosen) else ""
     lines = [f"{wish.dataset}, {wish.model}, chosen by {how}{mark}", "", *_table(wish, chosen), ""]
     lines += [f"note: {note}" for note in notes]
     if chosen.left_out:

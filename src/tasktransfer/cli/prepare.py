@@ -68,9 +68,9 @@ def data_stats(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen)
     folders = _prepared(study)
-    print(data_report.as_text(folders, synthetic=study.config.data.synthetic), end="")
+    print(data_report.as_text(folders), end="")
     if chosen.out:
-        data_report.write(folders, chosen.out, synthetic=study.config.data.synthetic)
+        data_report.write(folders, chosen.out)
 
 
 def tiny_model(chosen: argparse.Namespace) -> None:
@@ -124,7 +124,7 @@ def _prepared(study: Study) -> list[Path]:
     for dataset, folder in zip(study.config.datasets, folders, strict=True):
         if (folder / "manifest.json").exists():
             continue
-        if data.synthetic and not Path(study.tiny_world).exists():
+        if data.generated and not Path(study.tiny_world).exists():
             made_from = data.tiny_world
             generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
         prepare(dataset.name, study.release, data.few_sample, folder)

@@ -82,7 +82,6 @@ def train(chosen: argparse.Namespace) -> None:
         threads=chosen.threads,
         study=config.study,
         config_digest=config.digest,
-        synthetic=config.data.synthetic,
         rules=config.rules,
         plain=chosen.plain,
     )

@@ -30,8 +30,9 @@ class DataConfig:
     tiny_world: TinyWorldConfig
 
     @property
-    def synthetic(self) -> bool:
-        """Whether the dialogues are made up, which every record, table and title must say."""
+    def generated(self) -> bool:
+        """Whether the study generates its dialogues itself. Those of a folder may be generated too:
+        that is for the release's metadata to say (``data.prepared``)."""
         return self.release == TINY_WORLD
 
 

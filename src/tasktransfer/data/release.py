@@ -34,7 +34,7 @@ from tasktransfer.tasks.card import Instance, Task
 @dataclass(frozen=True, slots=True)
 class Release:
     """A parsed release. ``tasks`` are the cards of the tasks that it annotates; ``synthetic`` is
-    true if its metadata says so (the tiny world's does)."""
+    true if its metadata says that the dialogues are generated (the tiny world's does)."""
 
     source: Source
     revision: str
@@ -69,7 +69,7 @@ def load_release(path: Path | str, dataset: str) -> Release:
     return Release(
         source=source,
         revision=revision,
-        synthetic=metadata.get("synthetic") is True,
+        synthetic=_is_synthetic(metadata, place),
         tasks=_annotated_tasks(metadata, DATASETS[dataset], place),
         dialogues=parse_dialogues(table, source.place(name)),
         ids=ids,
@@ -117,6 +117,18 @@ def _check_name(metadata: Table, dataset: str, place: Place) -> None:
         raise place.at("dataset_name").error(
             f"is {name!r} and not {dataset!r}; the file is of another dataset"
         )
+
+
+def _is_synthetic(metadata: Table, place: Place) -> bool:
+    """The official release has no such key. Whatever else stands there is not guessed at: a
+    generated world must not pass for real dialogues."""
+    said = metadata.get("synthetic", False)
+    if isinstance(said, bool):
+        return said
+    raise place.at("synthetic").error(
+        f"is {said!r:.60} and neither true nor false; write true if the dialogues are generated, "
+        "and leave the key out if they are real"
+    )
 
 
 def _annotated_tasks(metadata: Table, cards: Mapping[str, Task], place: Place) -> dict[str, Task]:

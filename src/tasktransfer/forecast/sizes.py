@@ -53,8 +53,8 @@ class Sizes:
             return "the encoded data"
         if self._prepared(dataset):
             return "the prepared data"
-        synthetic = self._study.config.data.synthetic
-        return "the tiny world" if synthetic else "Table 1 of the paper"
+        generated = self._study.config.data.generated
+        return "the tiny world" if generated else "Table 1 of the paper"
 
     def _limited(
         self, dataset: str, model: str, task: str, split: str, limit: int | None
@@ -73,7 +73,7 @@ class Sizes:
         if key in encoded.get("tokens", {}):
             return Volume(instances, encoded["units"][key], encoded["tokens"][key])
         units, tokens = _units_and_tokens(
-            dataset, task, spec.family, spec.max_length, self._study.config.data.synthetic
+            dataset, task, spec.family, spec.max_length, bool(self._study.synthetic(dataset))
         )
         return Volume(instances, instances * units, round(instances * units * tokens))
 
@@ -82,7 +82,7 @@ class Sizes:
         if prepared:
             return int(prepared.get(task, {}).get(split, {}).get("samples", 0))
         size, data = SIZES[dataset][task], self._study.config.data
-        if data.synthetic:
+        if data.generated:
             share = TINY_SPLITS[data.few_sample][split]
             return round(data.tiny_world.dialogues * share * size.tiny_instances)
         few: int = getattr(size, split)

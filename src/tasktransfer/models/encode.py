@@ -76,6 +76,7 @@ def encode_dataset(
         manifest: dict[str, Any] = {
             "encoding": ENCODING_VERSION,
             "dataset": dataset,
+            "synthetic": cached.synthetic,
             "family": family,
             "max_length": max_length,
             "pad_token_id": tokenizer.pad_token_id,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
 from tasktransfer.errors import DataError
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
@@ -203,6 +204,24 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{path} is damaged ({error}): remove the folder and encode again"
         ) from None
     return manifest
+
+
+def is_synthetic(folder: Path, manifest: Mapping[str, Any]) -> bool:
+    """Whether the dialogues behind a folder's token ids are generated.
+
+    Token ids did not always say it; the instances that they were made of do.
+
+    Raises:
+        DataError: neither says it.
+    """
+    instances = instances_of_encoded(folder)
+    said = manifest.get("synthetic", says_synthetic(instances))
+    if isinstance(said, bool):
+        return said
+    raise DataError(
+        f"{folder / 'manifest.json'}: synthetic is {said!r}: whether its dialogues are generated "
+        f"cannot be told, from {instances} neither; remove the folder and encode again"
+    )
 
 
 def read_split(folder: Path, task: str, split: str) -> EncodedSplit:

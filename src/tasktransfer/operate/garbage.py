@@ -264,7 +264,7 @@ def _through_link(results: Path, below: str) -> bool:
 def _needed(study: Study) -> Iterator[str]:
     """The caches and built models that a study reads, or is made from."""
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
-    if study.config.data.synthetic or tiny:
+    if study.config.data.generated or tiny:
         yield study.tiny_world
     for name in tiny:
         yield study.tiny_model(name)

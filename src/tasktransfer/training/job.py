@@ -31,7 +31,6 @@ class Job:
     threads: int
     study: str
     config_digest: str
-    synthetic: bool
     rules: Literal["challenge", "free"] = "free"
     plain: bool = False
     """Padded rows and transformers' own attention, dropout and generation: for comparison."""

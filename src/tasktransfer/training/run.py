@@ -21,7 +21,7 @@ import torch
 from tasktransfer import __version__, metrics
 from tasktransfer.errors import DataError
 from tasktransfer.models.checkpoint import Note
-from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.models.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.predictions import FILE_NAME, Prediction, write_predictions
@@ -69,6 +69,7 @@ def train_stage(job: Job) -> Record:
     with _timed(clock, "read"):
         manifest = read_manifest(job.encoded)
         tasks = tasks_of(stage)
+        synthetic = is_synthetic(job.encoded, manifest)
         splits = _read_splits(job, tasks)
     progress = Progress(_work(stage, splits), progress_label)
     notes: list[str] = []
@@ -104,7 +105,7 @@ def train_stage(job: Job) -> Record:
             _save_checkpoint(model, job.out / CHECKPOINT)
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
-    record = _record(job, splits, trained, tested, started, clock, setup)
+    record = _record(job, synthetic, splits, trained, tested, started, clock, setup)
     record["provenance"]["energy_joules"] = energy.joules()
     record["provenance"]["notes"] = [*notes, *_resumptions(trained), *setup.notes]
     record["provenance"]["paths"] = [*model.paths, *["workers"] * (setup.workers.count > 1)]
@@ -295,6 +296,7 @@ def _write_predictions(
 
 def _record(
     job: Job,
+    synthetic: bool,
     splits: Mapping[tuple[str, str], EncodedSplit],
     trained: Trained,
     tested: Mapping[str, Evaluation],
@@ -330,7 +332,7 @@ def _record(
             "identity": stage.identity,
         },
         "run": job.run,  # type: ignore[typeddict-item]
-        "synthetic": job.synthetic,
+        "synthetic": synthetic,
         "few_sample": stage.few_sample,
         "data_revision": stage.data_revision,
         "sizes": _sizes(splits),  # type: ignore[typeddict-item]

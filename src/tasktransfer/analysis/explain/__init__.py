@@ -279,7 +279,7 @@ def _notes(known: _Known, seeds: Sequence[Facts]) -> list[str]:
         for training in (*seed["trainings"], *seed.get("baseline_trainings", ()))
     ]
     if any(training.get("synthetic") for training in trainings):
-        notes.append("synthetic: trained on the tiny world, not on real dialogues")
+        notes.append("SYNTHETIC: trained on generated dialogues, not on real ones")
     if not known.planned:
         notes.append(
             "the study's plan does not have this cell now (the config was changed, or its data or "

@@ -12,6 +12,7 @@ from typing import Any
 from tasktransfer.analysis.loading import relative
 from tasktransfer.analysis.missing import Holes
 from tasktransfer.analysis.planned import RECORD
+from tasktransfer.data.prepared import as_prepared
 from tasktransfer.errors import RecordError
 from tasktransfer.records import Record, read_record
 from tasktransfer.stage import Stage
@@ -77,7 +78,7 @@ def _training(folder: str, workflow: Workflow, holes: Holes) -> dict[str, Any]:
         "error": error,
     }
     try:
-        record = read_record(place / RECORD)
+        record = as_prepared(read_record(place / RECORD), workflow.results)
     except RecordError:
         return said
     return {**said, **_of_record(record, place)}

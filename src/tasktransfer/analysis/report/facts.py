@@ -8,8 +8,9 @@ from importlib import metadata
 import pandas as pd
 
 from tasktransfer.analysis.collect import BASELINE
-from tasktransfer.analysis.names import algorithm_label, in_order
+from tasktransfer.analysis.names import algorithm_label, in_order, synthetic_mark
 from tasktransfer.analysis.results import Results
+from tasktransfer.analysis.tables import Metadata
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 _SHORT = 12
@@ -23,7 +24,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     return [
         ("Study", known.study),
         ("Config", f"digest {known.config_digest[:_SHORT]}"),
-        ("Data", "synthetic (tiny world)" if known.synthetic else "a release of the benchmark"),
+        ("Data", _data(known)),
         *_datasets(runs),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
         ("Algorithms", ", ".join(_algorithms(results)) or "baselines only"),
@@ -34,6 +35,11 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Trained by", f"recipe {_listed(runs['recipe'])}; code at {_commits(runs)}"),
         ("Analysed by", _versions(known.version)),
     ]
+
+
+def _data(known: Metadata) -> str:
+    mark = synthetic_mark(known).rstrip(". ")
+    return mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
 
 
 def _algorithms(results: Results) -> list[str]:

@@ -78,6 +78,7 @@ def render(results: Results, figures: Path, folder: Path, *, arguments: str = ""
         title=f"{synthetic_mark(results.metadata)}Task transfer: {results.metadata.study}",
         version=results.metadata.version,
         synthetic=results.metadata.synthetic,
+        real=" and ".join(results.metadata.real),
         troubles=troubles(results.tables),
         facts=facts(results),
         data=embedded_json(payload(results, explain)),

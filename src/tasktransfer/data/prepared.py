@@ -1,0 +1,54 @@
+"""Prepared data in a results folder: where it lies, and whether its dialogues are generated.
+
+That is for the release's metadata to say, wherever the release was read from: the prepared data
+repeats it, dataset by dataset, and everything made later asks the prepared data. Standard library
+only, since every start asks for these places.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tasktransfer.records import Record
+from tasktransfer.stage import digest_of
+
+Says = Callable[[Path], bool | None]
+
+
+def instances_folder(results: str | Path, dataset: str, revision: str, *, few_sample: bool) -> str:
+    """Folder of a dataset's cached instances. A revision, whatever it looks like, is 12 hex digits
+    of it."""
+    sample = "few" if few_sample else "full"
+    return f"{results}/data/instances/{dataset}-{digest_of(revision)[:12]}-{sample}"
+
+
+def instances_of_encoded(encoded: Path) -> Path:
+    """Folder of the instances that a study's token ids were made of."""
+    of_instances = encoded.absolute().parent
+    return of_instances.parent.parent / "instances" / of_instances.name
+
+
+def says_synthetic(instances: Path) -> bool | None:
+    """Whether the dialogues of prepared data are generated; None where no prepared data is there,
+    or what is there cannot be read."""
+    try:
+        said = json.loads((instances / "manifest.json").read_bytes())["synthetic"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return said if isinstance(said, bool) else None
+
+
+def as_prepared(record: Record, results: Path, says: Says = says_synthetic) -> Record:
+    """A record with the word of its prepared data for ``synthetic``, as far as that is there.
+
+    Trainings used to call a generated world real where it was given as a folder.
+    ``says`` may be a cached ``says_synthetic``.
+    """
+    dataset, revision = record["stage"]["dataset"], record["data_revision"]
+    folder = instances_folder(results, dataset, revision, few_sample=record["few_sample"])
+    said = says(Path(folder))
+    if said is None or said == record["synthetic"]:
+        return record
+    return {**record, "synthetic": said}

@@ -1,0 +1,265 @@
+"""A generated world that is given as a folder is as synthetic as one that a study generates."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from record_factory import Run, make_record, record_path, single_source_runs, write_study
+
+from small_models import make_model
+from tasktransfer.analysis.figures import FIGURES
+from tasktransfer.analysis.one_dataset import of_dataset
+from tasktransfer.analysis.paper_tables import printed_tables, write_all_tables
+from tasktransfer.analysis.results import Results, read_results
+from tasktransfer.cli import main
+from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.prepared import instances_folder
+from tasktransfer.data.tiny_world import generate
+from tasktransfer.errors import DataError
+from tasktransfer.models.encoded import is_synthetic, read_manifest
+from tasktransfer.records import read_record
+from tasktransfer.study import Study, open_study
+from tasktransfer.tasks import DATASETS
+
+DATASET, TASKS = "DailyDialog", ["emotion_recognition", "dialogue_nli"]
+PAIR = dict(zip(("source", "target"), TASKS, strict=True))
+FIGURE_NAMES = ("heatmap", "transfer_graph")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A study called ``bert``, as the paper's model is, and the options that open it."""
+
+    study: Study
+    options: list[str]
+
+    @property
+    def encoded(self) -> str:
+        return self.study.encoded(DATASET, "bert")
+
+    def run(self, command: str, *words: str) -> None:
+        assert main([*command.split(), *words, *self.options]) == 0
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """World, preparation, token ids and three trainings, each by its command."""
+    base = tmp_path_factory.mktemp("folder")
+    assert main(["world", "--dialogues", "120", "--out", str(base / "world")]) == 0
+    config = base / "study.yaml"
+    config.write_text(
+        yaml.safe_dump(
+            {
+                "study": "s",
+                "results": str(base / "results"),
+                "data": {"release": str(base / "world")},
+                "datasets": {DATASET: {"tasks": TASKS, "pairs": [PAIR]}},
+                "models": [
+                    {
+                        "name": "bert",
+                        "family": "encoder",
+                        "checkpoint": str(base / "checkpoint"),
+                        "max_length": 32,
+                    }
+                ],
+                "algorithms": ["baseline", "pretrain_finetune"],
+                "seeds": [0],
+                "training": {"epochs": 1, "limit_train": 4, "limit_dev": 4, "limit_test": 4},
+            }
+        )
+    )
+    options = ["--config", str(config)]
+    before = Trained(open_study(config, need_inputs=False), options)
+    instances = before.study.instances(DATASET)
+    before.run(f"data prepare --dataset {DATASET} --out", instances)
+    rows = [row for task in TASKS for row in read_instances(instances, task, "train")]
+    make_model("encoder", [row.context for row in rows], base / "checkpoint")
+    # Opened again: the revision of the checkpoint is known only now.
+    made = Trained(open_study(config), options)
+    made.run(f"encode --dataset {DATASET} --model bert --out", made.encoded)
+    for stage in made.study.plan.stages:
+        (base / "stage.json").write_text(json.dumps(stage.to_json()))
+        words = ["--stage", f"@{base}/stage.json", "--out", made.study.folder(stage)]
+        words += ["--encoded", made.encoded, "--start", made.study.start(stage)]
+        made.run("train --save-checkpoint --threads 1", *words)
+    return made
+
+
+def analysed(trained: Trained) -> Results:
+    trained.run("data stats --out", trained.study.tables)
+    trained.run("collect --complete")
+    trained.run("statistics")
+    return read_results(trained.study.tables)
+
+
+def check_marks(results: Results, folder: Path) -> None:
+    """Every table, figure and page of a study whose dialogues are all generated."""
+    assert results.metadata.synthetic
+    assert results.tables.runs["synthetic"].all()
+    for table in printed_tables(results)[:-1]:  # the last is the paper's own
+        assert table.caption.startswith("SYNTHETIC"), table.name
+        assert not [name for name in table.frame.columns if name.startswith("published")]
+    write_all_tables(results, folder)
+    assert pd.read_csv(folder / "table2.csv")["synthetic"].all()
+    for name in FIGURE_NAMES:
+        figure = FIGURES[name].draw(of_dataset(results, DATASET), DATASET)
+        assert figure is not None
+        assert figure.get_suptitle().startswith("SYNTHETIC"), name
+
+
+def test_every_record_says_it(trained: Trained) -> None:
+    records = [read_record(Path(path)) for path in trained.study.records()]
+    assert len(records) == 3
+    assert all(record["synthetic"] for record in records)
+
+
+def test_tables_figures_and_report_say_it(
+    trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check_marks(analysed(trained), tmp_path)
+    trained.run("report")
+    page = Path(trained.study.report).read_text()
+    assert "<title>SYNTHETIC" in page and "not from real dialogues" in page
+    capsys.readouterr()
+    trained.run("data stats")
+    assert capsys.readouterr().out.startswith("SYNTHETIC")
+    trained.run(f"explain {DATASET} bert pretrain_finetune ER DNLI")
+    assert "SYNTHETIC: trained on generated dialogues" in capsys.readouterr().out
+    trained.run("plan --json")
+    assert json.loads(capsys.readouterr().out)["synthetic"] is True
+
+
+def test_records_that_called_it_real_are_not_believed(trained: Trained, tmp_path: Path) -> None:
+    """As records of before said; the prepared data still knows."""
+    results = tmp_path / "results"
+    shutil.copytree(trained.study.config.results, results)
+    for path in results.glob("stages/**/metrics.json"):
+        path.write_text(path.read_text().replace('"synthetic": true', '"synthetic": false'))
+    old = ["--config", trained.options[1], "--set", f"results={results}"]
+    again = Trained(open_study(trained.options[1], {"results": str(results)}), old)
+    assert not any(read_record(Path(path))["synthetic"] for path in again.study.records())
+    check_marks(analysed(again), tmp_path)
+
+
+def test_token_ids_that_do_not_say_it_ask_the_instances(trained: Trained, tmp_path: Path) -> None:
+    manifest = read_manifest(Path(trained.encoded))
+    assert manifest.pop("synthetic") is True
+    assert is_synthetic(Path(trained.encoded), manifest)
+    with pytest.raises(DataError, match=r"manifest.json: synthetic is None.* encode again"):
+        is_synthetic(tmp_path / "elsewhere" / "bert", manifest)
+
+
+def test_before_it_is_prepared_nothing_is_claimed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generate(tmp_path / "world", dialogues=120)
+    (tmp_path / "study.yaml").write_text(
+        f"{{study: s, results: {tmp_path}/results, data: {{release: {tmp_path}/world}}, "
+        f"datasets: {{{DATASET}: {{tasks: [{', '.join(TASKS)}]}}}}, "
+        "models: [{name: m, family: encoder, checkpoint: tiny}]}"
+    )
+    options = ["--config", str(tmp_path / "study.yaml")]
+    assert main(["plan", *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["synthetic"] is None
+    assert main(["data", "stats", *options]) == 0
+    assert capsys.readouterr().out.startswith("SYNTHETIC")
+    assert main(["plan", *options]) == 0
+    assert "(synthetic data" in capsys.readouterr().out
+
+
+# --- one dataset generated, the other real -------------------------------------------------------
+
+
+def mixed(folder: Path) -> Results:
+    """Records on real DailyDialog and on generated Friends, of the paper's BERT by name."""
+    runs = [
+        run
+        for dataset in DATASETS
+        for run in single_source_runs(dataset, ["bert"], list(DATASETS[dataset])[:2], [0])
+    ]
+
+    def score(run: Run) -> float:
+        return 50.0 + 2 * len(run[3])
+
+    plan = write_study(folder, runs, score)
+    for run in runs:
+        if run[0] == "Friends":
+            record = make_record(run, score(run), synthetic=True)
+            (folder / record_path(run)).write_text(json.dumps(record))
+    return collected(folder, plan)
+
+
+def collected(folder: Path, plan: Path) -> Results:
+    from tasktransfer.analysis.study_statistics import compute  # noqa: PLC0415
+    from tasktransfer.analysis.tables import collect  # noqa: PLC0415
+
+    collect(folder, plan, folder / "tables")
+    compute(folder / "tables", folder)
+    return read_results(folder / "tables")
+
+
+def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
+    results = mixed(tmp_path)
+    assert results.metadata.synthetic and results.metadata.real == ["DailyDialog"]
+    tables = {table.name: table for table in printed_tables(results)}
+    for name in ("table1", "table2"):
+        table = tables[name]
+        assert table.caption.startswith("SYNTHETIC (tiny world), but DailyDialog is real. ")
+        compared = table.frame.filter(like="published").notna().any(axis=1)
+        assert compared.groupby(table.frame["dataset"]).unique().map(list).to_dict() == {
+            "DailyDialog": [True],
+            "Friends": [False],
+        }
+    write_all_tables(results, tmp_path / "printed")
+    rows = pd.read_csv(tmp_path / "printed" / "table2.csv")
+    assert rows.groupby("dataset")["synthetic"].all().to_dict() == {
+        "DailyDialog": False,
+        "Friends": True,
+    }
+    titles = {}
+    for dataset in DATASETS:
+        figure = FIGURES["heatmap"].draw(of_dataset(results, dataset), dataset)
+        assert figure is not None
+        titles[dataset] = figure.get_suptitle().startswith("SYNTHETIC")
+    assert titles == {"DailyDialog": False, "Friends": True}
+
+
+def test_preparing_tells_the_datasets_of_a_mixed_release_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generate(tmp_path / "world", dialogues=120)
+    release = tmp_path / "world" / "TLiDB_Friends" / "TLiDB_Friends.json"
+    release.write_text(release.read_text().replace('"synthetic":true', '"synthetic":false', 1))
+    (tmp_path / "study.yaml").write_text(
+        f"{{study: s, results: {tmp_path}/results, data: {{release: {tmp_path}/world}}, "
+        "datasets: {DailyDialog: {tasks: all}, Friends: {tasks: all}}, "
+        "models: [{name: m, family: encoder, checkpoint: tiny}]}"
+    )
+    where = ["--config", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "tables")]
+    assert main(["data", "stats", *where]) == 0
+    assert capsys.readouterr().out.startswith("SYNTHETIC (tiny world), but Friends is real. ")
+    for name in ("table1", "lengths", "overlap_data"):
+        rows = pd.read_parquet(tmp_path / "tables" / f"{name}.parquet")
+        assert rows.groupby("dataset")["synthetic"].all().to_dict() == {
+            "DailyDialog": True,
+            "Friends": False,
+        }
+
+
+def test_a_record_is_corrected_by_its_own_data_only(tmp_path: Path) -> None:
+    """Prepared data of another revision, or of the full split, says nothing of it."""
+    generate(tmp_path / "world", dialogues=120)
+    run = ("Friends", "bert", "baseline", (), "question_answering", 0)
+    for revision, few_sample, corrected in (("r2", True, 0), ("r1", False, 0), ("r1", True, 1)):
+        root = tmp_path / f"{revision}-{few_sample}"
+        plan = write_study(root, [run], lambda run: 50.0)
+        folder = Path(instances_folder(root, "Friends", revision, few_sample=few_sample))
+        prepare("Friends", tmp_path / "world", few_sample, folder)
+        found = collected(root, plan)
+        assert found.tables.runs["synthetic"].tolist() == [bool(corrected)]
