@@ -102,7 +102,7 @@ def _read_training(path: Path, tables: Tables, metadata: Metadata) -> pd.DataFra
     if not path.exists():
         return None
     wanted = {"dataset", "source", "target", "shared", "of", "synthetic", "few_sample"}
-    remedy = "run `tasktransfer data stats` again with --out, or delete the file"
+    remedy = f"run `tasktransfer data stats --out {path.parent}` again, or delete the file"
     try:
         found = pd.read_parquet(path)
     except (OSError, ValueError, pa.ArrowException) as error:

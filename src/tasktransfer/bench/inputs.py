@@ -111,13 +111,13 @@ def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
 
 
 def _write_config(source: Source, tasks: Sequence[str], models: dict[Family, Path]) -> Path:
-    synthetic = source.release == TINY_WORLD
+    generated = source.release == TINY_WORLD
     value = {
         "study": "bench",
         "results": str(source.work.resolve()),
         "data": {
-            "release": TINY_WORLD if synthetic else str(Path(source.release).resolve()),
-            "few_sample": not synthetic,  # a tenth of the tiny world would be too little
+            "release": TINY_WORLD if generated else str(Path(source.release).resolve()),
+            "few_sample": not generated,  # a tenth of the tiny world would be too little
         },
         "datasets": {DATASET: {"tasks": list(tasks)}},
         "models": [
