@@ -81,7 +81,6 @@ def test_an_architecture_loads_and_trains_an_epoch(
         threads=1,
         study="test",
         config_digest="0" * 64,
-        synthetic=False,
     )
     train_stage(job)
     record = read_record(tmp_path / "out" / "metrics.json")
