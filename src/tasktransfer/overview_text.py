@@ -159,6 +159,7 @@ def _disk(space: dict[str, Any]) -> list[str]:
 
 def _progress(seen: dict[str, Any]) -> list[str]:
     absent = [f"not found: {text}" for text in seen["absent"]]
+    absent += [f"CANNOT BE RUN: {text}" for text in seen["lacking"]]
     done, left, again = (seen["trainings"][key] for key in ("done", "left", "again"))
     if done is None:
         return [*absent, "what exists already cannot be told without it"]

@@ -90,14 +90,17 @@ class Study:
         data = self.config.data
         return self.tiny_world if data.generated else data.release
 
-    def tasks(self, dataset: str) -> frozenset[str]:
-        """Every task of a dataset that some stage trains on."""
-        return frozenset(
-            task
-            for stage in self.plan.stages
-            if stage.dataset == dataset
-            for task in stage.train_tasks
-        )
+    def tasks(self, dataset: str) -> tuple[str, ...]:
+        """Every task of a dataset that some stage trains on or is selected by, sorted. What
+        ``auto`` picks adds none: it picks among tasks that have been trained on."""
+        return self._tasks.get(dataset, ())
+
+    @cached_property
+    def _tasks(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, set[str]] = {}
+        for stage in self.plan.stages:
+            found.setdefault(stage.dataset, set()).update(stage.train_tasks, stage.select_on)
+        return {dataset: tuple(sorted(tasks)) for dataset, tasks in found.items()}
 
     def instances(self, dataset: str) -> str:
         """Folder of a dataset's cached instances."""
@@ -123,8 +126,13 @@ class Study:
         return says_synthetic(Path(self.instances(dataset)))
 
     def encoded(self, dataset: str, model: str) -> str:
-        """Folder of a dataset's instances as token ids of a model."""
-        identity = {**self.revisions.models[model].identity, "encoding": ENCODING_VERSION}
+        """Folder of the instances of the study's tasks as token ids of a model. It is named after
+        the tasks too, so that a task which is added later is encoded."""
+        identity = {
+            **self.revisions.models[model].identity,
+            "encoding": ENCODING_VERSION,
+            "tasks": self.tasks(dataset),
+        }
         folder = Path(self.instances(dataset)).name
         digest = digest_of(identity)[:12]
         return f"{self.config.results}/data/encoded/{folder}/{model}-{digest}"

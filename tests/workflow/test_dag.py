@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from releases import tiny_release
+
 ROOT = Path(__file__).resolve().parents[2]
 FAKE = Path(__file__).with_name("fake_tasktransfer")
 
@@ -122,6 +124,8 @@ def test_adding_a_task_runs_its_baseline_and_its_pairs_only(study: Sandbox) -> N
     study.write(datasets={"DailyDialog": {"tasks": [A, B, C]}})
     assert study.run() == {"baseline": 1, "multitask": 4, "finetune": 8, "collect": 1}
     assert all("TC" in line for line in _trained(study))
+    # The token ids that were there are of the old tasks.
+    assert len([*(study.folder / "results/data/encoded").glob("*/*/manifest.json")]) == 2
     # On two cores two temporary checkpoints are waiting at most: what starts from one goes first.
     waiting, most = 0, 0
     for line in _trained(study):
@@ -361,6 +365,19 @@ def test_a_missing_release_is_refused(study: Sandbox) -> None:
     done = study.call()
     assert done.returncode != 0
     assert "nowhere" in done.stdout + done.stderr
+
+
+def test_data_that_lacks_a_task_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    made, release = sandbox(tmp_path / "study"), tiny_release("DailyDialog")
+    release.content["metadata"]["tasks"].remove(B)
+    release.write(made.folder)
+    made.write(data={"release": "."})
+    done = made.call("--dry-run")
+    assert done.returncode != 0
+    assert f"metadata.tasks does not list '{B}'" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    made.write(data={"release": "."}, datasets={"DailyDialog": {"tasks": [A, C]}})
+    assert made.call("--dry-run").returncode == 0
 
 
 def test_overrides_are_laid_over_the_file_and_reach_the_commands(study: Sandbox) -> None:

@@ -13,6 +13,7 @@ from snakemake.settings.types import RerunTrigger
 
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.forecast.estimate import Estimates
+from tasktransfer.lacking import refuse_lacking
 from tasktransfer.stage import canonical_json, digest_of
 from tasktransfer.study import open_study
 from tasktransfer.tasks import DATASETS
@@ -33,9 +34,14 @@ def config_file():
 
 
 def opened():
-    """The study, with `--config key=value` laid over its file."""
+    """The study, with `--config key=value` laid over its file, and nothing that its trainings need
+    missing in the data. (Jobs of a batch system are workflows too, and need not ask again.)
+    """
     try:
-        return open_study(config_file(), dict(workflow.config_settings.config))
+        study = open_study(config_file(), dict(workflow.config_settings.config))
+        if workflow.is_main_process:
+            refuse_lacking(study)
+        return study
     except TaskTransferError as error:
         raise WorkflowError(str(error)) from None
 
