@@ -15,6 +15,7 @@ from tasktransfer.data.archive import SPLITS, find_source, json_file
 from tasktransfer.data.release import READER_VERSION, holdings, load_release
 from tasktransfer.data.splits import id_file
 from tasktransfer.errors import DataError
+from tasktransfer.finished import look
 from tasktransfer.forecast.sizes import read_manifest
 from tasktransfer.records import replacing
 from tasktransfer.study import Study
@@ -53,7 +54,7 @@ def _lacking(study: Study, dataset: str) -> Iterator[str]:
         return
     needed = _needed(study, dataset)
     # The tiny world has instances of every task on every split.
-    if not needed or (held is None and study.config.data.synthetic):
+    if not needed or (held is None and study.release == study.tiny_world):
         return
     try:
         held = held if held is not None else _released(study, dataset)
@@ -72,9 +73,12 @@ def _needed(study: Study, dataset: str) -> dict[str, set[str]]:
         model.name: Path(study.encoded(dataset, model.name), "manifest.json").exists()
         for model in study.config.models
     }
+    if all(encoded.values()):
+        return {}
     needed: dict[str, set[str]] = {}
+    finished = look(study).finished
     for stage in study.plan.stages:
-        if stage.dataset != dataset or encoded[stage.model.name] or study.is_finished(stage):
+        if stage.dataset != dataset or encoded[stage.model.name] or stage.digest in finished:
             continue
         for task in stage.train_tasks:
             needed.setdefault(task, set()).add("train")
