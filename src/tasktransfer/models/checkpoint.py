@@ -33,6 +33,9 @@ XLM, ``decoder`` of ModernBERT, ...), matched at the beginning of a parameter's 
 NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must", "Can't load")
 """What transformers and the hub's client say of a name that they cannot find."""
 
+OLD_BUFFER = re.compile(r"(.*\.)?(masked_bias|position_ids|inv_freq)$")
+"""Constants that earlier versions of transformers saved as if they were weights."""
+
 SHOWN = 5
 """Parameters that a message names at most."""
 
@@ -184,7 +187,7 @@ def _direction(model: Any, start: str) -> Family:
     ``use_bidirectional_attention``, ...) is told by what comes out.
     """
     model.eval()
-    words = model.get_input_embeddings().num_embeddings
+    words = model.get_input_embeddings().weight.shape[0]
     padding = getattr(model.config, "pad_token_id", None)
     ids = [i for i in range(max(0, words - 10), words) if i != padding]
     if len(ids) < 3:
@@ -261,7 +264,7 @@ def _check_parameters(
     """
     missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
     fresh = [p for p in missing if _may_be_fresh(family, p)]
-    unused = [p for p in unexpected if POOLER_OR_HEAD.match(p)]
+    unused = [p for p in unexpected if POOLER_OR_HEAD.match(p) or OLD_BUFFER.match(p)]
     if fresh:
         note(f"{_modules(fresh)}: not in the checkpoint, drawn at random")
     if unused:
