@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.cli.options import add_command, open_study, overrides, positive
+from tasktransfer.errors import ModelError
 
 if TYPE_CHECKING:
     from tasktransfer.config.types import ModelConfig
@@ -61,9 +63,7 @@ def validate(chosen: argparse.Namespace) -> None:
 
     config = load(chosen.config, overrides(chosen))
     _validate_data(chosen)
-    for model in config.models:
-        if Path(model.checkpoint).is_dir():  # loading one from the hub would download it
-            check_checkpoint(model)
+    _validate_models(config.models)
     print(f"{chosen.config}: ok, study {config.study}")
     if config.rules == "challenge":
         print(f"rules: challenge: {'; '.join(MEANING.values())}")
@@ -78,6 +78,19 @@ def _validate_data(chosen: argparse.Namespace) -> None:
     refuse_lacking(study)
     for text in study.absent:
         print(f"not checked: {text}")
+
+
+def _validate_models(models: Sequence[ModelConfig]) -> None:
+    """Load the models that are in folders; one from the hub would have to be downloaded."""
+    refused = []
+    for model in models:
+        try:
+            if Path(model.checkpoint).is_dir():
+                check_checkpoint(model)
+        except ModelError as error:
+            refused.append(str(error))
+    if refused:
+        raise ModelError("\n".join(refused))
 
 
 def check_checkpoint(model: ModelConfig) -> None:
