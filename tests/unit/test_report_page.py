@@ -285,11 +285,16 @@ def test_a_column_of_dashes_is_left_out_and_named() -> None:
 
 
 def test_a_printed_table_of_dashes_is_a_sentence(tmp_path: Path) -> None:
-    """Every transfer run has lost its baseline: Table 2 has rows, and no number."""
-    results = small(lost=lambda run: ("waiting", "no record") if not run[3] else None)
+    """Runs of several sources are there, and no single one that Table 3 compares them with."""
+    several = [("DailyDialog", (A, B), C)]
+    results = small(
+        several=several, lost=lambda run: ("waiting", "no record") if len(run[3]) == 1 else None
+    )
     page = render(results, tmp_path, tmp_path)
     ids = {attributes.get("id") for tag, attributes in outline(page).tags if tag == "table"}
-    assert "table2" not in ids
+    assert "table6" in ids
+    assert "table3" not in ids
+    assert "Cannot be told from this study: it takes runs that are missing" in seen(page)
 
 
 def test_marks_are_called_the_same_on_the_page_as_in_the_figure() -> None:

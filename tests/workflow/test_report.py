@@ -368,6 +368,28 @@ def test_significant_cells_are_marked(page: Any, results: Results) -> None:
         assert ("inset" in one.value_of_css_property("box-shadow")) == (key in marked)
 
 
+def test_cells_of_one_seed_are_of_one_training_and_numbers_beyond_are_marked(
+    browser: Any, tmp_path: Path
+) -> None:
+    results = make_results(Asked(tasks={"DailyDialog": (A, B, C, D)}, models=("bert",), seeds=(0,)))
+    out = write_report(results, tmp_path, tmp_path / "report.html")
+    browser.get(out.as_uri())
+    WebDriverWait(browser, 60).until(_has_loaded)
+    known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
+    for key, row in known.items():
+        one = cell(browser, *key)
+        label, classes = one.get_attribute("aria-label"), one.get_attribute("class").split()
+        assert "significant" not in label
+        assert "significant" not in classes
+        assert ("one training only" in label) == ("one-training" in classes) == row.significant
+        assert ("beyond" in classes) == (abs(row.improvement) > 100)
+    marked = next(key for key, row in known.items() if row.significant)
+    browser.execute_script("arguments[0].focus()", cell(browser, *marked))
+    shown = detail(browser)
+    assert shown["significant"] == "one training only (q ≤ 0.05 by its test instances)"
+    assert shown["seeds"] == "1 (number 0)"
+
+
 def test_sources_and_targets_are_sorted(page: Any, results: Results) -> None:
     tasks = list(ASKED.tasks["DailyDialog"])
     assert orders(page) == (tasks, tasks)

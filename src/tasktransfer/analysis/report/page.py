@@ -42,6 +42,7 @@ LABELS = {
     "not_planned": cell_grid.NOT_PLANNED_LABEL,
 }
 """What the marks of the printed heatmap are called; the interactive one has the same."""
+_LOST_RUNS = "runs that are missing (the last part of this page names them)"
 PAPER_TABLES = ("table1", "table2", "table3", "table6")
 """Shown open; what else is printed is closed until a reader opens it."""
 
@@ -154,7 +155,9 @@ def _as_html(table: Printed) -> HtmlTable:
 def _untold(layout: Layout, lines: list[Line]) -> str:
     """What stands in place of a table of dashes; "2/5" says how much is there, and is no value."""
     values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]
-    return untold_text("") if values and not any(cell.strip(DASH) for cell in values) else ""
+    return (
+        untold_text(_LOST_RUNS) if values and not any(cell.strip(DASH) for cell in values) else ""
+    )
 
 
 def _figures(datasets: Iterable[str], figures: Path, folder: Path) -> Iterable[Shown]:
