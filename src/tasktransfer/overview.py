@@ -20,7 +20,7 @@ from tasktransfer.stage import STAGE_KINDS, Stage
 from tasktransfer.study import Study
 from tasktransfer.training.device import device_pool
 
-NOTHING_KNOWN = Found({}, frozenset(), frozenset(), frozenset())
+NOTHING_KNOWN = Found({}, frozenset(), {}, frozenset())
 
 SEVERAL = "(several)"
 """Stands for the target of a training on several sources before the target is known."""
@@ -96,7 +96,7 @@ def _trainings(study: Study, found: Found) -> dict[str, Any]:
         "done": done,
         "left": None if done is None else len(plan.stages) - done,
         "again": None if done is None else len(found.again),
-        "without_predictions": None if done is None else len(found.unpredicted),
+        "damaged": [*found.damaged.values()],
     }
 
 

@@ -17,7 +17,9 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"plan"}),
     frozenset({"data"}),
     frozenset({"models", "analysis"}),
-    frozenset({"revisions", "study", "training", "finished", "forecast", "lacking"}),
+    frozenset(
+        {"revisions", "study", "training", "damage", "finished", "forecast", "lacking"}
+    ),
     frozenset({"overview", "overview_text", "challenge", "operate", "pilot"}),
     frozenset({"bench"}),
     frozenset({"cli"}),
@@ -107,6 +109,7 @@ START = (
     "plan",
     "revisions",
     "study",
+    "damage",
     "finished",
     "forecast",
     "lacking",

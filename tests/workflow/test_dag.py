@@ -7,14 +7,20 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from fake_record import fake_record
+
+from tasktransfer.errors import TaskTransferError
+from tasktransfer.study import open_study
 
 from releases import tiny_release
 
@@ -40,6 +46,11 @@ class Sandbox:
 
     def write(self, **keys: Any) -> None:
         (self.folder / "study.yaml").write_text(yaml.safe_dump(SMALL | keys))
+        with chdir(self.folder), suppress(TaskTransferError):
+            for stage in open_study("study.yaml").plan.stages:
+                made = self.folder / "made" / stage.digest[:12]
+                made.parent.mkdir(exist_ok=True)
+                made.write_text(fake_record(stage))
 
     def call(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -55,6 +66,8 @@ class Sandbox:
                 **os.environ,
                 "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
                 "FAKE_LOG": str(self.folder / "asked.log"),
+                "FAKE_RECORDS": str(self.folder / "made"),
+                "FAKE_RECORD_MAKER": str(Path(__file__).with_name("fake_record.py")),
                 **environment,
             },
             capture_output=True,
@@ -209,6 +222,32 @@ def test_a_deleted_record_is_made_again_and_nothing_else(study: Sandbox, kind: s
     record.unlink()
     assert study.run() == {kind: 1, "collect": 1}
     assert record.exists()
+
+
+@pytest.mark.parametrize("kind", ["baseline", "finetune"])
+def test_a_damaged_record_is_trained_again_and_never_complete(study: Sandbox, kind: str) -> None:
+    record = next(p for p in study.paths(kind, "metrics.json") if "@" not in str(p))
+    content, ahead = record.read_text(), time.time() + 1000
+    record.write_text(content[:500])
+    os.utime(record, (ahead, ahead))  # by a clock that is ahead of ours
+    stage = f"{kind}/DailyDialog/tiny-bert/{record.parts[-3]}/"
+    for _ in range(2):  # as often as it fails
+        done = study.call("--retries", "0", FAKE_FAIL=stage)
+        assert done.returncode != 0
+        assert f"{record.relative_to(study.folder)}: not valid JSON" in done.stderr
+    assert record.read_text() == content[:500]  # setting aside is the trainer's
+    assert study.run() == {kind: 1, "collect": 1}
+    assert record.read_text() == content
+    assert study.run() == {}
+
+
+def test_tables_with_holes_are_collected_again(study: Sandbox) -> None:
+    """Those of `figures_now` are newer than all records."""
+    holes = study.folder / "results" / "logs" / "missing.log"
+    holes.write_text("written by collect\n")
+    assert study.run() == {"collect": 1}
+    holes.unlink()
+    assert study.run() == {}
 
 
 def test_a_deleted_record_behind_a_temporary_checkpoint_costs_its_parent(study: Sandbox) -> None:

@@ -21,7 +21,7 @@ from tasktransfer.forecast.estimate import Estimates
 from tasktransfer.operate.folders import state_of
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
 from tasktransfer.stage import STAGE_KINDS, Stage
-from tasktransfer.stage_state import HISTORY, LOG, RECORD, StageState, history
+from tasktransfer.stage_state import HISTORY, LOG, StageState, history
 from tasktransfer.study import Study
 
 STATES = ("done", "running", "waiting", "failed", "interrupted")
@@ -75,7 +75,7 @@ class Watcher:
             "trainings": len(study.plan.stages),
             "left": len(study.plan.stages) - len(found.finished),
             "again": len(found.again),
-            "without_predictions": len(found.unpredicted),
+            "damaged": [*found.damaged.values()],
             "selection_pending": study.selection_pending,
             "totals": _added(row["states"] for row in groups),
             **self._pace(found, running, now),
@@ -96,7 +96,7 @@ class Watcher:
         records = (
             (stage.digest, Path(study.record(stage)))
             for stage in study.plan.stages
-            if RECORD in found.names.get(stage.digest, ())
+            if stage.digest in found.finished
         )
         pieces = [
             Piece(

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasktransfer.operate.status import STATES
-from tasktransfer.overview_text import AGAIN, counted, hours, table, unpredicted
-
-SHOWN = 12
-"""Trainings that are listed of each state; the others are counted. ``--json`` has them all."""
+from tasktransfer.overview_text import AGAIN, SHOWN, counted, damaged, hours, table
 
 WIDEST = 160
 
@@ -60,7 +57,7 @@ def _speed(seen: dict[str, Any]) -> list[str]:
         lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this pace")
     if seen["again"]:
         lines.append(f"{seen['again']:,} are trained {AGAIN}")
-    lines += unpredicted(seen["without_predictions"])
+    lines += damaged(seen["damaged"])
     if seen["selection_pending"]:
         lines.append("further multi-source trainings follow when their sources are picked")
     again = seen["started_again"]
