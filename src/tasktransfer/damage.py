@@ -8,6 +8,7 @@ library only.
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import json
 import os
@@ -90,17 +91,25 @@ def _content(file: Path) -> bytes:
 
 def set_aside(folder: Path, which: Sequence[str] = (RECORD, PREDICTIONS)) -> list[Path]:
     """Rename a damaged record and its predictions to ``<name>.damaged-<n>``, n the first number
-    that is free for both. To be called by whoever holds the stage's claim.
+    that is free for both, or has the same content: Snakemake puts outputs back where a training
+    fails. To be called by whoever holds the stage's claim.
 
     Returns:
         Where they are now.
     """
     names = [name for name in which if os.path.lexists(folder / name)]
     number = 1
-    while any(os.path.lexists(folder / f"{name}.damaged-{number}") for name in names):
+    while any(_differs(folder / name, folder / f"{name}.damaged-{number}") for name in names):
         number += 1
     # The record first: without it nothing looks finished.
     return [(folder / name).rename(folder / f"{name}.damaged-{number}") for name in names]
+
+
+def _differs(file: Path, kept: Path) -> bool:
+    """Whether something else than a file is kept under a name already."""
+    if not os.path.lexists(kept):
+        return False
+    return not (file.is_file() and kept.is_file() and filecmp.cmp(file, kept, shallow=False))
 
 
 class Checked:

@@ -147,6 +147,23 @@ def test_bad_input_is_not_tried_again(
     assert trainings == []
 
 
+def test_ctrl_c_is_an_interruption_and_no_failure(
+    tmp_path: Path, trainings: list[Callable[[Job], None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(_: Job) -> None:
+        raise KeyboardInterrupt
+
+    trainings += [stopped, succeeding]
+    with pytest.raises(KeyboardInterrupt):
+        attempt(job(tmp_path))
+    assert history(tmp_path)[-1]["event"] == "interrupted"
+    for last in ("interrupted", "Traceback (most recent call last):\nKeyboardInterrupt"):
+        (tmp_path / "train.log").write_text(f"10 %\n{last}\n")
+        assert stage_state(tmp_path).state == "interrupted"
+    attempt(job(tmp_path), 2)
+    assert trainings == []
+
+
 @pytest.mark.parametrize(
     "error",
     [MemoryShortageError("too small"), OSError(errno.ENOSPC, "No space left"), KeyError("bug")],

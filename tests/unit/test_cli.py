@@ -45,6 +45,17 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert seen["trainings"]["done"] is None
 
 
+def test_ctrl_c_ends_any_command_in_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tasktransfer.study.open_study", stopped)
+    assert cli.main(["plan", "--config", DEMO]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_plan_knows_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     study = open_study(DEMO)
     for stage in study.plan.stages[:3]:

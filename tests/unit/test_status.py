@@ -79,6 +79,38 @@ def test_every_state_is_counted() -> None:
     assert "1 of 8 trainings done (12.5 %)" in text
 
 
+@pytest.mark.parametrize("job", ["tiny world", "data", "tiny model", "token ids"])
+def test_a_failed_job_that_is_no_training_is_told(job: str) -> None:
+    study = opened()
+    logs, data = Path("results/logs"), Path(study.instances("DailyDialog"))
+    model, encoded = (
+        Path(study.tiny_model("tiny-bert")),
+        Path(study.encoded("DailyDialog", "tiny-bert")),
+    )
+    log, whole = {
+        "tiny world": (logs / "tiny_world.log", Path(study.tiny_world)),
+        "data": (logs / "instances" / f"{data.name}.log", data / "manifest.json"),
+        "tiny model": (logs / "models" / f"{model.name}.log", model / "config.json"),
+        "token ids": (
+            logs / "encoded" / data.name / f"{encoded.name}.log",
+            encoded / "manifest.json",
+        ),
+    }[job]
+    log.parent.mkdir(parents=True)
+    log.write_text("reading\nerror: it cannot be\n")
+    seen = Watcher(study).look()
+    (item,) = seen["inputs"]
+    assert item["label"].startswith(job)
+    assert (item["state"], item["error"], item["log"]) == ("failed", "it cannot be", str(log))
+    assert "failed:" in as_text(seen)
+    assert f"it cannot be\n    {log}" in as_text(seen)
+    log.write_text("reading\ninterrupted\n")
+    assert Watcher(study).look()["inputs"][0]["state"] == "interrupted"
+    whole.parent.mkdir(parents=True, exist_ok=True)
+    whole.touch()
+    assert Watcher(study).look()["inputs"] == []
+
+
 def test_groups_are_models_and_algorithms() -> None:
     study = opened(
         datasets={"DailyDialog": {"tasks": TASKS}},

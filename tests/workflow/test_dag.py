@@ -338,6 +338,8 @@ def test_one_failure_stops_what_depends_on_it_only(study: Sandbox) -> None:
     study.write(seeds=[3])
     done = study.call(FAKE_FAIL="baseline/DailyDialog/tiny-bert/ER/")
     assert done.returncode != 0
+    assert "asked to fail" in done.stderr  # the job's log
+    assert "Cannot restore" not in done.stderr
     made = [p for p in study.paths("", "metrics.json") if "seed3" in str(p)]
     assert len(made) == 8 - 2
     before = (study.folder / "results/tables/runs.parquet").stat().st_mtime_ns

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from snakemake.common import overwrite_function_params
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.resources import Resource
 from snakemake.settings.types import RerunTrigger
 
@@ -49,6 +50,16 @@ def opened():
         return study
     except TaskTransferError as error:
         raise WorkflowError(str(error)) from None
+
+
+def is_news(line):
+    """Outputs are flagged `update` so that Snakemake never removes them (train.smk, figures.smk). It
+    then says of each output of a failed job that no earlier version is there to be put back.
+    """
+    return not line.getMessage().startswith("Cannot restore ")
+
+
+logger.addFilter(is_news)
 
 
 # A DAG of thousands of jobs is millions of objects that stay, and looking through them for garbage

@@ -20,6 +20,7 @@ import tasktransfer
 from tasktransfer.analysis import columns
 from tasktransfer.analysis.collect import Origin, Tables, collect_runs
 from tasktransfer.analysis.loading import is_there, records_under
+from tasktransfer.analysis.missing import BROKEN
 from tasktransfer.analysis.planned import RECORD, Expected
 from tasktransfer.analysis.tallies import Checks
 from tasktransfer.errors import RecordError
@@ -117,8 +118,8 @@ def holes_of(tables: Tables, runs: Iterable[Expected]) -> list[str]:
     """A line for each planned run without a usable record, and for each training before one whose
     record is damaged."""
     missing = tables.missing
-    said = zip(missing["path"], missing["reason"], missing["error"], strict=True)
-    lines = [error or f"{path}: {reason}" for path, reason, error in said]
+    said = zip(*(missing[key] for key in ("path", "reason", "state", "error")), strict=True)
+    lines = [error if state == BROKEN else f"{path}: {why}" for path, why, state, error in said]
     before = {f"{folder}/{RECORD}" for run in runs for folder in run.stages[:-1]}
     problems = zip(tables.problems["path"], tables.problems["error"], strict=True)
     return list(dict.fromkeys([*lines, *(text for path, text in problems if path in before)]))

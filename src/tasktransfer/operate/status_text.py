@@ -14,9 +14,12 @@ def as_text(seen: dict[str, Any]) -> str:
     """The state of a study for people."""
     lines = [f"study {seen['study']} ({seen['results']}/)", "", *_groups(seen), "", *_speed(seen)]
     for title, items in (
-        ("running", [_running(item) for item in seen["running"]]),
-        ("failed", [_failed(item) for item in seen["failed"]]),
-        ("interrupted (go on when started again)", [_name(i) for i in seen["interrupted"]]),
+        ("running", [*_inputs(seen, "running"), *map(_running, seen["running"])]),
+        ("failed", [*_inputs(seen, "failed"), *map(_failed, seen["failed"])]),
+        (
+            "interrupted (go on when started again)",
+            [*_inputs(seen, "interrupted"), *map(_name, seen["interrupted"])],
+        ),
     ):
         if items:
             lines += ["", f"{title}:", *(f"  {text}" for text in items[:SHOWN])]
@@ -75,6 +78,14 @@ def _name(item: dict[str, Any]) -> str:
     return f"{item['dataset']} {item['model']} {item['label']} seed {item['seed']}"
 
 
+def _inputs(seen: dict[str, Any], state: str) -> list[str]:
+    """Data, token ids and tiny models of a state; of those that failed, the error and the log."""
+    chosen = [item for item in seen["inputs"] if item["state"] == state]
+    if state != "failed":
+        return [item["label"] for item in chosen]
+    return [f"{item['label']}: {_cut(item['error'])}\n    {item['log']}" for item in chosen]
+
+
 def _running(item: dict[str, Any]) -> str:
     place = item["device"] or "waiting for a device"
     how_far = "starting" if item["percent"] is None else f"{item['percent']} %"
@@ -84,5 +95,8 @@ def _running(item: dict[str, Any]) -> str:
 
 def _failed(item: dict[str, Any]) -> str:
     error = (item["error"] or item["cause"] or "no error was written").strip()
-    shown = error if len(error) <= WIDEST else error[: WIDEST - 3] + "..."
-    return f"{_name(item)}: {shown}\n    {item['log']}"
+    return f"{_name(item)}: {_cut(error)}\n    {item['log']}"
+
+
+def _cut(error: str) -> str:
+    return error if len(error) <= WIDEST else error[: WIDEST - 3] + "..."

@@ -49,6 +49,9 @@ def attempt(job: Job, number: int = 1) -> None:
             with lease(device_pool()) as device:
                 tell(device=device or "cpu")
                 _train(job)
+        except KeyboardInterrupt:
+            remember(job.out, "interrupted")
+            raise
         except Exception as error:
             known = storage_error(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
