@@ -193,7 +193,7 @@ def _misplaced(path: Path, record: Record, key: RunKey | None, place: _Place) ->
     if not digest.startswith(wanted):
         return (
             f"holds the stage {digest[:12]}, its place is that of {wanted[:12]}: it was moved, or "
-            "made with other data, hyperparameters or code; delete it and run its stage again"
+            "made with other data, hyperparameters or code; delete it and start snakemake again"
         )
     return None
 
