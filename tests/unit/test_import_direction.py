@@ -17,9 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"plan"}),
     frozenset({"data"}),
     frozenset({"models", "analysis"}),
-    frozenset(
-        {"revisions", "study", "training", "damage", "finished", "forecast", "lacking"}
-    ),
+    frozenset({"revisions", "study", "training", "damage", "finished", "forecast", "lacking"}),
     frozenset({"overview", "overview_text", "challenge", "operate", "pilot"}),
     frozenset({"bench"}),
     frozenset({"cli"}),

@@ -43,7 +43,7 @@ def _inputs(study: Study) -> Iterator[_Input]:
     """In the order in which they are made; logs as the rules of data.smk name them."""
     logs = Path(study.config.results, "logs")
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
-    if study.config.data.synthetic or tiny:
+    if study.config.data.generated or tiny:
         world = Path(study.tiny_world)
         yield _Input("tiny world", world, world, logs / "tiny_world.log")
     caches = {study.instances(dataset.name): dataset.name for dataset in study.config.datasets}
