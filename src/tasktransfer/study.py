@@ -273,7 +273,7 @@ class Study:
         """The command-line arguments that open this study again, quoted for a shell."""
         words = ["--config", self.config_file]
         for key, value in _leaves(self.overrides):
-            words += ["--set", f"{key}={json.dumps(value)}"]
+            words += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
         return shlex.join(words)
 
 

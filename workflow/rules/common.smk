@@ -11,6 +11,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.resources import Resource
 from snakemake.settings.types import RerunTrigger
 
+from tasktransfer.config.overrides import from_texts
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.forecast.estimate import Estimates
 from tasktransfer.stage import canonical_json, digest_of
@@ -35,7 +36,7 @@ def config_file():
 def opened():
     """The study, with `--config key=value` laid over its file."""
     try:
-        return open_study(config_file(), dict(workflow.config_settings.config))
+        return open_study(config_file(), from_texts(workflow.config_settings.config))
     except TaskTransferError as error:
         raise WorkflowError(str(error)) from None
 

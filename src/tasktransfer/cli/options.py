@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -72,23 +70,10 @@ def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study
 
 
 def overrides(chosen: argparse.Namespace) -> dict[str, Any]:
-    """``--set a.b=value`` options as a nested mapping, values read as YAML."""
-    result: dict[str, Any] = {}
-    for option in chosen.set:
-        key, equals, text = option.partition("=")
-        if not (key and equals):
-            raise ConfigError(
-                f"--set {option}: write it as key=value, for example training.epochs=2"
-            )
-        *parents, last = key.split(".")
-        place = result
-        for parent in parents:
-            place = place.setdefault(parent, {})
-        try:
-            place[last] = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--set {option}: the value is not YAML ({error})") from error
-    return result
+    """The ``--set a.b=value`` options as a nested mapping."""
+    from tasktransfer.config.overrides import from_options
+
+    return from_options(chosen.set)
 
 
 def read_json(option: str, text: str) -> Any:

@@ -244,7 +244,7 @@ STUDY = Section(
         Key("algorithms", _all_or(ALGORITHM), "the algorithms; baseline is always run", ALL),
         Key(
             "seeds",
-            Either((Whole(1, 1000), ListOf(Whole(0, MAX_SEED)))),
+            Either((Whole(1, 1000), ListOf(Whole(0, MAX_SEED), maximum=1000))),
             "a list of seeds, or n for 0 to n-1",
             1,
         ),
