@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
+from tasktransfer import json_text
 from tasktransfer.errors import RecordError
 from tasktransfer.shape import AtLeast, Checker, Finite, Matches, Within, checker, json_schema
 from tasktransfer.stage import Family, StageKind, digest_of
@@ -172,6 +173,9 @@ class Record(TypedDict):
 
 _check: Checker = checker(Record)
 
+run_problem: Checker = checker(RunIdentity)
+"""What of a JSON value is no run's identity, or None."""
+
 
 def write_record(path: Path, record: Record) -> None:
     """Write a record atomically: whoever reads ``path`` finds all of it or nothing.
@@ -195,10 +199,10 @@ def read_record(path: Path) -> Record:
             names file, key and value.
     """
     try:
-        value = json.loads(path.read_bytes())
+        value = json_text.read(path)
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RecordError(
             f"{path}: not valid JSON ({error}); it is damaged: delete it and run its stage again"
         ) from error
@@ -276,7 +280,10 @@ def _validate(path: Path, value: Any) -> None:
             f"{path}: schema: found {value.get('schema')!r}, this version reads schema "
             f"{SCHEMA_VERSION}; run the stage again, or read it with the version that wrote it"
         )
-    problem = _check(value) or _contradiction(cast(Record, value))
+    try:
+        problem = _check(value) or _contradiction(cast(Record, value))
+    except RecursionError:  # of what is not looked into otherwise, the stage's identity
+        problem = "it is nested too deeply"
     if problem:
         raise RecordError(f"{path}: {problem}")
 

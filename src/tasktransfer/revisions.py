@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tasktransfer import json_text
 from tasktransfer.config import TINY, Config, ModelConfig
 from tasktransfer.data.archive import find_source
 from tasktransfer.data.revision import directory_digest, release_revision
@@ -128,7 +129,7 @@ class _Inputs:
 
 def _read_json_object(path: Path) -> dict[str, str]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json_text.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tasktransfer import json_text
 from tasktransfer import plan as plans
 from tasktransfer.config import TINY, Config, ModelConfig, load
 from tasktransfer.errors import ConfigError, RecordError
@@ -313,7 +314,7 @@ def read_selection(study: Study) -> tuple[MultiSource, ...] | None:
     try:
         found = tuple(
             MultiSource(item["dataset"], item["target"], tuple(item["sources"]))
-            for item in json.loads(path.read_text(encoding="utf-8"))
+            for item in json_text.loads(path.read_text(encoding="utf-8"))
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path}: damaged ({error!r}); delete it, it is made again") from error

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasktransfer import json_text
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -79,6 +79,6 @@ def overrides(chosen: argparse.Namespace) -> dict[str, Any]:
 def read_json(option: str, text: str) -> Any:
     """JSON text, or the JSON of a file (``@file``)."""
     try:
-        return json.loads(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
+        return json_text.read(Path(text[1:])) if text.startswith("@") else json_text.loads(text)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{option}: not JSON ({error}); give JSON text or @file") from error

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tasktransfer import json_text
 from tasktransfer.data import release as releases
 from tasktransfer.data.archive import SPLITS
 from tasktransfer.data.dialogues import Dialogue
@@ -149,7 +150,7 @@ def read_manifest(folder: Path | str) -> Manifest:
     """The manifest of a cache folder. Raises DataError if it is absent, damaged or outdated."""
     file = Path(folder) / MANIFEST
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json_text.loads(file.read_text(encoding="utf-8"))
         version = content["reader_version"]
         if version == READER_VERSION:
             return _manifest_from(content)

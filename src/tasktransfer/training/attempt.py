@@ -5,12 +5,11 @@ Standard library only until the device is leased: torch must see that device alo
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import suppress
 
-from tasktransfer import errors
+from tasktransfer import errors, json_text
 from tasktransfer.errors import TaskTransferError, storage_error
 from tasktransfer.records import sweep
 from tasktransfer.stage_state import PREDICTIONS, RECORD, claim, history, remember
@@ -69,7 +68,7 @@ def _train(job: Job) -> None:
 def is_there(job: Job) -> bool:
     """Whether all that the job should leave is there, of this very stage."""
     try:
-        record = json.loads((job.out / RECORD).read_bytes())
+        record = json_text.loads((job.out / RECORD).read_bytes())
         same = record["stage"]["digest"] == job.stage.digest
     except (OSError, ValueError, KeyError, TypeError):
         return False
