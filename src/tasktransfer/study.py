@@ -100,7 +100,16 @@ class Study:
         )
 
     def instances(self, dataset: str) -> str:
-        """Folder of a dataset's cached instances."""
+        """Folder of a dataset's cached instances.
+
+        Raises:
+            ConfigError: the study has no such dataset.
+        """
+        if dataset not in self.revisions.data:
+            known = ", ".join(self.revisions.data)
+            raise ConfigError(
+                f"{self.config_file}: no dataset is named {dataset!r}; named are {known}"
+            )
         return self._instances(
             dataset, self.revisions.data[dataset], few_sample=self.config.data.few_sample
         )

@@ -9,7 +9,6 @@ because importing ``datasets`` takes half a second in every training process.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,12 +22,14 @@ from tasktransfer.data.dialogues import Dialogue
 from tasktransfer.data.release import Release
 from tasktransfer.data.splits import full_split_of
 from tasktransfer.errors import DataError
+from tasktransfer.own_folders import Maker, replacing_folder
 from tasktransfer.tasks.card import Instance
 
 READER_VERSION = 1
 """Raised when the same release gives other instances than before; part of the manifest."""
 
 MANIFEST = "manifest.json"
+MAKER = Maker("cache of instances", MANIFEST, "reader_version")
 DIALOGUES = "dialogues.arrow"
 BATCH_ROWS = 4096
 QUERY_PREFIX = "query_"
@@ -76,23 +77,14 @@ def prepare(
 ) -> Manifest:
     """Read, check and cache every task and split of a dataset; returns the manifest.
 
-    The folder is built beside ``out_folder``, in ``.<name>.draft``, and moved there when it is
-    complete; a cache that was there is replaced, and a draft that a killed process left is
-    cleared. Raises DataError, and then leaves ``out_folder`` as it was.
+    The folder appears when it is complete; a cache that was there is replaced. Raises DataError,
+    and then leaves ``out_folder`` as it was; so it does if that is neither empty nor a cache.
     """
-    release = releases.load_release(source_path, dataset)
-    for split in SPLITS:
-        releases.check_split(release, split, few_sample)
-    out = Path(out_folder)
-    draft = out.with_name(f".{out.name}.draft")
-    _remove(draft)
-    draft.mkdir(parents=True)
-    try:
-        manifest = write_release(draft, release, few_sample)
-        _move_into_place(draft, out)
-    finally:
-        _remove(draft)
-    return manifest
+    with replacing_folder(Path(out_folder), MAKER) as folder:
+        release = releases.load_release(source_path, dataset)
+        for split in SPLITS:
+            releases.check_split(release, split, few_sample)
+        return write_release(folder, release, few_sample)
 
 
 def write_release(folder: Path, release: Release, few_sample: bool) -> Manifest:
@@ -282,18 +274,3 @@ def _manifest_from(content: dict[str, object]) -> Manifest:
         for task, by_split in tasks.items()  # type: ignore[attr-defined]
     }
     return Manifest(**{**content, "tasks": counts})  # type: ignore[arg-type]
-
-
-def _move_into_place(draft: Path, out: Path) -> None:
-    """Put the complete folder where it belongs; a kill between the steps leaves no half cache."""
-    old = out.with_name(f".{out.name}.old")
-    _remove(old)
-    if out.exists():
-        out.replace(old)
-    draft.replace(out)
-    _remove(old)
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)

@@ -8,9 +8,7 @@ paper's toolkit cuts BERT's inputs at the end, which loses the target utterance.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from tasktransfer.errors import ModelError
 from tasktransfer.models.encoded import IGNORED, Unit, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import load_tokenizer
+from tasktransfer.own_folders import Maker, replacing_folder
 from tasktransfer.stage import Family
 from tasktransfer.tasks import DATASETS
 from tasktransfer.tasks.card import Instance, Task
@@ -33,6 +32,8 @@ from tasktransfer.tasks.compose import (
 SPLITS = ("train", "dev", "test")
 TOKENIZED_TOGETHER = 512
 
+MAKER = Maker("folder of token ids", "manifest.json", "encoding")
+
 Tokenizer = Any
 """A fast tokenizer of transformers; its classes carry no useful static types."""
 
@@ -46,6 +47,7 @@ def encode_dataset(
     family: Family,
     max_length: int,
     out: Path,
+    model: Mapping[str, Any] | None = None,
 ) -> None:
     """Tokenise every task and split of a dataset into ``out``, all or nothing.
 
@@ -54,18 +56,16 @@ def encode_dataset(
         tasks: names; None for all of the dataset.
         max_length: tokens of an input at most, special tokens included.
         out: the folder to make; it appears when it is complete.
+        model: the identity of the model (``ModelSpec``), noted in the manifest.
 
     Raises:
         ModelError: the tokenizer cannot be loaded or lacks what the family needs.
-        DataError: the instances are missing or damaged.
+        DataError: the instances are missing or damaged, or ``out`` holds something else.
     """
     tokenizer = load_tokenizer(checkpoint, revision, family)
     cached = read_manifest(instances)
     cards = [DATASETS[dataset][name] for name in (tasks or cached.tasks)]
-    building = out.with_name(f".{out.name}.{os.getpid()}.part")
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
-    try:
+    with replacing_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {
             "encoding": ENCODING_VERSION,
             "dataset": dataset,
@@ -79,6 +79,7 @@ def encode_dataset(
             # What a training's time is estimated from.
             "units": {},
             "tokens": {},
+            **made_from(cached, model),
         }
         for card in cards:
             limit = _answer_limit(tokenizer, card, family) if family != "encoder" else 0
@@ -96,11 +97,12 @@ def encode_dataset(
                 )
         tokenizer.save_pretrained(building / "tokenizer")
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
-        if out.exists():
-            shutil.rmtree(out)
-        building.rename(out)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+
+
+def made_from(cached: Manifest, model: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What tells one folder of token ids from another, as its manifest notes it."""
+    data = {"revision": cached.revision, "few_sample": cached.few_sample}
+    return {"model": dict(model) if model else None, "data": {"dataset": cached.dataset, **data}}
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
