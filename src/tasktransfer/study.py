@@ -18,6 +18,7 @@ from typing import Any
 from tasktransfer import json_text
 from tasktransfer import plan as plans
 from tasktransfer.config import TINY, Config, ModelConfig, load
+from tasktransfer.config.places import on_disk
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.plan import MultiSource, Plan, Revisions
@@ -88,7 +89,7 @@ class Study:
     def release(self) -> str:
         """Folder that holds the dialogues of the study."""
         data = self.config.data
-        return self.tiny_world if data.synthetic else data.release
+        return self.tiny_world if data.synthetic else on_disk(data.release)
 
     def tasks(self, dataset: str) -> frozenset[str]:
         """Every task of a dataset that some stage trains on."""
@@ -150,7 +151,7 @@ class Study:
     def base_model(self, name: str) -> str:
         """Where a model's checkpoint is loaded from: a folder, or a name on the hub."""
         model = self.model(name)
-        return self.tiny_model(name) if model.checkpoint == TINY else model.checkpoint
+        return self.tiny_model(name) if model.checkpoint == TINY else on_disk(model.checkpoint)
 
     def revision(self, name: str) -> str | None:
         """The hub revision of a model's checkpoint; None for folders."""

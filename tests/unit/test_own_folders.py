@@ -112,9 +112,7 @@ def test_data_of_a_changed_release_is_made_anew(
     path.write_text(path.read_text() + "\n")
     assert prepare("out") == 0
     assert "already" not in capsys.readouterr().err
-    assert (
-        json.loads((study / "out" / "manifest.json").read_text())["revision"] != first["revision"]
-    )
+    assert json.loads(manifest.read_text())["revision"] != first
 
 
 def test_data_is_not_prepared_over_others_work(

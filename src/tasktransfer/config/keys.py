@@ -90,7 +90,7 @@ MODEL = Section(
         Key("family", Choice(FAMILIES, "family"), "encoder, decoder or encoder_decoder"),
         Key(
             "checkpoint",
-            Text(r"[^\s{}*?\"'$`\\]+", "write 'tiny', a folder or a hub name"),
+            Text(remedy="write 'tiny', a folder or a hub name"),
             "'tiny' (built in), a local folder (./path) or a name on the Hugging Face hub",
         ),
         Key(
