@@ -88,11 +88,10 @@ def test_a_home_of_nobody() -> None:
 
 def test_results_are_kept_in_a_folder_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    (tmp_path / "broken").symlink_to("nowhere")
     root = str(ROOT)
     for place in ("/", "//", "/tmp/..", "file", "file/below", "./file", root, f"{root}/"):
         assert "results: " in refusal({**SMALL, "results": place}), place
-    for inside in ("src", "src/tasktransfer/x", "workflow", ".git/x", "tests", "results/../src"):
+    for inside in ("src", "src/tasktransfer/x", "workflow", "docs/x", "tests", "results/../src"):
         assert "source tree" in refusal({**SMALL, "results": f"{root}/{inside}"}), inside
     (tmp_path / "link").symlink_to(ROOT / "src")
     assert "source tree" in refusal({**SMALL, "results": "link"})

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 
 def add_command(
-    commands: Any, name: str, function: Any, *, config: bool = True
+    commands: Any, name: str, function: Any, *, config: bool = True, light: bool = False
 ) -> argparse.ArgumentParser:
+    """``light``: a command of the standard library alone, which runs in any memory."""
     text = function.__doc__
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=text[0].lower() + text[1:].rstrip("."), description=text
     )
-    parser.set_defaults(command=function)
+    parser.set_defaults(command=function, light=light)
     if config:
         parser.add_argument(
             "--config",
@@ -43,7 +44,7 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 
 
 def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
-    parser.add_argument("--out", metavar="DIR", type=Path, required=required, help=what)
+    parser.add_argument("--out", metavar="DIR", type=folder, required=required, help=what)
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +55,26 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="CPU threads (default: %(default)s)",
     )
+
+
+def folder(text: str) -> Path:
+    """A folder that is there or can be made: nothing on its way is a file."""
+    path = Path(text)
+    for part in (path, *path.parents):
+        if part.exists():
+            if not part.is_dir():
+                raise argparse.ArgumentTypeError(f"{part} is a file; give the name of a folder")
+            break
+    return path
+
+
+def file(text: str) -> Path:
+    """A file that is there or can be written: its name is no folder's."""
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is a folder; give the name of a file")
+    folder(str(path.parent))
+    return path
 
 
 def positive(text: str) -> int:

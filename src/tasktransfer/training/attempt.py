@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 
 from tasktransfer import errors, json_text
-from tasktransfer.errors import TaskTransferError, storage_error
+from tasktransfer.errors import TaskTransferError, mendable
 from tasktransfer.records import sweep
 from tasktransfer.stage_state import PREDICTIONS, RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
@@ -45,7 +45,7 @@ def attempt(job: Job, number: int = 1) -> None:
                 tell(device=device or "cpu")
                 _train(job)
         except Exception as error:
-            known = storage_error(error) or error
+            known = mendable(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
                 remember(job.out, "failed", cause=type(known).__name__, error=str(known))
             if known is error:
