@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-MAX_BYTES = 8 * 2**20
+MAX_BYTES = 4 * 2**20
 """Of a file that ``read`` reads: a record has some ten thousand bytes."""
 
 _MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]")

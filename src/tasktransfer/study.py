@@ -324,7 +324,7 @@ def read_selection(study: Study) -> tuple[MultiSource, ...] | None:
     try:
         found = tuple(
             MultiSource(item["dataset"], item["target"], tuple(item["sources"]))
-            for item in json_text.loads(path.read_text(encoding="utf-8"))
+            for item in json_text.read(path)
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path}: damaged ({error!r}); delete it, it is made again") from error

@@ -142,7 +142,7 @@ def read_manifest(folder: Path | str) -> Manifest:
     """The manifest of a cache folder. Raises DataError if it is absent, damaged or outdated."""
     file = Path(folder) / MANIFEST
     try:
-        content = json_text.loads(file.read_text(encoding="utf-8"))
+        content = json_text.read(file)
         version = content["reader_version"]
         if version == READER_VERSION:
             return _manifest_from(content)

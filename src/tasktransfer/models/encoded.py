@@ -195,7 +195,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / "manifest.json"
     try:
-        manifest: dict[str, Any] = json_text.loads(path.read_text())
+        manifest: dict[str, Any] = json_text.read(path)
     except FileNotFoundError:
         raise DataError(f"{path} is missing: run `tasktransfer encode` for this folder") from None
     except (OSError, ValueError) as error:
