@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from releases import tiny_release
 from tasktransfer import cli
 from tasktransfer.data.tiny_world import generate
 from tasktransfer.errors import DataError
+from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.own_folders import Maker, replacing_folder
 
 MAKER = Maker("collection", "made.json", "version")
@@ -145,3 +147,41 @@ def test_an_unknown_dataset(study: Path, command: str, capsys: pytest.CaptureFix
     assert cli.main(words + (["--model", "m"] if command == "encode" else [])) == 2
     assert "Foo" in capsys.readouterr().err
     assert not list(study.glob(".out*"))
+
+
+def test_token_ids_of_another_model_are_made_anew(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasktransfer.data.cache import read_manifest  # noqa: PLC0415
+    from tasktransfer.models import encode  # noqa: PLC0415
+    from tasktransfer.study import open_study  # noqa: PLC0415
+
+    def fake(instances: Path, dataset: str, tasks: list[str], *rest: Any) -> None:
+        *_, out, model = rest
+        with replacing_folder(out, encode.MAKER) as folder:
+            facts: dict[str, Any] = {"encoding": ENCODING_VERSION}
+            facts["max_answer_tokens"] = dict.fromkeys(tasks, 0)
+            facts |= encode.made_from(read_manifest(instances), model)
+            (folder / "manifest.json").write_text(json.dumps(facts))
+
+    monkeypatch.setattr(encode, "encode_dataset", fake)
+    assert prepare(open_study("study.yaml").instances("Friends")) == 0
+    words = ["encode", "--config", "study.yaml", "--dataset", "Friends", "--model", "m"]
+    shorter = 'models=[{"name": "m", "family": "encoder", "checkpoint": "tiny", "max_length": 64}]'
+    for options, already in (([], False), ([], True), (["--set", shorter], False)):
+        capsys.readouterr()
+        assert cli.main([*words, "--out", "out", *options]) == 0
+        assert ("there already" in capsys.readouterr().err) == already
+    assert cli.main([*words, "--out", "release"]) == 3
+    assert (study / "release" / "TLiDB_Friends").is_dir()
+
+
+def test_a_tiny_model_is_not_built_over_a_checkpoint(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in {"config.json": "{}", "model.safetensors": "years of work"}.items():
+        (study / "bert").mkdir(exist_ok=True)
+        (study / "bert" / name).write_text(text)
+    assert cli.main(["tiny-model", "--config", "study.yaml", "--model", "m", "--out", "bert"]) == 3
+    assert "holds no tiny_model.json of a tiny model" in capsys.readouterr().err
+    assert (study / "bert" / "model.safetensors").read_text() == "years of work"

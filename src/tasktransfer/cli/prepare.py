@@ -114,7 +114,8 @@ def tiny_model(chosen: argparse.Namespace) -> None:
     named = study.tiny_model(chosen.model)
 
     def is_asked_for() -> bool:
-        return MAKER.said_of(chosen.out) == recipe(family, instances)
+        found = MAKER.said_of(chosen.out)
+        return found is not None and found == recipe(family, instances)
 
     with _making(chosen.out, named, MAKER, "config.json", is_asked_for) as needed:
         if needed:
