@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import challenge, yaml_file
-from tasktransfer.config.declare import Problems, check, json_schema
+from tasktransfer.config.declare import Problems, check
+from tasktransfer.config.json_schema import json_schema
 from tasktransfer.config.keys import STUDY
 from tasktransfer.config.overrides import laid_over, leaf_paths
 from tasktransfer.config.rules import build
