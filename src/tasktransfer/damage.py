@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tasktransfer import json_text
 from tasktransfer.errors import RecordError
 from tasktransfer.plan import run_of
 from tasktransfer.records import parse_record, replacing
@@ -151,7 +152,7 @@ class Checked:
 
     def _read(self) -> dict[str, Signature]:
         try:
-            value = json.loads(self._file.read_bytes())
+            value = json_text.loads(self._file.read_bytes())
             return dict(value["right"]) if value["version"] == CHECK_VERSION else {}
         except (OSError, ValueError, KeyError, TypeError):
             return {}

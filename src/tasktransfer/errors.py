@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 
 
 class TaskTransferError(Exception):
@@ -41,8 +42,9 @@ class TrainingError(TaskTransferError):
 
 
 class MemoryShortageError(TaskTransferError):
-    """A training does not fit into memory, however small its micro-batches. Worth another try:
-    on a larger device, or once whatever else held the memory is gone."""
+    """A training does not fit into memory, however small its micro-batches, or a command not into
+    what its process may have. Worth another try: on a larger device or with a higher limit, or
+    once whatever else held the memory is gone."""
 
     exit_code = 8
 
@@ -73,6 +75,9 @@ _STORAGE = {
     errno.EROFS: "the file system is mounted read-only; put `results` of the config elsewhere",
     errno.EACCES: "make it writable for you, or put `results` of the config elsewhere",
     errno.EISDIR: "give the name of a file",
+    errno.EEXIST: "a file stands where a folder should be; give another place",
+    errno.EFBIG: "this shell limits the size of files: raise the limit (ulimit -f unlimited)",
+    errno.EMFILE: "this shell limits the number of open files: raise the limit (ulimit -n 4096)",
     errno.ENOTDIR: "a file stands where a folder should be; give another place",
     errno.ENAMETOOLONG: "give a shorter name",
     errno.EPERM: "make it writable for you, or put `results` of the config elsewhere",
@@ -94,3 +99,59 @@ def storage_error(error: BaseException) -> StorageError | None:
                 "start again"
             )
     return None
+
+
+_MEMORY = (
+    os.strerror(errno.ENOMEM),
+    "failed to map segment",  # a library that cannot be loaded
+    "can't allocate memory",  # torch
+    "can't start new thread",
+    "bad_alloc",
+)
+
+LEAST_MEMORY_MB = 1024
+"""Address space below which the libraries of tables and trainings abort the process, each in its
+own way; above it they raise errors."""
+
+
+def memory_shortage(error: BaseException) -> MemoryShortageError | None:
+    """A process that got no memory, wherever it failed; None if ``error`` is something else."""
+    cause: BaseException | None = error
+    while cause is not None:
+        text = str(cause)
+        if isinstance(cause, MemoryError) or any(part in text for part in _MEMORY):
+            reason = text.splitlines()[0] if text else type(cause).__name__
+            return MemoryShortageError(f"out of memory ({reason}). {_more_memory()}")
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def refuse_little_memory() -> None:
+    """Raise where the shell limits the memory to less than any library takes.
+
+    Raises:
+        MemoryShortageError: the limit is below ``LEAST_MEMORY_MB``.
+    """
+    limit = _memory_limit_mb()
+    if limit is not None and limit < LEAST_MEMORY_MB:
+        raise MemoryShortageError(
+            f"out of memory: this command takes {LEAST_MEMORY_MB:,} MB at least. {_more_memory()}"
+        )
+
+
+def _memory_limit_mb() -> int | None:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit // 2**20
+
+
+def _more_memory() -> str:
+    limit = _memory_limit_mb()
+    if limit is not None:
+        return f"This shell limits it to {limit:,} MB: raise the limit (ulimit -v unlimited)"
+    return "End what else uses the memory, or take a machine with more, and start again"
+
+
+def mendable(error: BaseException) -> TaskTransferError | None:
+    """An error of the disk or of memory, whatever library it comes from, with its remedy; None if
+    ``error`` is something else."""
+    return storage_error(error) or memory_shortage(error)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tasktransfer import json_text
 from tasktransfer.data.archive import SPLITS, find_source, json_file
 from tasktransfer.data.release import READER_VERSION, holdings, load_release
 from tasktransfer.data.splits import id_file
@@ -117,7 +118,7 @@ def _released(study: Study, dataset: str) -> Held:
 
 def _remembered(memo: Path) -> dict[str, Held]:
     try:
-        value = json.loads(memo.read_bytes())
+        value = json_text.loads(memo.read_bytes())
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
+from tasktransfer import json_text
 from tasktransfer.errors import RecordError
 from tasktransfer.shape import AtLeast, Checker, Finite, Matches, Within, checker, json_schema
 from tasktransfer.stage import Family, StageKind, digest_of
@@ -177,6 +178,9 @@ class Record(TypedDict):
 
 _check: Checker = checker(Record)
 
+run_problem: Checker = checker(RunIdentity)
+"""What of a JSON value is no run's identity, or None."""
+
 
 def write_record(path: Path, record: Record) -> None:
     """Write a record atomically: whoever reads ``path`` finds all of it or nothing.
@@ -200,11 +204,9 @@ def read_record(path: Path) -> Record:
             names file, key and value.
     """
     try:
-        content = path.read_bytes()
+        return parse_record(path, path.read_bytes())
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        return parse_record(path, content)
     except RecordError as error:
         raise RecordError(f"{error}; it is damaged: {REMEDY}") from error
 
@@ -216,8 +218,8 @@ def parse_record(path: Path, content: bytes) -> Record:
         RecordError: as ``read_record``, the remedy left out.
     """
     try:
-        value = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        value = json_text.loads(content)
+    except ValueError as error:
         raise RecordError(f"{path}: not valid JSON ({error})") from error
     _validate(path, value)
     return cast(Record, value)
@@ -293,7 +295,10 @@ def _validate(path: Path, value: Any) -> None:
             f"{path}: schema: found {value.get('schema')!r}, this version reads schema "
             f"{SCHEMA_VERSION}"
         )
-    problem = _check(value) or _contradiction(cast(Record, value))
+    try:
+        problem = _check(value) or _contradiction(cast(Record, value))
+    except RecursionError:  # of what is not looked into otherwise, the stage's identity
+        problem = "it is nested too deeply"
     if problem:
         raise RecordError(f"{path}: {problem}")
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tasktransfer import json_text
 from tasktransfer.config import TINY, Config, ModelConfig
+from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.data.archive import find_source
 from tasktransfer.data.revision import directory_digest, release_revision
 from tasktransfer.data.tiny_world.revision import revision as tiny_world_revision
@@ -55,10 +57,11 @@ def hub_revision(model: ModelConfig) -> str:
 
 
 def is_hub_name(checkpoint: str) -> bool:
-    """Neither built in nor a folder. A relative path counts as a folder where there is one."""
-    if checkpoint == TINY or checkpoint.startswith((".", "/", "~")):
+    """Neither built in nor a folder. What is spelled like a name on the hub counts as a folder
+    where there is one, since transformers loads that."""
+    if checkpoint == TINY or not may_be_on_the_hub(checkpoint):
         return False
-    return not ("/" in checkpoint and Path(checkpoint).is_dir())
+    return not Path(checkpoint).is_dir()
 
 
 class _Inputs:
@@ -99,13 +102,14 @@ class _Inputs:
             return f"tiny:{digest_of(recipe)}"
         if is_hub_name(model.checkpoint):
             return f"{model.checkpoint}@{hub_revision(model)}"
-        if not Path(model.checkpoint).expanduser().is_dir():
+        folder = on_disk(model.checkpoint)
+        if not Path(folder).is_dir():
             error = ModelError(
                 f"model {model.name}: no folder {model.checkpoint}; put the checkpoint there "
                 "(config.json, tokenizer files, *.safetensors) or give another checkpoint"
             )
             return self._absent(model.checkpoint, error)
-        digest = directory_digest(model.checkpoint, self.memo)
+        digest = directory_digest(folder, self.memo)
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
 
@@ -128,7 +132,7 @@ class _Inputs:
 
 def _read_json_object(path: Path) -> dict[str, str]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json_text.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

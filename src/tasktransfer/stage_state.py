@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer import locks
+from tasktransfer import json_text, locks
 
 CLAIM = ".claim"
 HISTORY = "history.jsonl"
@@ -105,7 +105,7 @@ def history(folder: Path) -> list[dict[str, Any]]:
         return []
     for line in lines:
         try:
-            events.append(json.loads(line))
+            events.append(json_text.loads(line))
         except ValueError:
             continue
     return [event for event in events if isinstance(event, dict)]
@@ -113,7 +113,7 @@ def history(folder: Path) -> list[dict[str, Any]]:
 
 def _read_claim(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json_text.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

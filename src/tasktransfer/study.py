@@ -14,8 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tasktransfer import json_text
 from tasktransfer import plan as plans
 from tasktransfer.config import TINY, Config, ModelConfig, load
+from tasktransfer.config.places import on_disk
 from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.models.recipe import ENCODING_VERSION
@@ -87,7 +89,7 @@ class Study:
     def release(self) -> str:
         """Folder that holds the dialogues of the study."""
         data = self.config.data
-        return self.tiny_world if data.generated else data.release
+        return self.tiny_world if data.generated else on_disk(data.release)
 
     def tasks(self, dataset: str) -> tuple[str, ...]:
         """Every task of a dataset that some stage trains on or is selected by, sorted. What
@@ -102,7 +104,16 @@ class Study:
         return {dataset: tuple(sorted(tasks)) for dataset, tasks in found.items()}
 
     def instances(self, dataset: str) -> str:
-        """Folder of a dataset's cached instances."""
+        """Folder of a dataset's cached instances.
+
+        Raises:
+            ConfigError: the study has no such dataset.
+        """
+        if dataset not in self.revisions.data:
+            known = ", ".join(self.revisions.data)
+            raise ConfigError(
+                f"{self.config_file}: no dataset is named {dataset!r}; named are {known}"
+            )
         return instances_folder(
             self.config.results,
             dataset,
@@ -156,7 +167,7 @@ class Study:
     def base_model(self, name: str) -> str:
         """Where a model's checkpoint is loaded from: a folder, or a name on the hub."""
         model = self.model(name)
-        return self.tiny_model(name) if model.checkpoint == TINY else model.checkpoint
+        return self.tiny_model(name) if model.checkpoint == TINY else on_disk(model.checkpoint)
 
     def revision(self, name: str) -> str | None:
         """The hub revision of a model's checkpoint; None for folders."""
@@ -282,7 +293,7 @@ class Study:
         """The command-line arguments that open this study again, quoted for a shell."""
         words = ["--config", self.config_file]
         for key, value in _leaves(self.overrides):
-            words += ["--set", f"{key}={json.dumps(value)}"]
+            words += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
         return shlex.join(words)
 
 
@@ -322,7 +333,7 @@ def read_selection(study: Study) -> tuple[MultiSource, ...] | None:
     try:
         found = tuple(
             MultiSource(item["dataset"], item["target"], tuple(item["sources"]))
-            for item in json.loads(path.read_text(encoding="utf-8"))
+            for item in json_text.read(path)
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path}: damaged ({error!r}); delete it, it is made again") from error

@@ -16,6 +16,7 @@ from tasktransfer.data.release import load_release
 from tasktransfer.data.release import read_instances as read_from_release
 from tasktransfer.data.revision import release_revision
 from tasktransfer.errors import DataError
+from tasktransfer.own_folders import sweep_parts
 from tasktransfer.tasks import DATASETS
 
 
@@ -120,9 +121,10 @@ def test_a_failure_leaves_the_old_cache(
 
 
 def test_what_a_killed_process_left_is_cleared(parent: Path, tmp_path: Path) -> None:
-    for name in (".out.draft", ".out.old"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "half.arrow").write_text("half")
+    half = tmp_path / ".out.41.part" / "new"
+    half.mkdir(parents=True)
+    (half / "half.arrow").write_text("half")
+    sweep_parts(tmp_path / "out")
     prepare("Friends", parent, True, tmp_path / "out")
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
     assert not (tmp_path / "out" / "half.arrow").exists()

@@ -15,6 +15,7 @@ from small_study import SMALL, changed, refusal
 
 from tasktransfer import config
 from tasktransfer.config.keys import STUDY
+from tasktransfer.config.overrides import from_texts
 from tasktransfer.data.tiny_world.revision import MINIMUM_DIALOGUES
 from tasktransfer.errors import ConfigError
 from tasktransfer.stage import Training
@@ -136,11 +137,11 @@ def test_overrides_replace_values_and_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(SMALL))
     # Snakemake hands over the inside of key={...} as text.
-    study = config.load(path, {"seeds": ["3", "4"], "training": {"epochs": "2"}})
+    study = config.load(path, from_texts({"seeds": ["3", "4"], "training": {"epochs": "2"}}))
     assert study.seeds == (3, 4)
     assert study.training_for("Friends").epochs == 2
     with pytest.raises(ConfigError, match=r"training\.epochs: found 0"):
-        config.load(path, {"training": {"epochs": "0"}})
+        config.load(path, {"training": {"epochs": 0}})
 
 
 def test_the_digest_is_of_the_study_not_of_its_spelling() -> None:

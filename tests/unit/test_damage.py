@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from study_records import write_records, write_stage
+from tasktransfer import json_text
 from tasktransfer.analysis.aggregates import aggregate
 from tasktransfer.analysis.collect import Tables
 from tasktransfer.analysis.tables import collect
@@ -238,14 +239,14 @@ def _same_numbers(tables: Tables, without: Tables) -> None:
 
 def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     record = Path(study.record(a_run(study).scored))
-    read = Path.read_bytes
+    read = json_text.read
 
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path) -> Any:
         if path == record:
             raise PermissionError(13, "Permission denied", str(path))
         return read(path)
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(json_text, "read", refuse)
     problems = gather(study, planned=True).problems
     assert problems["error"].tolist() == [f"{record}: cannot be read: Permission denied"]
 

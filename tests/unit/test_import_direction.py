@@ -11,8 +11,8 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tasktransfer"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "locks", "shape", "__init__"}),
-    frozenset({"tasks", "algorithms", "stage"}),
+    frozenset({"errors", "json_text", "own_folders", "locks", "shape", "__init__"}),
+    frozenset({"tasks", "algorithms", "stage", "stage_json"}),
     frozenset({"config", "metrics", "predictions", "records", "stage_state"}),
     frozenset({"plan"}),
     frozenset({"data"}),

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tasktransfer.analysis.tables import read_plan
+from tasktransfer.config.overrides import from_texts
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.overview import overview
 from tasktransfer.revisions import UNKNOWN
@@ -235,7 +236,7 @@ def test_the_plan_file_is_what_the_analysis_reads() -> None:
 def test_arguments_open_the_same_study_again() -> None:
     path = write()
     overrides = {"training": {"epochs": "3"}, "seeds": ["4", "5"], "study": "it's mine"}
-    study = open_study(path, overrides)
+    study = open_study(path, from_texts(overrides))
     done = subprocess.run(
         [sys.executable, "-m", "tasktransfer", "plan", "--json", *shlex.split(study.arguments())],
         capture_output=True,

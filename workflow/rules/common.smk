@@ -16,6 +16,7 @@ from snakemake.logging import logger
 from snakemake.resources import Resource
 from snakemake.settings.types import RerunTrigger
 
+from tasktransfer.config.overrides import from_texts
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.finished import damage_of, is_finished, is_whole, keep_checks
 from tasktransfer.forecast.estimate import Estimates
@@ -44,7 +45,9 @@ def opened():
     missing in the data. (Jobs of a batch system are workflows too, and need not ask again.)
     """
     try:
-        study = open_study(config_file(), dict(workflow.config_settings.config))
+        study = open_study(
+            config_file(), from_texts(workflow.config_settings.config)
+        )
         if workflow.is_main_process:
             refuse_lacking(study)
         return study

@@ -16,6 +16,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 import tasktransfer
+from tasktransfer import json_text
 from tasktransfer.analysis import columns
 from tasktransfer.analysis.aggregate_transfer import aggregate_transfer
 from tasktransfer.analysis.heatmap import heatmap
@@ -200,7 +201,7 @@ def _digest_of_code() -> str:
 def _read_manifest(path: Path) -> dict[str, str]:
     """Stem → digest; empty where there is none or it cannot be read: then all is drawn again."""
     try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        found: Any = json_text.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tasktransfer
+from tasktransfer import json_text
 from tasktransfer.analysis import columns
 from tasktransfer.analysis.collect import Origin, Tables, collect_runs
 from tasktransfer.analysis.loading import is_there, records_under
@@ -139,7 +140,7 @@ def read_plan(path: Path) -> StudyPlan:
         RecordError: the file is absent or no such object; names the key.
     """
     try:
-        value = json.loads(path.read_bytes())
+        value = json_text.loads(path.read_bytes())
         runs = tuple(_expected(run) for run in value["runs"])
         return StudyPlan(value["study"], value["config_digest"], value["shorts"], runs)
     except (OSError, ValueError, TypeError) as error:
@@ -223,4 +224,4 @@ def read_tables(folder: Path) -> tuple[Tables, Metadata]:
         frames[name] = columns.to_frame(table)
     if len(footers) != 1:
         raise RecordError(f"{folder}: the tables are of several collections; collect again")
-    return Tables(**frames), Metadata(**json.loads(footers.pop()))
+    return Tables(**frames), Metadata(**json_text.loads(footers.pop()))

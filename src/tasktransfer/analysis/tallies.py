@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasktransfer import metrics
+from tasktransfer import json_text, metrics
 from tasktransfer.analysis.test_sets import TestSets
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import Coded
@@ -56,7 +56,7 @@ class Checks:
     def read(path: Path) -> Checks:
         """From a file that ``write`` wrote; without it, or where it is damaged: nothing known."""
         try:
-            value = json.loads(path.read_bytes())
+            value = json_text.loads(path.read_bytes())
             known = value["checked"] if value["version"] == _CHECK_VERSION else {}
             return Checks({str(name): str(test_set) for name, test_set in known.items()})
         except (OSError, ValueError, KeyError, TypeError, AttributeError):

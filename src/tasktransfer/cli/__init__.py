@@ -24,7 +24,12 @@ from tasktransfer.cli import (
     prepare,
     train,
 )
-from tasktransfer.errors import TaskTransferError, storage_error
+from tasktransfer.errors import (
+    TaskTransferError,
+    memory_shortage,
+    refuse_little_memory,
+    storage_error,
+)
 from tasktransfer.stage_state import INTERRUPTED
 
 PROGRAM = "tasktransfer"
@@ -50,18 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Ctrl-C."""
     chosen = _parser().parse_args(arguments)
     try:
+        if not chosen.light:
+            refuse_little_memory()
         chosen.command(chosen)
-    except TaskTransferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         return 128 + signal.SIGINT
     except BrokenPipeError:
         # The reader of a pipe (head, less) has seen enough. Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        known = storage_error(error)
+    except Exception as error:
+        # Some errors of ours are what a library made of a lack of memory.
+        known = memory_shortage(error) or (
+            error if isinstance(error, TaskTransferError) else storage_error(error)
+        )
         if known is None:
             raise
         print(f"error: {known}", file=sys.stderr)

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, positive
+from tasktransfer.cli.options import add_command, file, positive
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def add_commands(commands: Any) -> None:
         default=Path("results/bench/work"),
         help="keeps instances, weights and token ids (default: %(default)s)",
     )
-    add("--out", metavar="FILE", type=Path,
+    add("--out", metavar="FILE", type=file,
         help="the JSON; the table goes beside it (default: results/bench/<time>.json)")  # fmt: skip
 
 

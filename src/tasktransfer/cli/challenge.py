@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_out, open_study, positive
+from tasktransfer.cli.options import add_command, add_out, file, open_study, positive
 
 ENSEMBLES = ("majority", "mean")
 STRINGS = ("csv", "tlidb")
@@ -45,7 +45,7 @@ def add_commands(commands: Any) -> None:
     command.add_argument(
         "--out",
         metavar="FILE.zip",
-        type=Path,
+        type=file,
         help="the archive (default: <results>/submissions/<dataset>-<model>.zip)",
     )
 
@@ -54,7 +54,7 @@ def add_commands(commands: Any) -> None:
         "submission", metavar="SUBMISSION", type=Path, help="a zip, or a folder laid out as one"
     )
     _add_scoring(command)
-    command.add_argument("--json", metavar="FILE", type=Path, help="write the whole report there")
+    command.add_argument("--json", metavar="FILE", type=file, help="write the whole report there")
     command.add_argument(
         "--shared-ids",
         action="store_true",

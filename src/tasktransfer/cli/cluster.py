@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, open_study, positive
+from tasktransfer.cli.options import add_command, folder, open_study, positive
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Any) -> None:
     """``pilot`` and ``records``."""
-    command = add_command(commands, "pilot", pilot)
+    command = add_command(commands, "pilot", pilot, light=True)
     command.add_argument(
         "--gpus", metavar="N", type=positive, default=1, help="GPUs of a job (default: 1)"
     )
@@ -46,10 +46,10 @@ def add_commands(commands: Any) -> None:
     )
     _shard_options(command)
     command.add_argument(
-        "--out", metavar="DIR", type=Path, help="folder of the scripts (default: RESULTS/pilot)"
+        "--out", metavar="DIR", type=folder, help="folder of the scripts (default: RESULTS/pilot)"
     )
     command.add_argument("--submit", action="store_true", help="hand the scripts to sbatch, too")
-    _shard_options(add_command(commands, "records", records))
+    _shard_options(add_command(commands, "records", records, light=True))
 
 
 def _shard_options(command: argparse.ArgumentParser) -> None:

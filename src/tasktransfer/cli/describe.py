@@ -20,7 +20,7 @@ DEVICES: dict[str | None, Literal["cpu", "cuda"] | None] = {"cpu": "cpu", "gpu":
 
 def add_commands(commands: Any) -> None:
     """``plan`` and ``validate``."""
-    command = add_command(commands, "plan", plan)
+    command = add_command(commands, "plan", plan, light=True)
     command.add_argument(
         "--devices",
         metavar="N",
@@ -38,7 +38,7 @@ def add_commands(commands: Any) -> None:
         help="measure this machine for a second, where no record tells how fast it is",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
-    add_command(commands, "validate", validate)
+    add_command(commands, "validate", validate, light=True)
 
 
 def plan(chosen: argparse.Namespace) -> None:

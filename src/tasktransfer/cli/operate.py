@@ -27,7 +27,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_status(commands: Any) -> None:
-    command = add_command(commands, "status", status)
+    command = add_command(commands, "status", status, light=True)
     command.add_argument(
         "--watch",
         metavar="SECONDS",

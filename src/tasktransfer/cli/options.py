@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from tasktransfer import json_text
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,13 +14,14 @@ if TYPE_CHECKING:
 
 
 def add_command(
-    commands: Any, name: str, function: Any, *, config: bool = True
+    commands: Any, name: str, function: Any, *, config: bool = True, light: bool = False
 ) -> argparse.ArgumentParser:
+    """``light``: a command of the standard library alone, which runs in any memory."""
     text = function.__doc__
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=text[0].lower() + text[1:].rstrip("."), description=text
     )
-    parser.set_defaults(command=function)
+    parser.set_defaults(command=function, light=light)
     if config:
         parser.add_argument(
             "--config",
@@ -45,7 +44,7 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 
 
 def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
-    parser.add_argument("--out", metavar="DIR", type=Path, required=required, help=what)
+    parser.add_argument("--out", metavar="DIR", type=folder, required=required, help=what)
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +55,26 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="CPU threads (default: %(default)s)",
     )
+
+
+def folder(text: str) -> Path:
+    """A folder that is there or can be made: nothing on its way is a file."""
+    path = Path(text)
+    for part in (path, *path.parents):
+        if part.exists():
+            if not part.is_dir():
+                raise argparse.ArgumentTypeError(f"{part} is a file; give the name of a folder")
+            break
+    return path
+
+
+def file(text: str) -> Path:
+    """A file that is there or can be written: its name is no folder's."""
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is a folder; give the name of a file")
+    folder(str(path.parent))
+    return path
 
 
 def positive(text: str) -> int:
@@ -72,28 +91,15 @@ def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study
 
 
 def overrides(chosen: argparse.Namespace) -> dict[str, Any]:
-    """``--set a.b=value`` options as a nested mapping, values read as YAML."""
-    result: dict[str, Any] = {}
-    for option in chosen.set:
-        key, equals, text = option.partition("=")
-        if not (key and equals):
-            raise ConfigError(
-                f"--set {option}: write it as key=value, for example training.epochs=2"
-            )
-        *parents, last = key.split(".")
-        place = result
-        for parent in parents:
-            place = place.setdefault(parent, {})
-        try:
-            place[last] = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--set {option}: the value is not YAML ({error})") from error
-    return result
+    """The ``--set a.b=value`` options as a nested mapping."""
+    from tasktransfer.config.overrides import from_options
+
+    return from_options(chosen.set)
 
 
 def read_json(option: str, text: str) -> Any:
     """JSON text, or the JSON of a file (``@file``)."""
     try:
-        return json.loads(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
+        return json_text.read(Path(text[1:])) if text.startswith("@") else json_text.loads(text)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{option}: not JSON ({error}); give JSON text or @file") from error

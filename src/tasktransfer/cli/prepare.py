@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, add_out, add_threads, open_study
+from tasktransfer.errors import ConfigError
 from tasktransfer.locks import one_at_a_time
+from tasktransfer.own_folders import Maker, sweep_parts
 
 if TYPE_CHECKING:
     from tasktransfer.study import Study
@@ -31,35 +33,64 @@ def world(chosen: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _making(place: Path, complete: str) -> Iterator[bool]:
-    """Hold a folder that is named after its content; whether it has to be made.
+def _making(
+    place: Path, named: str | None, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
+) -> Iterator[bool]:
+    """Hold a folder that one process makes at a time; whether it has to be made.
 
-    ``complete``: the file that a complete one holds. Another workflow on the same results, or a
-    process that outlived its workflow, may be making it.
+    Another workflow on the same results, or a process that outlived its workflow, may be making it.
+
+    Args:
+        named: where the study keeps it, a path that names what it is made from: what lies there was
+            made for it. Anywhere else what is there may have been made from other things.
+        maker: how its folders are known.
+        complete: the file that a complete one holds.
+        is_asked_for: whether what is there was made from what is asked for.
     """
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
     with one_at_a_time(place, say):
-        there = (place / complete).exists()
+        is_named = named is not None and place.resolve() == Path(named).resolve()
+        there = (place / complete).is_file() and (is_named or is_asked_for())
         if there:
             say(f"{place}: there already, nothing to do")
-        for half in place.parent.glob(f".{place.name}.*.part"):
-            shutil.rmtree(half, ignore_errors=True)  # of a process that was killed
+        sweep_parts(place)
+        if is_named and maker.said_of(place) is None and not there:
+            # Snakemake removes the outputs of a job before it starts: the rest goes with them.
+            shutil.rmtree(place, ignore_errors=True)
         yield not there
 
 
 def data_prepare(chosen: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
-    from tasktransfer.data.cache import prepare
+    from tasktransfer.data.cache import MAKER, MANIFEST, prepare
+    from tasktransfer.data.release import READER_VERSION
+    from tasktransfer.data.revision import release_revision
+    from tasktransfer.tasks import DATASETS
 
+    dataset = chosen.dataset
+    if dataset not in DATASETS:
+        raise ConfigError(f"--dataset {dataset}: no such dataset; known: {', '.join(DATASETS)}")
     study = open_study(chosen, need_inputs=False)
     source = study.tiny_world if chosen.tiny_world else study.release
     few_sample = study.config.data.few_sample and not chosen.tiny_world
-    with _making(chosen.out, "manifest.json") as needed:
+
+    def is_asked_for() -> bool:
+        wanted = {"dataset": dataset, "few_sample": few_sample, "reader_version": READER_VERSION}
+        found = MAKER.said_of(chosen.out) or {}
+        same = found.items() >= wanted.items()
+        return same and found.get("revision") == release_revision(source, dataset)
+
+    named = None
+    if chosen.tiny_world:
+        named = study.tiny_instances(dataset)
+    elif dataset in study.revisions.data:
+        named = study.instances(dataset)
+    with _making(chosen.out, named, MAKER, MANIFEST, is_asked_for) as needed:
         if needed:
-            prepare(chosen.dataset, source, few_sample, chosen.out)
+            prepare(dataset, source, few_sample, chosen.out)
 
 
 def data_stats(chosen: argparse.Namespace) -> None:
@@ -75,39 +106,60 @@ def data_stats(chosen: argparse.Namespace) -> None:
 
 def tiny_model(chosen: argparse.Namespace) -> None:
     """Build and pre-train a tiny model."""
-    from tasktransfer.models.tiny import build
+    from tasktransfer.models.tiny import MAKER, build, recipe
     from tasktransfer.tasks import DATASETS
 
     study = open_study(chosen, need_inputs=False)
     instances = [Path(study.tiny_instances(dataset)) for dataset in DATASETS]
-    with _making(chosen.out, "config.json") as needed:
+    family = study.model(chosen.model).family
+    named = study.tiny_model(chosen.model)
+
+    def is_asked_for() -> bool:
+        found = MAKER.said_of(chosen.out)
+        return found is not None and found == recipe(family, instances)
+
+    with _making(chosen.out, named, MAKER, "config.json", is_asked_for) as needed:
         if needed:
-            build(study.model(chosen.model).family, instances, chosen.out, chosen.threads)
+            build(family, instances, chosen.out, chosen.threads)
 
 
 def encode(chosen: argparse.Namespace) -> None:
     """Tokenise the cached instances of the study's tasks in a dataset for a model, whose checkpoint
     is checked first."""
     from tasktransfer.cli.describe import check_checkpoint
+    from tasktransfer.data.cache import read_manifest
     from tasktransfer.lacking import refuse_lacking
-    from tasktransfer.models.encode import encode_dataset
+    from tasktransfer.models.encode import MAKER, encode_dataset, made_from
+    from tasktransfer.models.recipe import ENCODING_VERSION
 
     study = open_study(chosen, need_inputs=False)
+    instances = Path(study.instances(chosen.dataset))
+    tasks = study.tasks(chosen.dataset)
     model = study.model(chosen.model)
-    with _making(chosen.out, "manifest.json") as needed:
+    spec = study.revisions.models[model.name]
+    named = study.encoded(chosen.dataset, model.name)
+
+    def is_asked_for() -> bool:
+        found = MAKER.said_of(chosen.out) or {}
+        data = read_manifest(instances)
+        same = {"encoding": ENCODING_VERSION, **made_from(data, spec.identity)}.items()
+        return found.items() >= same and set(tasks) <= found["max_answer_tokens"].keys()
+
+    with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:
             refuse_lacking(study, chosen.dataset)
             check_checkpoint(model)
             encode_dataset(
-                Path(study.instances(chosen.dataset)),
+                instances,
                 chosen.dataset,
-                study.tasks(chosen.dataset),
+                tasks,
                 study.base_model(model.name),
                 study.revision(model.name),
                 model.family,
                 model.max_length,
                 chosen.out,
                 model.max_unknown_words,
+                spec.identity,
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tasktransfer.cli.options import (
     add_command,
@@ -62,18 +62,15 @@ def add_commands(commands: Any) -> None:
 def train(chosen: argparse.Namespace) -> None:
     """Train one stage and write its record."""
     from tasktransfer.config import load
-    from tasktransfer.plan import run_of
+    from tasktransfer.stage_json import stage_of
     from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
     config = load(chosen.config, overrides(chosen))
-    stage = _stage(chosen.stage)
-    run = run_of(stage)
+    stage = stage_of(read_json("--stage", chosen.stage), "--stage")
     job = Job(
         stage=stage,
-        run=(run.identity if run else None)
-        if chosen.run is None
-        else read_json("--run", chosen.run),
+        run=_run(chosen.run, stage),
         encoded=chosen.encoded,
         start=chosen.start,
         revision=chosen.revision,
@@ -88,11 +85,16 @@ def train(chosen: argparse.Namespace) -> None:
     attempt(job, chosen.attempt)
 
 
-def _stage(text: str) -> Stage:
-    from tasktransfer.stage import Stage
+def _run(text: str | None, stage: Stage) -> dict[str, Any] | None:
+    """The run that a stage scores: read off the stage, or as ``--run`` tells it."""
+    from tasktransfer.plan import run_of
+    from tasktransfer.records import run_problem
 
-    value = read_json("--stage", text)
-    try:
-        return Stage.from_json(value)
-    except (KeyError, TypeError) as error:
-        raise ConfigError(f"--stage: no stage ({error!r}); give what Stage.to_json made") from error
+    if text is None:
+        run = run_of(stage)
+        return run.identity if run else None
+    value = read_json("--run", text)
+    problem = None if value is None else run_problem(value)
+    if problem:
+        raise ConfigError(f"--run: no run: {problem}; give dataset, model, algorithm, ... or null")
+    return cast("dict[str, Any] | None", value)

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tasktransfer.config import challenge, yaml_file
-from tasktransfer.config.declare import Problems, at, check, json_schema
+from tasktransfer.config.declare import Problems, check
+from tasktransfer.config.json_schema import json_schema
 from tasktransfer.config.keys import STUDY
+from tasktransfer.config.overrides import laid_over, leaf_paths
 from tasktransfer.config.rules import build
 from tasktransfer.config.types import (
     TINY,
@@ -61,8 +61,7 @@ def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Config
 
     Args:
         path: a YAML file.
-        overrides: a nested mapping laid over the file's; strings in it are read as YAML, since
-            Snakemake hands over the inside of ``--config key={...}`` as text.
+        overrides: a nested mapping laid over the file's (``overrides.from_options``).
 
     Raises:
         ConfigError: every problem of the file, one a line, with line, key path, value and remedy.
@@ -71,9 +70,8 @@ def load(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Config
     document = yaml_file.read(Path(path), problems)
     value, lines = document.value, document.lines
     if overrides:
-        plain = _as_yaml(overrides)
-        value = _merged(value, plain)
-        for key in _leaf_paths(plain):
+        value = laid_over(value, overrides, problems)
+        for key in leaf_paths(overrides):
             lines = {at_: line for at_, line in lines.items() if not _inside(at_, key)}
     return _build(value, str(path), lines, problems)
 
@@ -85,38 +83,6 @@ def parse(mapping: Any, file: str) -> Config:
         ConfigError: as ``load``.
     """
     return _build(mapping, file, {}, Problems())
-
-
-def _as_yaml(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _as_yaml(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_as_yaml(item) for item in value]
-    if not isinstance(value, str):
-        return value
-    try:
-        return yaml.safe_load(value)
-    except yaml.YAMLError:
-        return value
-
-
-def _merged(base: Any, over: Mapping[str, Any]) -> Any:
-    if not isinstance(base, dict):
-        return dict(over)
-    result = dict(base)
-    for key, value in over.items():
-        result[key] = _merged(result.get(key), value) if isinstance(value, Mapping) else value
-    return result
-
-
-def _leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
-    return [
-        leaf
-        for key, item in value.items()
-        for leaf in (
-            _leaf_paths(item, at(path, key)) if isinstance(item, Mapping) else [at(path, key)]
-        )
-    ]
 
 
 def _inside(path: str, key: str) -> bool:
@@ -142,4 +108,5 @@ def _report(file: str, lines: Mapping[str, int], problems: Problems) -> str:
     told = [f"{file}{line(p.path)}: {p.path + ': ' if p.path else ''}{p.message}" for p in ordered]
     if len(told) == 1:
         return told[0]
-    return f"{len(told)} problems in {file}:\n" + "\n".join(f"  {text}" for text in told)
+    count = f"{len(told)} problems or more" if problems.enough else f"{len(told)} problems"
+    return f"{count} in {file}:\n" + "\n".join(f"  {text}" for text in told)

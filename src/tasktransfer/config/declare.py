@@ -1,19 +1,25 @@
-"""What a key of a config file may hold, declared once: the same declaration checks a value and
-makes its JSON schema.
+"""What a key of a config file may hold, declared once: the same declaration checks a value, and
+``json_schema`` makes its JSON schema.
 
 A declaration is a small frozen object (``Text``, ``Whole``, ``Section``, ...). ``check`` takes a
 value from YAML, notes every problem that it finds and returns the value made regular: defaults
-filled in, numbers as numbers. ``json_schema`` says the same to other tools. Standard library only.
+filled in, numbers as numbers. Standard library only.
 """
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from difflib import get_close_matches
 from typing import Any
+
+MAX_PROBLEMS = 100
+
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+"""Control characters and halves of surrogate pairs: no path, title or record can hold them."""
 
 REQUIRED = object()
 """The default of a key that must be given."""
@@ -40,7 +46,7 @@ class Whole:
     """A whole number between two bounds, both allowed."""
 
     minimum: int
-    maximum: int | None = None
+    maximum: int = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class ListOf:
 
     item: Declaration
     minimum: int = 1
+    maximum: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +128,11 @@ class Problems:
 
     found: list[Problem] = field(default_factory=list)
 
+    @property
+    def enough(self) -> bool:
+        """Whether nobody would read more: a file of something else is wrong in every line."""
+        return len(self.found) >= MAX_PROBLEMS
+
     def add(self, path: str, message: str) -> None:
         """Note a problem once."""
         problem = Problem(path, message)
@@ -154,7 +166,7 @@ def show(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    text = repr(value)
+    text = str(value) if isinstance(value, date) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -167,6 +179,8 @@ def at(path: str, key: str | int) -> str:
 
 def check(declaration: Declaration, value: Any, path: str, problems: Problems) -> Any:
     """The value made regular, or ``INVALID`` where ``problems`` has noted why it cannot be."""
+    if value is INVALID or problems.enough:
+        return INVALID
     match declaration:
         case Text():
             return _check_text(declaration, value, path, problems)
@@ -201,8 +215,11 @@ def _typed(value: Any, right: bool, expected: str, path: str, problems: Problems
 
 def _check_text(declaration: Text, value: Any, path: str, problems: Problems) -> Any:
     if not isinstance(value, str):
-        quotes = "; put it in quotes" if isinstance(value, (int, float)) else ""
+        quotes = "; put it in quotes" if isinstance(value, (int, float, date)) else ""
         problems.add(path, f"found {show(value)}, expected text{quotes}")
+        return INVALID
+    if UNPRINTABLE.search(value):
+        problems.add(path, f"{show(value)} holds a character that cannot be printed: remove it")
         return INVALID
     if not re.fullmatch(declaration.pattern, value):
         problems.add(path, f"{show(value)} cannot be used: {declaration.remedy}")
@@ -214,8 +231,7 @@ def _check_whole(declaration: Whole, value: Any, path: str, problems: Problems) 
     if isinstance(value, bool) or not isinstance(value, int):
         return _typed(value, False, _expected(declaration), path, problems)
     low, high = declaration.minimum, declaration.maximum
-    inside = value >= low and (high is None or value <= high)
-    return _typed(value, inside, _expected(declaration), path, problems)
+    return _typed(value, low <= value <= high, _expected(declaration), path, problems)
 
 
 FLOAT_TEXT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
@@ -232,10 +248,8 @@ def _check_real(declaration: Real, value: Any, path: str, problems: Problems) ->
     if right:
         high = declaration.maximum
         low = declaration.above
-        right = math.isfinite(number) and (
-            number > low or (declaration.inclusive and number == low)
-        )
-        right = right and (high is None or number <= high)
+        right = number > low or (declaration.inclusive and number == low)
+        right = right and number <= (sys.float_info.max if high is None else high)
     _typed(value, right, _expected(declaration), path, problems)
     return float(number) if right else INVALID
 
@@ -250,7 +264,7 @@ def _check_choice(declaration: Choice, value: Any, path: str, problems: Problems
     hint = declaration.hints.get(value) or declaration.hints.get(value.casefold())
     advice = f" ({hint})" if hint else nearest(value, declaration.names)
     names = ", ".join(declaration.names)
-    problems.add(path, f"unknown {declaration.what} {value!r}{advice}; known: {names}")
+    problems.add(path, f"unknown {declaration.what} {show(value)}{advice}; known: {names}")
     return INVALID
 
 
@@ -263,12 +277,17 @@ def _check_list(declaration: ListOf, value: Any, path: str, problems: Problems) 
             path, f"has {len(value)} items, expected {declaration.minimum} at least: {advice}"
         )
         return INVALID
+    if declaration.maximum is not None and len(value) > declaration.maximum:
+        problems.add(path, f"has {len(value):,} items, expected {declaration.maximum:,} at most")
+        return INVALID
     items = [check(declaration.item, v, at(path, i), problems) for i, v in enumerate(value)]
+    first: dict[str, int] = {}
     for index, item in enumerate(items):
-        if item is not INVALID and item in items[:index]:
-            first = at(path, items.index(item))
+        earlier = first.setdefault(repr(item), index)
+        if item is not INVALID and earlier != index:
+            place = at(path, earlier)
             problems.add(
-                at(path, index), f"{show(item)} stands already at {first}: remove one of the two"
+                at(path, index), f"{show(item)} stands already at {place}: remove one of the two"
             )
     return items
 
@@ -278,11 +297,11 @@ def _check_section(declaration: Section, value: Any, path: str, problems: Proble
         return _typed(value, False, "a mapping (key: value)", path, problems)
     known = {key.name: key for key in declaration.keys}
     for name in value:
-        if name not in known:
+        if name not in known and not problems.enough:
             advice = nearest(name, list(known)) if isinstance(name, str) else ""
             problems.add(
                 at(path, str(name)),
-                f"unknown {declaration.what} {name!r}{advice}; known: {', '.join(known)}",
+                f"unknown {declaration.what} {show(name)}{advice}; known: {', '.join(known)}",
             )
     if len(value) < declaration.minimum:
         problems.add(path, f"is empty: name at least one of {', '.join(known)}")
@@ -333,7 +352,7 @@ def _expected(declaration: Declaration) -> str:
         case Flag():
             return "true or false"
         case Whole(low, high):
-            return f"a whole number of {low} or more" + (f", {high} at most" if high else "")
+            return f"a whole number of {low} or more, {high:,} at most"
         case Real(above, high, inclusive):
             bound = f"of {above:g} or more" if inclusive else f"above {above:g}"
             return f"a number {bound}" + ("" if high is None else f", {high:g} at most")
@@ -347,49 +366,3 @@ def _expected(declaration: Declaration) -> str:
             return "a mapping (key: value)"
         case Either(options):
             return " or ".join(_expected(option) for option in options)
-
-
-def json_schema(declaration: Declaration) -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of what ``check`` accepts."""
-    match declaration:
-        case Text():
-            return {"type": "string", "pattern": f"^(?:{declaration.pattern})$"}
-        case Flag():
-            return {"type": "boolean"}
-        case Whole(low, high):
-            bounds = {"minimum": low} if high is None else {"minimum": low, "maximum": high}
-            return {"type": "integer", **bounds}
-        case Real(above, high, inclusive):
-            limit = {} if high is None else {"maximum": high}
-            number = {
-                "type": "number",
-                "minimum" if inclusive else "exclusiveMinimum": above,
-                **limit,
-            }
-            return {"anyOf": [number, {"type": "string", "pattern": f"^(?:{FLOAT_TEXT.pattern})$"}]}
-        case Choice(names):
-            return {"enum": [*names, *([False] if declaration.false_as else [])]}
-        case Nothing():
-            return {"type": "null"}
-        case ListOf(item, minimum):
-            items = json_schema(item)
-            return {"type": "array", "items": items, "minItems": minimum, "uniqueItems": True}
-        case Section():
-            return _section_schema(declaration)
-        case Either(options):
-            return {"anyOf": [json_schema(option) for option in options]}
-
-
-def _section_schema(section: Section) -> dict[str, Any]:
-    properties = {}
-    for key in section.keys:
-        properties[key.name] = json_schema(key.value) | {"description": key.help}
-        if key.default is not REQUIRED and key.default is not ABSENT:
-            properties[key.name]["default"] = key.default
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [key.name for key in section.keys if key.default is REQUIRED],
-        "additionalProperties": False,
-        **({"minProperties": section.minimum} if section.minimum else {}),
-    }

@@ -90,7 +90,7 @@ MODEL = Section(
         Key("family", Choice(FAMILIES, "family"), "encoder, decoder or encoder_decoder"),
         Key(
             "checkpoint",
-            Text(r"[^\s{}*?\"'$`\\]+", "write 'tiny', a folder or a hub name"),
+            Text(remedy="write 'tiny', a folder or a hub name"),
             "'tiny' (built in), a local folder (./path) or a name on the Hugging Face hub",
         ),
         Key(
@@ -250,7 +250,7 @@ STUDY = Section(
         Key("algorithms", _all_or(ALGORITHM), "the algorithms; baseline is always run", ALL),
         Key(
             "seeds",
-            Either((Whole(1, 1000), ListOf(Whole(0, MAX_SEED)))),
+            Either((Whole(1, 1000), ListOf(Whole(0, MAX_SEED), maximum=1000))),
             "a list of seeds, or n for 0 to n-1",
             1,
         ),

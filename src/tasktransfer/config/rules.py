@@ -13,6 +13,12 @@ from typing import Any
 from tasktransfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
 from tasktransfer.config.declare import Problems, at, usable
 from tasktransfer.config.keys import ALL
+from tasktransfer.config.places import (
+    may_be_on_the_hub,
+    on_disk,
+    problem_of_home,
+    problem_of_results,
+)
 from tasktransfer.config.types import (
     TINY,
     CheckpointConfig,
@@ -38,6 +44,7 @@ def build(study: Values, problems: Problems) -> Config | None:
     training = _training(study["training"], datasets, problems)
     checkpoints = _checkpoints(study["checkpoints"], algorithms, problems)
     multi_source = _multi_source(study["multi_source"], datasets, algorithms, problems)
+    _check_places(study, models, problems)
     if datasets and algorithms:
         _refuse_transfer_without_pairs(datasets, algorithms, problems)
     if problems.found or multi_source is None or checkpoints is None:
@@ -46,7 +53,7 @@ def build(study: Values, problems: Problems) -> Config | None:
     data = study["data"]
     return Config(
         study=study["study"],
-        results=study["results"].rstrip("/") or "/",
+        results=on_disk(study["results"].rstrip("/")),
         data=DataConfig(data["release"], data["few_sample"], TinyWorldConfig(**data["tiny_world"])),
         datasets=datasets,
         models=models,
@@ -57,6 +64,18 @@ def build(study: Values, problems: Problems) -> Config | None:
         checkpoints=checkpoints,
         rules=study["rules"],
     )
+
+
+def _check_places(study: Values, models: tuple[ModelConfig, ...], problems: Problems) -> None:
+    places = {at(at("models", i), "checkpoint"): m.checkpoint for i, m in enumerate(models)}
+    if usable(study["data"]):
+        places["data.release"] = study["data"]["release"]
+    found = {path: problem_of_home(place) for path, place in places.items()}
+    if usable(study["results"]):
+        found["results"] = problem_of_results(study["results"])
+    for path, problem in found.items():
+        if problem:
+            problems.add(path, problem)
 
 
 def _datasets(sections: Values, problems: Problems) -> tuple[DatasetConfig, ...]:
@@ -119,17 +138,14 @@ def _models(sections: list[Values], problems: Problems) -> tuple[ModelConfig, ..
                 at(path, "name"),
                 f"{model.name!r} names models[{first}] already: give each model its own name",
             )
-        if model.revision is not None and _is_not_on_the_hub(model.checkpoint):
+        on_the_hub = model.checkpoint != TINY and may_be_on_the_hub(model.checkpoint)
+        if model.revision is not None and not on_the_hub:
             problems.add(
                 at(path, "revision"),
                 f"found {model.revision!r}, but only hub names have revisions and the checkpoint "
                 f"is {model.checkpoint!r}: remove it",
             )
     return models
-
-
-def _is_not_on_the_hub(checkpoint: str) -> bool:
-    return checkpoint == TINY or checkpoint.startswith((".", "/", "~"))
 
 
 def _algorithms(names: str | list[str]) -> tuple[str, ...]:

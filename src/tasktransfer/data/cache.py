@@ -9,22 +9,24 @@ because importing ``datasets`` takes half a second in every training process.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from tasktransfer import json_text
 from tasktransfer.data import release as releases
 from tasktransfer.data.archive import SPLITS
 from tasktransfer.data.dialogues import Dialogue
 from tasktransfer.data.release import READER_VERSION, Release
 from tasktransfer.data.splits import full_split_of
 from tasktransfer.errors import DataError
+from tasktransfer.own_folders import Maker, replacing_folder
 from tasktransfer.tasks.card import Instance
 
 MANIFEST = "manifest.json"
+MAKER = Maker("cache of instances", MANIFEST, "reader_version")
 DIALOGUES = "dialogues.arrow"
 BATCH_ROWS = 4096
 QUERY_PREFIX = "query_"
@@ -72,23 +74,14 @@ def prepare(
 ) -> Manifest:
     """Read, check and cache every task and split of a dataset; returns the manifest.
 
-    The folder is built beside ``out_folder``, in ``.<name>.draft``, and moved there when it is
-    complete; a cache that was there is replaced, and a draft that a killed process left is
-    cleared. Raises DataError, and then leaves ``out_folder`` as it was.
+    The folder appears when it is complete; a cache that was there is replaced. Raises DataError,
+    and then leaves ``out_folder`` as it was; so it does if that is neither empty nor a cache.
     """
-    release = releases.load_release(source_path, dataset)
-    for split in SPLITS:
-        releases.check_split(release, split, few_sample)
-    out = Path(out_folder)
-    draft = out.with_name(f".{out.name}.draft")
-    _remove(draft)
-    draft.mkdir(parents=True)
-    try:
-        manifest = write_release(draft, release, few_sample)
-        _move_into_place(draft, out)
-    finally:
-        _remove(draft)
-    return manifest
+    with replacing_folder(Path(out_folder), MAKER) as folder:
+        release = releases.load_release(source_path, dataset)
+        for split in SPLITS:
+            releases.check_split(release, split, few_sample)
+        return write_release(folder, release, few_sample)
 
 
 def write_release(folder: Path, release: Release, few_sample: bool) -> Manifest:
@@ -146,7 +139,7 @@ def read_manifest(folder: Path | str) -> Manifest:
     """The manifest of a cache folder. Raises DataError if it is absent, damaged or outdated."""
     file = Path(folder) / MANIFEST
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json_text.read(file)
         version = content["reader_version"]
         if version == READER_VERSION:
             return _manifest_from(content)
@@ -278,18 +271,3 @@ def _manifest_from(content: dict[str, object]) -> Manifest:
         for task, by_split in tasks.items()  # type: ignore[attr-defined]
     }
     return Manifest(**{**content, "tasks": counts})  # type: ignore[arg-type]
-
-
-def _move_into_place(draft: Path, out: Path) -> None:
-    """Put the complete folder where it belongs; a kill between the steps leaves no half cache."""
-    old = out.with_name(f".{out.name}.old")
-    _remove(old)
-    if out.exists():
-        out.replace(old)
-    draft.replace(out)
-    _remove(old)
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tasktransfer import json_text
 from tasktransfer.data.fields import (
     Place,
     Table,
@@ -82,7 +83,7 @@ def context_of(dialogue: Dialogue, table: Table, key: str, place: Place) -> str:
 def load_json(content: bytes, file: str) -> Table:
     """The object that a JSON file holds. Raises DataError with line and column."""
     try:
-        value: object = json.loads(content.decode("utf-8-sig"))
+        value: object = json_text.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise DataError(f"{file}: is not UTF-8 text (byte {error.start:,})") from error
     except json.JSONDecodeError as error:
@@ -90,8 +91,8 @@ def load_json(content: bytes, file: str) -> Table:
             f"{file}, line {error.lineno}, column {error.colno}: broken JSON ({error.msg}); "
             f"fetch the file again"
         ) from error
-    except RecursionError as error:
-        raise DataError(f"{file}: its JSON is nested too deeply to be a release") from error
+    except ValueError as error:
+        raise DataError(f"{file}: cannot be a release: {error}") from error
     return as_table(value, Place(file))
 
 

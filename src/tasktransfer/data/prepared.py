@@ -7,10 +7,10 @@ only, since every start asks for these places.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
+from tasktransfer import json_text
 from tasktransfer.records import Record
 from tasktransfer.stage import digest_of
 
@@ -34,7 +34,7 @@ def says_synthetic(instances: Path) -> bool | None:
     """Whether the dialogues of prepared data are generated; None where no prepared data is there,
     or what is there cannot be read."""
     try:
-        said = json.loads((instances / "manifest.json").read_bytes())["synthetic"]
+        said = json_text.loads((instances / "manifest.json").read_bytes())["synthetic"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return said if isinstance(said, bool) else None

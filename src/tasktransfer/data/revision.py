@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tasktransfer import json_text
 from tasktransfer.data import archive
 from tasktransfer.errors import DataError, ModelError
 
@@ -165,7 +166,7 @@ def _read_memo(memo: Path | None) -> Memo:
     if memo is None:
         return {}
     try:
-        content = json.loads(memo.read_text(encoding="utf-8"))
+        content = json_text.loads(memo.read_text(encoding="utf-8"))
         files = content["files"] if content["version"] == MEMO_VERSION else {}
         return {key: entry for key, entry in files.items() if isinstance(entry, dict)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

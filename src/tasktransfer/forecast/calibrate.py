@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 
+from tasktransfer import json_text
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.forecast.speed import Calibration, calibration_file
 from tasktransfer.records import replacing
@@ -26,7 +27,7 @@ def calibrate(study: Study) -> Calibration:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LONGEST, check=True
         ).stdout
-        found = Calibration(**json.loads(done.splitlines()[-1]))
+        found = Calibration(**json_text.loads(done.splitlines()[-1]))
     except subprocess.CalledProcessError as error:
         last = (error.stderr.strip().splitlines() or ["no message"])[-1]
         raise TaskTransferError(
@@ -43,7 +44,7 @@ def _remember(study: Study, found: Calibration) -> None:
     """Other machines' measurements stay: a results folder may be shared."""
     file = calibration_file(study)
     try:
-        others = [Calibration(**entry) for entry in json.loads(file.read_bytes())]
+        others = [Calibration(**entry) for entry in json_text.loads(file.read_bytes())]
     except (OSError, ValueError, TypeError):
         others = []
     kept = [c for c in others if (c.host, c.device) != (found.host, found.device)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import struct
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from tasktransfer import json_text
 from tasktransfer.config import TINY
 from tasktransfer.revisions import is_hub_name
 from tasktransfer.stage import Family
@@ -129,7 +129,7 @@ def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
             (length,) = struct.unpack("<Q", stream.read(8))
             if length > LONGEST_HEADER:
                 return None
-            header = json.loads(stream.read(length))
+            header = json_text.loads(stream.read(length))
         header.pop("__metadata__", None)
         end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
         whole = file.stat().st_size == 8 + length + end
@@ -141,7 +141,7 @@ def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
 
 def _config(file: Path) -> dict[str, Any]:
     try:
-        value = json.loads(file.read_bytes())
+        value = json_text.loads(file.read_bytes())
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from tasktransfer import json_text
 from tasktransfer.forecast.task_sizes import FULL, SIZES, TINY_SPLITS
 from tasktransfer.stage import Family, Stage, Training
 from tasktransfer.study import Study
@@ -101,7 +101,7 @@ class Sizes:
 def read_manifest(folder: str) -> dict[str, Any]:
     """The manifest of a cache; empty where there is none that can be read."""
     try:
-        value = json.loads(Path(folder, "manifest.json").read_bytes())
+        value = json_text.loads(Path(folder, "manifest.json").read_bytes())
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

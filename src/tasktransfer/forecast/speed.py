@@ -6,7 +6,6 @@ the seconds that a training takes besides.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+from tasktransfer import json_text
 from tasktransfer.forecast.model_size import ModelSize
 from tasktransfer.stage import Family, Stage
 from tasktransfer.study import Study
@@ -106,7 +106,7 @@ def read_samples(study: Study) -> list[Sample]:
 def _sample(stage: Stage, record: str) -> Sample | None:
     """None where there is no record, or none that tells; others complain of damaged ones."""
     try:
-        made = json.loads(Path(record).read_bytes())["provenance"]
+        made = json_text.loads(Path(record).read_bytes())["provenance"]
         seconds = made["seconds"]
         train, dev, test = (float(seconds.get(key, 0.0)) for key in ("train", "dev", "test"))
         known = sum(float(seconds.get(key, 0.0)) for key in ("read", "load", "save"))
@@ -191,7 +191,7 @@ def calibration_file(study: Study) -> Path:
 def read_calibration(study: Study, device: Device, host: str) -> Calibration | None:
     """What this machine was measured to reach, if it was."""
     try:
-        entries: list[dict[str, Any]] = json.loads(calibration_file(study).read_bytes())
+        entries: list[dict[str, Any]] = json_text.loads(calibration_file(study).read_bytes())
         found = [Calibration(**entry) for entry in entries]
         return next(
             (c for c in found if (c.device, c.host) == (device, host) and c.flops > 0), None

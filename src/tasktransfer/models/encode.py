@@ -8,11 +8,9 @@ paper's toolkit cuts BERT's inputs at the end, which loses the target utterance.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from tasktransfer.errors import ModelError
 from tasktransfer.models.encoded import IGNORED, Unit, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import check_words, load_tokenizer
+from tasktransfer.own_folders import Maker, replacing_folder
 from tasktransfer.stage import Family
 from tasktransfer.tasks import DATASETS
 from tasktransfer.tasks.card import Instance, Task
@@ -34,6 +33,8 @@ from tasktransfer.tasks.compose import (
 
 SPLITS = ("train", "dev", "test")
 TOKENIZED_TOGETHER = 512
+
+MAKER = Maker("folder of token ids", "manifest.json", "encoding")
 
 Tokenizer = Any
 """A fast tokenizer of transformers; its classes carry no useful static types."""
@@ -49,6 +50,7 @@ def encode_dataset(
     max_length: int,
     out: Path,
     max_unknown_words: float = 1.0,
+    model: Mapping[str, Any] | None = None,
 ) -> None:
     """Tokenise every task and split of a dataset into ``out``, all or nothing.
 
@@ -59,20 +61,19 @@ def encode_dataset(
         out: the folder to make; it appears when it is complete.
         max_unknown_words: the largest share (0 to 1) of the words in the training instances'
             contexts that the tokenizer may not know.
+        model: the identity of the model (``ModelSpec``), noted in the manifest.
 
     Raises:
         ModelError: the tokenizer cannot be loaded, lacks what the family needs, or does not know
             the words.
-        DataError: the instances are missing or damaged, or hold nothing of a task.
+        DataError: the instances are missing or damaged, hold nothing of a task, or ``out`` holds
+            something else.
     """
     tokenizer = load_tokenizer(checkpoint, revision, family)
     cached = read_manifest(instances)
     cards = [DATASETS[dataset][name] for name in (tasks or cached.tasks)]
     check_words(tokenizer, _words(instances, cached, cards), max_unknown_words, checkpoint)
-    building = out.with_name(f".{out.name}.{os.getpid()}.part")
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
-    try:
+    with replacing_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {
             "encoding": ENCODING_VERSION,
             "dataset": dataset,
@@ -87,6 +88,7 @@ def encode_dataset(
             # What a training's time is estimated from.
             "units": {},
             "tokens": {},
+            **made_from(cached, model),
         }
         for card in cards:
             limit = _answer_limit(tokenizer, card, family) if family != "encoder" else 0
@@ -104,11 +106,12 @@ def encode_dataset(
                 )
         tokenizer.save_pretrained(building / "tokenizer")
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
-        if out.exists():
-            shutil.rmtree(out)
-        building.rename(out)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+
+
+def made_from(cached: Manifest, model: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What tells one folder of token ids from another, as its manifest notes it."""
+    data = {"revision": cached.revision, "few_sample": cached.few_sample}
+    return {"model": dict(model) if model else None, "data": {"dataset": cached.dataset, **data}}
 
 
 def _words(folder: Path, cached: Manifest, cards: Sequence[Task]) -> Counter[str]:

@@ -11,7 +11,6 @@ Two Arrow files per task and split: ``<task>-<split>.units.arrow`` (token ids an
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tasktransfer import json_text
 from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
 from tasktransfer.errors import DataError
 
@@ -196,10 +196,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / "manifest.json"
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text())
+        manifest: dict[str, Any] = json_text.read(path)
     except FileNotFoundError:
         raise DataError(f"{path} is missing: run `tasktransfer encode` for this folder") from None
-    except json.JSONDecodeError as error:
+    except (OSError, ValueError) as error:
         raise DataError(
             f"{path} is damaged ({error}): remove the folder and encode again"
         ) from None

@@ -7,8 +7,7 @@ the text, so equal text gives equal models.
 
 from __future__ import annotations
 
-import os
-import shutil
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from torch import Tensor
 
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.models.family import pad
+from tasktransfer.models.recipe import TINY_RECIPE_VERSION
+from tasktransfer.own_folders import Maker, replacing_folder
 from tasktransfer.stage import Family
 from tasktransfer.tasks import DATASETS
 from tasktransfer.tasks.card import Instance, Task
@@ -36,6 +37,9 @@ MASKED = 0.15
 SENTINELS = 10
 SEED = 0
 
+MAKER = Maker("tiny model", "tiny_model.json", "recipe")
+"""A checkpoint that somebody downloaded looks the same but for this file."""
+
 Texts = list[str]
 
 
@@ -47,22 +51,35 @@ def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1
         instances: folders with the cached instances of the datasets whose text is learned from.
             Only training text is read; prompts' words come in through the tokenizer alone.
         threads: CPU threads.
+
+    Raises:
+        DataError: the instances are missing or damaged, or ``out`` holds something else.
     """
-    torch.set_num_threads(threads)
-    torch.manual_seed(SEED)
-    texts = training_texts(instances)
-    tokenizer = new_tokenizer(family, _vocabulary_texts(instances))
-    model = new_model(family, tokenizer)
-    _pretrain(family, model, tokenizer, texts)
-    building = out.with_name(f".{out.name}.{os.getpid()}.part")
-    building.mkdir(parents=True)
-    try:
-        model.save_pretrained(building)
-        tokenizer.save_pretrained(building)
-        shutil.rmtree(out, ignore_errors=True)
-        building.rename(out)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+    with replacing_folder(out, MAKER) as folder:
+        torch.set_num_threads(threads)
+        torch.manual_seed(SEED)
+        texts = training_texts(instances)
+        tokenizer = new_tokenizer(family, _vocabulary_texts(instances))
+        model = new_model(family, tokenizer)
+        _pretrain(family, model, tokenizer, texts)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        made_from = json.dumps(recipe(family, instances), indent=1) + "\n"
+        (folder / MAKER.file).write_text(made_from, encoding="utf-8")
+
+
+def recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
+    """What a tiny model is made from; two of the same are equal.
+
+    Raises:
+        DataError: the instances are missing or damaged.
+    """
+    manifests = [read_manifest(folder) for folder in instances]
+    return {
+        "recipe": TINY_RECIPE_VERSION,
+        "family": family,
+        "data": {found.dataset: [found.revision, found.few_sample] for found in manifests},
+    }
 
 
 def training_texts(instances: Sequence[Path]) -> Texts:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tasktransfer import json_text
 from tasktransfer.algorithms import ALGORITHMS
 from tasktransfer.overview_text import counted, table
 from tasktransfer.stage import STAGE_KINDS
@@ -85,7 +85,7 @@ def costs(study: Study) -> dict[str, Any]:
         run = runs.get(stage.digest)
         what = run.algorithm if run else f"({stage.kind})"
         try:
-            made = json.loads(Path(study.record(stage)).read_bytes())["provenance"]
+            made = json_text.loads(Path(study.record(stage)).read_bytes())["provenance"]
         except FileNotFoundError:
             continue
         except (OSError, ValueError, RecursionError, KeyError, TypeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import locks
+from tasktransfer import json_text, locks
 from tasktransfer.stage_state import CLAIM, LOG, StageState, history, stage_state
 
 FRESH_SECONDS = 300.0
@@ -56,7 +55,7 @@ def _is_fresh(file: Path) -> bool:
 def read_claim(folder: Path) -> dict[str, Any]:
     """What the last process that claimed a folder said of itself; empty if none did."""
     try:
-        value = json.loads((folder / CLAIM).read_text(encoding="utf-8"))
+        value = json_text.loads((folder / CLAIM).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

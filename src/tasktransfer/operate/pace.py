@@ -6,12 +6,13 @@ the estimates are as absolute numbers does not matter for the time that is left.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from tasktransfer import json_text
 
 WINDOW_SECONDS = 3600.0
 """The while over which the pace is taken."""
@@ -100,7 +101,7 @@ def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> d
 def _times(record: Path) -> tuple[float, float] | None:
     """Start and end of a training by its record."""
     try:
-        made = json.loads(record.read_bytes())["provenance"]
+        made = json_text.loads(record.read_bytes())["provenance"]
         start = seconds(made["started"])
         return None if start is None else (start, start + float(made["seconds"]["total"]))
     except (OSError, ValueError, KeyError, TypeError):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tasktransfer import errors
 from tasktransfer.damage import damage, set_aside
-from tasktransfer.errors import TaskTransferError, storage_error
+from tasktransfer.errors import TaskTransferError, mendable
 from tasktransfer.records import sweep
 from tasktransfer.stage_state import RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
@@ -53,7 +53,7 @@ def attempt(job: Job, number: int = 1) -> None:
             remember(job.out, "interrupted")
             raise
         except Exception as error:
-            known = storage_error(error) or error
+            known = mendable(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
                 remember(job.out, "failed", cause=type(known).__name__, error=str(known))
             if known is error:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from pathlib import Path
 
 from tasktransfer.data.tiny_world.casting import Portion, Role
@@ -17,10 +15,9 @@ from tasktransfer.data.tiny_world.metadata import (
     release_metadata,
 )
 from tasktransfer.data.tiny_world.revision import DEFAULT_DIALOGUES, check_parameters, revision
-from tasktransfer.errors import DataError
+from tasktransfer.own_folders import Maker, replacing_folder
 
-MARKER = "tiny_world.json"
-"""The file that tells a folder made here from any other."""
+MAKER = Maker("tiny world", "tiny_world.json", "revision")
 
 ID_FILES: dict[str, tuple[Portion, ...]] = {
     "TTiDB_train_ids.txt": ("few_train", "rest_train"),
@@ -40,40 +37,8 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES)
     where ``folder`` holds anything else.
     """
     check_parameters(seed, dialogues)
-    _check_ours(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        fresh = made / "new"
-        fresh.mkdir()
+    with replacing_folder(folder, MAKER) as fresh:
         _write_world(fresh, seed, dialogues)
-        _swap(fresh, folder, made / "old")
-    finally:
-        shutil.rmtree(made)
-
-
-def _swap(fresh: Path, folder: Path, old: Path) -> None:
-    """Rename ``fresh`` to ``folder``; what was there goes to ``old``, and comes back on failure."""
-    if not folder.exists():
-        fresh.replace(folder)
-        return
-    folder.replace(old)
-    try:
-        fresh.replace(folder)
-    except OSError:
-        old.replace(folder)
-        raise
-
-
-def _check_ours(folder: Path) -> None:
-    if not folder.exists() and not folder.is_symlink():
-        return
-    if folder.is_dir() and ((folder / MARKER).is_file() or not any(folder.iterdir())):
-        return
-    raise DataError(
-        f"{folder}: exists and holds no {MARKER}, so it is no tiny world and is left alone; "
-        "name another folder or remove this one"
-    )
 
 
 def _write_world(folder: Path, seed: int, dialogues: int) -> None:
@@ -85,7 +50,7 @@ def _write_world(folder: Path, seed: int, dialogues: int) -> None:
         metadata = release_metadata(name, tasks, seed, dialogues)
         _write_dataset(folder / f"TLiDB_{name}", name, metadata, cast)
     _write_json(
-        folder / MARKER,
+        folder / MAKER.file,
         {
             "synthetic": True,
             "revision": revision(seed, dialogues),

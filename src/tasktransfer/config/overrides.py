@@ -1,0 +1,85 @@
+"""Values that a command line puts in place of the file's: read once, and laid over the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tasktransfer.config import yaml_file
+from tasktransfer.config.declare import Problems, at, show
+from tasktransfer.errors import ConfigError
+
+
+def from_options(options: Iterable[str]) -> dict[str, Any]:
+    """``a.b=value`` texts, as ``--set`` takes them, as a nested mapping; values are YAML.
+
+    Raises:
+        ConfigError: no key or value, a key that another option has set already, or no YAML.
+    """
+    result: dict[str, Any] = {}
+    for option in options:
+        key, equals, text = option.partition("=")
+        names = key.split(".")
+        if not equals or not all(names) or len(names) > yaml_file.MAX_DEPTH:
+            raise ConfigError(
+                f"--set {_cut(option)}: write it as key=value, for example training.epochs=2"
+            )
+        place = result
+        for depth, name in enumerate(names):
+            here = ".".join(names[: depth + 1])
+            if not isinstance(place, dict) or (name in place and depth + 1 == len(names)):
+                raise ConfigError(
+                    f"--set {_cut(option)}: duplicate key: another --set gives {_cut(here)} or "
+                    "what holds it: keep one of the two"
+                )
+            if depth + 1 < len(names):
+                place = place.setdefault(name, {})
+        place[names[-1]] = yaml_file.value_of(text, f"--set {_cut(option)}")
+    return result
+
+
+def from_texts(value: Any) -> Any:
+    """What Snakemake hands over for ``--config``, where the inside of ``key={...}`` stays text:
+    texts that are YAML as their values."""
+    if isinstance(value, Mapping):
+        return {key: from_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [from_texts(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        return yaml_file.value_of(value, "--config")
+    except ConfigError:
+        return value
+
+
+def laid_over(base: Any, over: Mapping[str, Any], problems: Problems, path: str = "") -> Any:
+    """A value with some of its keys replaced. A list has no keys: it is replaced as a whole."""
+    if isinstance(base, list):
+        problems.add(
+            path, f"is a list, and {show(next(iter(over), ''))} no key of it: give the whole list"
+        )
+        return base
+    result = dict(base) if isinstance(base, dict) else {}
+    for key, value in over.items():
+        here = at(path, key)
+        if isinstance(value, Mapping):
+            result[key] = laid_over(result.get(key), value, problems, here)
+        else:
+            result[key] = value
+    return result
+
+
+def leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
+    """The key paths of everything in a nested mapping that is no mapping itself."""
+    return [
+        leaf
+        for key, item in value.items()
+        for leaf in (
+            leaf_paths(item, at(path, key)) if isinstance(item, Mapping) else [at(path, key)]
+        )
+    ]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:97]}..."

@@ -1,0 +1,56 @@
+"""Folders that a config names, as the disk has them: a leading ``~``, hub names, and where results
+may be kept. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+
+SOURCE_FOLDERS = frozenset(
+    {".git", "benchmarks", "docs", "envs", "notebooks", "profiles", "src", "tests", "workflow"}
+)
+"""What is under version control in a checkout of this project; results may lie beside it."""
+
+
+def on_disk(path: str) -> str:
+    """A path of a config as programs take it: a leading ``~`` or ``~user`` written out, and no
+    leading dash, which would be an option."""
+    path = os.path.expanduser(path)  # noqa: PTH111  # Path would drop a leading ./
+    return f"./{path}" if path.startswith("-") else path
+
+
+def problem_of_home(path: str) -> str | None:
+    """Why a leading ``~`` cannot be written out, or None."""
+    if on_disk(path).startswith("~"):
+        return f"{path!r}: this machine has no user of that name: write the whole path"
+    return None
+
+
+def may_be_on_the_hub(checkpoint: str) -> bool:
+    """Whether a checkpoint is spelled as names on the hub are; anything else is a folder."""
+    return HUB_NAME.fullmatch(checkpoint) is not None
+
+
+def problem_of_results(path: str) -> str | None:
+    """Why results cannot be kept in a folder, with the remedy, or None."""
+    problem = problem_of_home(path)
+    if problem:
+        return problem
+    real = Path(os.path.realpath(on_disk(path)))
+    remedy = "name a folder of its own, for example results"
+    if real == Path(real.anchor):
+        return f"{path!r} is the root of the file system: {remedy}"
+    for folder in (real, *real.parents):
+        if os.path.lexists(folder):
+            if not folder.is_dir():
+                return f"{path!r}: {folder} is a file and no folder: {remedy}"
+            break
+    for folder in (real, *real.parents):
+        if (folder / "Snakefile").is_file() and (folder / "src" / "tasktransfer").is_dir():
+            inside = real.relative_to(folder).parts
+            if not inside or inside[0] in SOURCE_FOLDERS:
+                return f"{path!r} is the source tree in {folder}: {remedy}"
+    return None

@@ -1,0 +1,77 @@
+"""Read JSON so that every text which cannot be used raises ValueError, and nothing else.
+
+Python's own reader raises RecursionError for deep nesting, speaks of an interpreter setting where a
+number has thousands of digits, and lets through halves of surrogate pairs, which no file can hold.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 4 * 2**20
+"""Of a file that ``read`` reads: a record has some ten thousand bytes."""
+
+_MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_MAYBE_HALF_BYTES = re.compile(_MAYBE_HALF.pattern.encode())
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def read(path: Path) -> Any:
+    """The value of a JSON file of at most ``MAX_BYTES``.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: as ``loads``, or the file is larger.
+    """
+    with path.open("rb") as stream:
+        content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+    return loads(content)
+
+
+def loads(content: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is broken (``json.JSONDecodeError``), no UTF-8 (``UnicodeDecodeError``),
+            nested too deeply, or has a number or character that nothing can hold.
+    """
+    try:
+        value = json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:
+        raise ValueError("a number in it has thousands of digits") from None
+    if _may_hold_halves(content):
+        _refuse_halves(value)
+    return value
+
+
+def _may_hold_halves(content: str | bytes) -> bool:
+    if isinstance(content, bytes):
+        return _MAYBE_HALF_BYTES.search(content) is not None
+    return _MAYBE_HALF.search(content) is not None
+
+
+def _refuse_halves(value: Any) -> None:
+    """Raise for a text with half of a surrogate pair, naming its place."""
+    left: list[tuple[str, Any]] = [("", value)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, str) and _HALF.search(value):
+            raise ValueError(
+                f"{path.lstrip('.')}: {ascii(value)[:60]} holds half of a surrogate pair, which is "
+                "no character: write the whole character"
+            )
+        if isinstance(value, dict):
+            left += [(path, key) for key in value]
+            left += [(f"{path}.{key}", item) for key, item in value.items()]
+        elif isinstance(value, list):
+            left += [(f"{path}[{index}]", item) for index, item in enumerate(value)]

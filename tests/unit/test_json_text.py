@@ -1,0 +1,134 @@
+"""JSON that no file, title or number can hold is refused in words, never with a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from releases import tiny_release
+from tasktransfer import cli, json_text
+from tasktransfer.data.release import load_release
+from tasktransfer.errors import ConfigError, DataError, RecordError
+from tasktransfer.records import read_record
+from tasktransfer.stage_json import stage_of
+from tasktransfer.study import open_study
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = str(ROOT / "workflow" / "presets" / "demo.yaml")
+DEEP = '{"a":' * 100_000
+DIGITS = "9" * 5000
+HALF = '{"a": [1, {"b": "x\\ud800y"}]}'
+USELESS = [
+    (DEEP, "nested too deeply"),
+    (f'{{"a": {DIGITS}}}', "thousands of digits"),
+    (HALF, r"a\[1\]\.b: .*half of a surrogate pair"),
+    ('{"\\udc00": 1}', "half of a surrogate pair"),
+    ("{", "Expecting"),
+]
+
+
+@pytest.mark.parametrize(("text", "part"), USELESS)
+def test_useless_json(text: str, part: str) -> None:
+    for content in (text, text.encode()):
+        with pytest.raises(ValueError, match=part):
+            json_text.loads(content)
+
+
+def test_whole_pairs_are_characters() -> None:
+    assert json_text.loads('["\\ud83d\\ude00"]') == ["\U0001f600"]
+
+
+def test_a_file_beyond_any_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "MAX_BYTES", 1000)
+    path = tmp_path / "metrics.json"
+    path.write_text("[]" + " " * 1000)
+    with pytest.raises(RecordError, match=r"metrics\.json: .*larger than 1,000 bytes"):
+        read_record(path)
+
+
+@pytest.mark.parametrize(("text", "part"), USELESS)
+def test_a_useless_record(tmp_path: Path, text: str, part: str) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text(text)
+    with pytest.raises(RecordError, match=part):
+        read_record(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("x\ud800y", r"TLiDB_Friends\.json: .*data\[0\]\.dialogue\[0\]\.utterance"),
+        (1, "thousands of digits"),
+        ([], "nested too deeply"),
+    ],
+)
+def test_a_useless_release(tmp_path: Path, text: Any, part: str) -> None:
+    tiny_release("Friends").write(tmp_path)
+    path = tmp_path / "TLiDB_Friends" / "TLiDB_Friends.json"
+    value = json.loads(path.read_text())
+    value["data"][0]["dialogue"][0]["utterance"] = text
+    written = json.dumps(value)
+    if text == 1:
+        written = written.replace('"utterance": 1', f'"utterance": {DIGITS}')
+    if text == []:
+        written = written.replace('"utterance": []', f'"utterance": {"[" * 100_000}')
+    path.write_text(written)
+    with pytest.raises(DataError, match=part):
+        load_release(tmp_path, "Friends")
+
+
+def stage_json() -> dict[str, Any]:
+    finetune = next(s for s in open_study(DEMO).plan.stages if s.kind == "finetune")
+    return finetune.to_json()
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    stage = stage_json()
+    for _ in range(levels):
+        stage = {**stage, "parent": stage}
+    return stage
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "part"),
+    [
+        ("seed", "x", "seed: found 'x', expected a whole number"),
+        ("seed", True, "seed: found True"),
+        ("dataset", "Foo", "dataset: found 'Foo', expected one of DailyDialog, Friends"),
+        ("train_tasks", ["nothing"], "'nothing' is no task of"),
+        ("train_tasks", [], "expected a task at least"),
+        ("model", {}, "model.name: missing key"),
+        ("training", {"epochs": 1}, "missing key"),
+        ("parent", [], "parent.found"),
+        ("parent", {}, "parent.dataset: missing key"),
+        ("task_shorts", {}, "no short name of"),
+    ],
+)
+def test_a_stage_that_cannot_be(key: str, value: Any, part: str) -> None:
+    with pytest.raises(ConfigError, match="--stage: no stage") as caught:
+        stage_of({**stage_json(), key: value}, "--stage")
+    assert part in str(caught.value)
+
+
+def test_a_stage_is_read_as_it_was_written() -> None:
+    for stage in open_study(DEMO).plan.stages[::7]:
+        assert stage_of(json.loads(json.dumps(stage.to_json())), "--stage") == stage
+    with pytest.raises(ConfigError, match="more than 8 others"):
+        stage_of(_nested(9), "--stage")
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [("--stage", DEEP[:60_000]), ("--stage", DIGITS), ("--run", "[1]"), ("--run", '{"seed": 1}')],
+)
+def test_what_a_training_is_told(
+    option: str, text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    told = {"--stage": json.dumps(stage_json()), "--run": "null"} | {option: text}
+    words = [word for pair in told.items() for word in pair]
+    where = ["--encoded", "e", "--start", "s", "--out", str(tmp_path / "o"), "--config", DEMO]
+    assert cli.main(["train", *words, *where]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {option}: ")

@@ -1,0 +1,156 @@
+"""YAML that means something else than it says, or more than fits into memory."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from small_study import SMALL
+
+from tasktransfer import config
+from tasktransfer.config import yaml_file
+from tasktransfer.config.overrides import from_options
+from tasktransfer.errors import ConfigError
+
+ALIAS_BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+MERGE_BOMB = "a: &a {x: 1, y: 2, z: 3}\n" + "".join(
+    f"{name}: &{name} {{<<: [{', '.join([f'*{before}'] * 9)}]}}\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+LADDER = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 200))
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "study.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        config.load(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (ALIAS_BOMB, ":5: holds more than 50,000 values with its aliases written out"),
+        (MERGE_BOMB, "holds more than 50,000 values"),
+        (LADDER, "nested more than 50 levels"),
+        ("a: " + "[" * 9000, ":1: is nested more than 50 levels deep"),
+        ("- " * 9000, "nested more than 50 levels"),
+        ("a: &a {<<: *a}\n", ":1: not valid YAML: *a holds itself"),
+        ("study: !!python/object:os.system x\n", ":1: the tag"),
+        ("study: !!binary aGVsbG8=\n", "cannot be used: write the value alone"),
+        ("study: !!bool x\n", "the tag"),
+        ("training: !wide {epochs: 1}\n", "'!wide'"),
+        (f"{'k' * 201}: 1\n", "longer than any of a study"),
+        (f"study: {'x' * 2**20}\n", "larger than 1,048,576 bytes"),
+        ("study: a\n---\nstudy: b\n", "not valid YAML"),
+        ("\x00", "not valid YAML"),
+    ],
+)
+def test_beyond_the_limits(tmp_path: Path, text: str, part: str) -> None:
+    assert part in refused(tmp_path, text)
+
+
+def test_a_file_of_something_else_is_not_told_line_by_line(tmp_path: Path) -> None:
+    told = refused(tmp_path, "".join(f"key{i}: 1\n" for i in range(5000)))
+    assert re.match(r"10\d problems or more", told)
+    assert told.count("\n") < 110
+
+
+@pytest.mark.parametrize("number", ["010", "0o10", "0x10", "0b1", "1_000", "1:30", "-07", "09"])
+def test_a_number_with_two_readings_is_refused_with_its_text(tmp_path: Path, number: str) -> None:
+    text = yaml.safe_dump({key: value for key, value in SMALL.items() if key != "seeds"})
+    told = refused(tmp_path, f"{text}seeds: [{number}]\n")
+    assert re.search(rf":\d+: seeds\[0\]: found '?{number}", told)
+    assert "\n" not in told
+    with pytest.raises(ConfigError, match=r"seeds.*found"):
+        config.load(tmp_path / "study.yaml", from_options([f"seeds={number}"]))
+
+
+def test_eight_is_not_what_010_says(tmp_path: Path) -> None:
+    told = refused(tmp_path, "seeds: [010]\n")
+    assert "found 010, which YAML reads as 8: write a number in decimal digits" in told
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ("yes", "found true, expected text; put it in quotes"),
+        ("2024-01-01", "found 2024-01-01, expected text; put it in quotes"),
+        ("010", "which YAML reads as 8"),
+        ('"a\\0b"', "cannot be printed"),
+        ('"\\ud800"', "c"),  # PyYAML's parser in C refuses it as no character
+        ("9" * 5000, "a number of 5,000 digits"),
+    ],
+)
+def test_what_is_no_name_of_a_study(tmp_path: Path, value: str, part: str) -> None:
+    text = yaml.safe_dump({key: value for key, value in SMALL.items() if key != "study"})
+    told = refused(tmp_path, f"{text}study: {value}\n")
+    assert part in told
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "1.0e+400", ".inf", ".nan"])
+def test_a_number_beyond_all_bounds(tmp_path: Path, number: str) -> None:
+    for key in ("max_grad_norm", "learning_rate", "epochs"):
+        assert f"training.{key}" in refused(tmp_path, f"training: {{{key}: {number}}}\n")
+
+
+def test_what_is_allowed_stays_so(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + yaml.safe_dump(SMALL).encode() + b"seeds: &s [0, 7, 10]\n")
+    assert config.load(path).seeds == (0, 7, 10)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["training=3", "training.epochs=2"], "--set training.epochs=2: duplicate key"),
+        (["training.epochs=2", "training=3"], "--set training=3: duplicate key"),
+        (["seeds=1", "seeds=2"], "--set seeds=2: duplicate key"),
+        ([".seeds=1"], "write it as key=value"),
+        (["training..epochs=1"], "write it as key=value"),
+        ([f"{'a.' * 5000}b=1"], "write it as key=value"),
+        ([f"seeds={'[' * 5000}"], "nested more than 50 levels"),
+        (["seeds={a: 1, a: 2}"], "stands twice"),
+        ([f"seeds={'9' * 5000}"], "a number of 5,000 digits"),
+        (["study=!!python/name:os.system"], "the tag"),
+        (["study=\udcff"], "--set study="),
+    ],
+)
+def test_overrides_that_cannot_be(options: list[str], part: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_options(options)
+    assert part in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_an_override_of_a_list_replaces_it_whole(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump(SMALL))
+    with pytest.raises(ConfigError, match=r"models: is a list, and '0' no key of it"):
+        config.load(path, from_options(["models.0.name=x"]))
+
+
+def test_a_text_of_an_override_stays_the_text_that_it_is(tmp_path: Path) -> None:
+    """It is read as YAML once: what was quoted is not read again."""
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump(SMALL))
+    assert config.load(path, from_options(['study="010"'])).study == "010"
+
+
+def test_without_the_parser_in_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_file, "Loader", yaml.SafeLoader)
+    found: dict[str, Any] = {}
+    for name, text in {"bomb": ALIAS_BOMB, "deep": "[" * 9000, "octal": "seeds: [010]"}.items():
+        found[name] = refused(tmp_path, text)
+    assert "50,000" in found["bomb"]
+    assert "50 levels" in found["deep"]
+    assert "reads as 8" in found["octal"]
