@@ -45,9 +45,7 @@ def opened():
     missing in the data. (Jobs of a batch system are workflows too, and need not ask again.)
     """
     try:
-        study = open_study(
-            config_file(), from_texts(workflow.config_settings.config)
-        )
+        study = open_study(config_file(), from_texts(workflow.config_settings.config))
         if workflow.is_main_process:
             refuse_lacking(study)
         return study
