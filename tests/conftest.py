@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no fault of the code.
+settings.register_profile("tasktransfer", deadline=None)
+settings.load_profile("tasktransfer")
 
 # Tests run side by side, one thread each: torch's threads would only wait for each other. Before
 # anything imports torch.

@@ -27,11 +27,21 @@ def read(path: Path) -> Any:
         OSError: it cannot be read.
         ValueError: as ``loads``, or the file is larger.
     """
+    return loads(read_bytes(path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file of at most ``MAX_BYTES``.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: the file is larger.
+    """
     with path.open("rb") as stream:
         content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
-    return loads(content)
+    return content
 
 
 def loads(content: str | bytes) -> Any:

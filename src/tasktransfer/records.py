@@ -204,9 +204,11 @@ def read_record(path: Path) -> Record:
             names file, key and value.
     """
     try:
-        return parse_record(path, path.read_bytes())
+        return parse_record(path, json_text.read_bytes(path))
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise RecordError(f"{path}: no record ({error}); it is damaged: {REMEDY}") from error
     except RecordError as error:
         raise RecordError(f"{error}; it is damaged: {REMEDY}") from error
 

@@ -239,14 +239,14 @@ def _same_numbers(tables: Tables, without: Tables) -> None:
 
 def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     record = Path(study.record(a_run(study).scored))
-    read = json_text.read
+    read = json_text.read_bytes
 
-    def refuse(path: Path) -> Any:
+    def refuse(path: Path) -> bytes:
         if path == record:
             raise PermissionError(13, "Permission denied", str(path))
         return read(path)
 
-    monkeypatch.setattr(json_text, "read", refuse)
+    monkeypatch.setattr(json_text, "read_bytes", refuse)
     problems = gather(study, planned=True).problems
     assert problems["error"].tolist() == [f"{record}: cannot be read: Permission denied"]
 
