@@ -15,7 +15,6 @@ from typing import NoReturn
 from tasktransfer import __version__
 from tasktransfer.cli import (
     analyse,
-    bench,
     challenge,
     cluster,
     describe,
@@ -27,7 +26,7 @@ from tasktransfer.errors import TaskTransferError, storage_error
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, train, cluster, operate, analyse, challenge, bench)
+PHASES = (describe, prepare, train, cluster, operate, analyse, challenge)
 """In the order in which ``--help`` lists their commands."""
 
 
@@ -45,7 +44,11 @@ def run_and_leave() -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, or that of the error (see ``errors``)."""
-    chosen = _parser().parse_args(arguments)
+    return run(_parser().parse_args(arguments))
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run ``chosen.command`` with what was parsed; the exit code, as of ``main``."""
     try:
         chosen.command(chosen)
     except TaskTransferError as error:
