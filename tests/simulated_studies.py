@@ -9,6 +9,9 @@ instance (which ones this transfer helps or harms, whatever the seed), noise for
 With it the share of right answers expected over seeds *and* instances is known exactly, and so is
 the true delta in accuracy. That of macro-F1 is the mean of many trainings with test sets of their
 own.
+
+``no_trend`` draws the mean deltas of a whole matrix whose tasks differ, beside counts of training
+samples that have nothing to do with them.
 """
 
 from __future__ import annotations
@@ -171,3 +174,52 @@ def heatmap(regime: Regime, tasks: int, chance: np.random.Generator) -> npt.NDAr
             transfer = trainings(regime, here, True, weights, chance)
             found.append(judge(regime, transfer, baseline))
     return np.array([sure.p for sure in bootstrap.confidences(found)])
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Cells of a source and a target each, all arrays (cells,): places of tasks, and deltas.
+    ``counts`` (tasks,): training samples."""
+
+    sources: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
+    deltas: npt.NDArray[np.float64]
+    counts: npt.NDArray[np.float64]
+
+    @property
+    def names(self) -> tuple[list[str], list[str]]:
+        """The tasks of each cell, as the analysis names them."""
+        return [f"task {n}" for n in self.sources], [f"task {n}" for n in self.targets]
+
+    def logarithm(self, role: str) -> npt.NDArray[np.float64]:
+        """Of the count of the "source" or "target", or of their "ratio"."""
+        source, target = (np.log10(self.counts[place]) for place in (self.sources, self.targets))
+        return {"source": source, "target": target, "ratio": source - target}[role]
+
+
+def no_trend(
+    tasks: int,
+    chance: np.random.Generator,
+    *,
+    of_targets: float = 2.0,
+    of_sources: float = 1.0,
+    of_cells: float = 1.5,
+    algorithms: int = 3,
+) -> Matrix:
+    """Every pair of tasks, once for each algorithm. Spreads in points: what a task does as target,
+    as source, and what the two do together, of which algorithms share most. Counts, from some 50
+    to some 7,000 as in the paper's Table 1, are drawn apart from all of it."""
+    target = of_targets * chance.standard_normal(tasks)
+    source = of_sources * chance.standard_normal((tasks, 1))
+    both = of_cells * chance.standard_normal((tasks, tasks))
+    deltas = target + source + both
+    own = 0.5 * of_cells * chance.standard_normal((algorithms, tasks, tasks))
+    counts = np.exp(chance.uniform(np.log(50), np.log(7000), tasks))
+    apart = ~np.eye(tasks, dtype=bool)
+    sources, targets = np.nonzero(apart)
+    return Matrix(
+        np.tile(sources, algorithms),
+        np.tile(targets, algorithms),
+        (deltas + own)[:, apart].ravel(),
+        counts,
+    )

@@ -15,11 +15,12 @@ from tasktransfer.finished import Found, look
 from tasktransfer.forecast.disk import disk
 from tasktransfer.forecast.estimate import Estimates
 from tasktransfer.forecast.speed import Calibration, Device
+from tasktransfer.lacking import lacking
 from tasktransfer.stage import STAGE_KINDS, Stage
 from tasktransfer.study import Study
 from tasktransfer.training.device import device_pool
 
-NOTHING_KNOWN = Found({}, frozenset(), frozenset(), frozenset())
+NOTHING_KNOWN = Found({}, frozenset(), {}, frozenset())
 
 SEVERAL = "(several)"
 """Stands for the target of a training on several sources before the target is known."""
@@ -31,7 +32,8 @@ def overview(
     calibration: Calibration | None = None,
     device: Device | None = None,
 ) -> dict[str, Any]:
-    """Counts of runs and distinct trainings, what is there already, and what the rest will take.
+    """Counts of runs and distinct trainings, what is there already, what the data lacks for the
+    rest, and what that will take.
 
     ``done``, ``left`` and ``again`` are None where inputs are absent and not remembered, since then
     the digests, and with them the places of the records, are not known; hours and disk then count
@@ -49,6 +51,7 @@ def overview(
         "results": study.config.results,
         "synthetic": _synthetic(study),
         "absent": list(study.absent),
+        "lacking": [text for text in lacking(study) if text not in study.absent],
         "runs": _runs(study),
         "trainings": _trainings(study, found),
         "estimate": _estimate(Estimates(study, device, calibration), found, devices),
@@ -93,7 +96,7 @@ def _trainings(study: Study, found: Found) -> dict[str, Any]:
         "done": done,
         "left": None if done is None else len(plan.stages) - done,
         "again": None if done is None else len(found.again),
-        "without_predictions": None if done is None else len(found.unpredicted),
+        "damaged": [*found.damaged.values()],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tasktransfer.forecast.disk import in_words
@@ -9,7 +10,9 @@ from tasktransfer.forecast.disk import in_words
 SYNTHETIC = " (synthetic data: the tiny world)"
 
 AGAIN = "once more, since others start from their checkpoint, which is gone"
-UNPREDICTED = "delete their records (metrics.json) to have them trained again"
+
+SHOWN = 12
+"""Things of one kind that are listed; the others are counted. ``--json`` has them all."""
 
 BASES = {
     "measured": "measured: this study's own records",
@@ -159,6 +162,7 @@ def _disk(space: dict[str, Any]) -> list[str]:
 
 def _progress(seen: dict[str, Any]) -> list[str]:
     absent = [f"not found: {text}" for text in seen["absent"]]
+    absent += [f"CANNOT BE RUN: {text}" for text in seen["lacking"]]
     done, left, again = (seen["trainings"][key] for key in ("done", "left", "again"))
     if done is None:
         return [*absent, "what exists already cannot be told without it"]
@@ -166,10 +170,18 @@ def _progress(seen: dict[str, Any]) -> list[str]:
     return [
         *absent,
         f"done: {done:,}, left: {left:,}{more}",
-        *unpredicted(seen["trainings"]["without_predictions"]),
+        *damaged(seen["trainings"]["damaged"]),
     ]
 
 
-def unpredicted(count: int) -> list[str]:
-    """What to do about records whose predictions are gone."""
-    return [f"{count:,} of those done have lost their predictions: {UNPREDICTED}"] * (count > 0)
+def damaged(problems: Sequence[str]) -> list[str]:
+    """Records that count as left, and why; the first few."""
+    if not problems:
+        return []
+    shown = [f"  {problem}" for problem in problems[:SHOWN]]
+    shown += [f"  and {len(problems) - SHOWN:,} more"] * (len(problems) > SHOWN)
+    return [
+        f"{counted(len(problems), 'damaged record')}: snakemake sets each aside "
+        "(metrics.json.damaged-1) and trains its stage once more",
+        *shown,
+    ]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.errors import ConfigError
+from tasktransfer.finished import look
 from tasktransfer.study import Study
 
 Shard = tuple[str, int]
@@ -47,7 +48,8 @@ class Resources:
 def shards(study: Study) -> dict[Shard, int]:
     """The shards of a study that are not finished, in the order of its plan, and how many
     trainings each of them has left."""
-    left = [stage for stage in study.plan.stages if not study.is_finished(stage)]
+    finished = look(study).finished
+    left = [stage for stage in study.plan.stages if stage.digest not in finished]
     return dict(Counter((stage.model.name, stage.seed) for stage in left))
 
 

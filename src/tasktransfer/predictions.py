@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import Coded
-from tasktransfer.records import PredictionsFile, replacing
+from tasktransfer.records import REMEDY, PredictionsFile, replacing
 from tasktransfer.stage_state import PREDICTIONS
 
 SCHEMA_VERSION = 1
@@ -138,7 +138,7 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError as error:
         raise RecordError(
-            f"{path}: cannot be read: no such file; delete its record and run the stage again"
+            f"{path}: cannot be read: no such file, its record names it; {REMEDY}"
         ) from error
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
@@ -185,7 +185,7 @@ def _check_expected(
 
 def _check_sha256(path: Path, content: bytes, expected: PredictionsFile) -> None:
     if hashlib.sha256(content).hexdigest() != expected["sha256"]:
-        raise RecordError(f"{path}: its SHA-256 is not the one in the record beside it")
+        raise RecordError(f"{path}: its SHA-256 is not the one in the record beside it; {REMEDY}")
 
 
 def _check_order(path: Path, table: pa.Table) -> None:

@@ -23,6 +23,11 @@ from tasktransfer.stage import Family, StageKind, digest_of
 
 SCHEMA_VERSION = 1
 
+REMEDY = "run its study again with snakemake, which sets it aside and trains its stage once more"
+"""What is done about a damaged record or its predictions (see ``damage``)."""
+
+_SAID_TWICE = ("dataset", "train_tasks", "select_on", "parent", "seed")
+
 Digest = Annotated[str, Matches("^[0-9a-f]{64}$")]
 Name = Annotated[str, Matches("^.+$")]
 Count = Annotated[int, AtLeast(0)]
@@ -195,13 +200,25 @@ def read_record(path: Path) -> Record:
             names file, key and value.
     """
     try:
-        value = json.loads(path.read_bytes())
+        content = path.read_bytes()
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        return parse_record(path, content)
+    except RecordError as error:
+        raise RecordError(f"{error}; it is damaged: {REMEDY}") from error
+
+
+def parse_record(path: Path, content: bytes) -> Record:
+    """A record from the bytes of its file, all of it checked.
+
+    Raises:
+        RecordError: as ``read_record``, the remedy left out.
+    """
+    try:
+        value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise RecordError(
-            f"{path}: not valid JSON ({error}); it is damaged: delete it and run its stage again"
-        ) from error
+        raise RecordError(f"{path}: not valid JSON ({error})") from error
     _validate(path, value)
     return cast(Record, value)
 
@@ -274,7 +291,7 @@ def _validate(path: Path, value: Any) -> None:
     if value.get("schema") != SCHEMA_VERSION or isinstance(value.get("schema"), bool):
         raise RecordError(
             f"{path}: schema: found {value.get('schema')!r}, this version reads schema "
-            f"{SCHEMA_VERSION}; run the stage again, or read it with the version that wrote it"
+            f"{SCHEMA_VERSION}"
         )
     problem = _check(value) or _contradiction(cast(Record, value))
     if problem:
@@ -286,6 +303,7 @@ def _contradiction(record: Record) -> str | None:
     return (
         _epochs_disagree(record)
         or _stage_disagrees(record)
+        or _identity_disagrees(record)
         or _run_disagrees(record, record["run"])
     )
 
@@ -317,6 +335,20 @@ def _stage_disagrees(record: Record) -> str | None:
     unsized = [task for task in stage["train_tasks"] if task not in record["sizes"]]
     if unsized:
         return f"sizes: no sizes of {', '.join(unsized)}, which stage.train_tasks names"
+    return None
+
+
+def _identity_disagrees(record: Record) -> str | None:
+    """Where a record says something else than the identity that its digest is taken of."""
+    stage, named = record["stage"], record["stage"]["identity"]
+    said: dict[str, Any] = {f"stage.{key}": stage[key] for key in _SAID_TWICE}  # type: ignore[literal-required]
+    said["data_revision"] = record["data_revision"]
+    said["few_sample"] = record["few_sample"]
+    said["provenance.recipe"] = record["provenance"]["recipe"]
+    for key, value in said.items():
+        name = key.rpartition(".")[2]
+        if name in named and named[name] != value:
+            return f"{key}: {value!r}, but stage.identity.{name} is {named[name]!r}"
     return None
 
 

@@ -24,6 +24,8 @@ HISTORY = "history.jsonl"
 RECORD = "metrics.json"
 PREDICTIONS = "predictions.parquet"
 LOG = "train.log"
+INTERRUPTED = "interrupted"
+"""The last line of a log whose process was stopped by Ctrl-C."""
 
 State = Literal["done", "running", "failed", "interrupted", "waiting"]
 
@@ -88,7 +90,7 @@ def _now() -> str:
 
 
 def remember(folder: Path, event: str, **facts: Any) -> None:
-    """Add a line to the stage's history: started, resumed, failed or finished, and when."""
+    """Add a line to the stage's history: started, interrupted, failed or finished, and when."""
     line = json.dumps({"event": event, "time": _now(), **_process(), **facts}) + "\n"
     with (folder / HISTORY).open("a", encoding="utf-8") as stream:
         stream.write(line)
@@ -144,6 +146,8 @@ def last_error(log: Path) -> str | None:
     except OSError:
         return None
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
+    if lines and lines[-1] in (INTERRUPTED, "KeyboardInterrupt"):
+        return None
     for line in reversed(lines):
         if line.startswith("error:"):
             return line.removeprefix("error:").strip()

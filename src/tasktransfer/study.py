@@ -7,7 +7,6 @@ it is opened at every start of Snakemake and of every command.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -90,14 +89,17 @@ class Study:
         data = self.config.data
         return self.tiny_world if data.generated else data.release
 
-    def tasks(self, dataset: str) -> frozenset[str]:
-        """Every task of a dataset that some stage trains on."""
-        return frozenset(
-            task
-            for stage in self.plan.stages
-            if stage.dataset == dataset
-            for task in stage.train_tasks
-        )
+    def tasks(self, dataset: str) -> tuple[str, ...]:
+        """Every task of a dataset that some stage trains on or is selected by, sorted. What
+        ``auto`` picks adds none: it picks among tasks that have been trained on."""
+        return self._tasks.get(dataset, ())
+
+    @cached_property
+    def _tasks(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, set[str]] = {}
+        for stage in self.plan.stages:
+            found.setdefault(stage.dataset, set()).update(stage.train_tasks, stage.select_on)
+        return {dataset: tuple(sorted(tasks)) for dataset, tasks in found.items()}
 
     def instances(self, dataset: str) -> str:
         """Folder of a dataset's cached instances."""
@@ -123,8 +125,13 @@ class Study:
         return says_synthetic(Path(self.instances(dataset)))
 
     def encoded(self, dataset: str, model: str) -> str:
-        """Folder of a dataset's instances as token ids of a model."""
-        identity = {**self.revisions.models[model].identity, "encoding": ENCODING_VERSION}
+        """Folder of the instances of the study's tasks as token ids of a model. It is named after
+        the tasks too, so that a task which is added later is encoded."""
+        identity = {
+            **self.revisions.models[model].identity,
+            "encoding": ENCODING_VERSION,
+            "tasks": self.tasks(dataset),
+        }
         folder = Path(self.instances(dataset)).name
         digest = digest_of(identity)[:12]
         return f"{self.config.results}/data/encoded/{folder}/{model}-{digest}"
@@ -211,22 +218,9 @@ class Study:
     def _parent_kinds(self) -> frozenset[StageKind]:
         return frozenset(stage.parent.kind for stage in self.plan.stages if stage.parent)
 
-    def is_finished(self, stage: Stage) -> bool:
-        """Whether nothing of a stage has to be made: its record and predictions are there, and
-        its checkpoint wherever a stage that starts from it is not finished."""
-        try:
-            there = {entry.name for entry in os.scandir(self.folder(stage))}
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        if "metrics.json" not in there:
-            return False
-        if len(stage.select_on) == 1 and "predictions.parquet" not in there:
-            return False
-        return "checkpoint" in there or not self.is_start(stage)
-
-    def is_start(self, stage: Stage) -> bool:
-        """Whether a stage that is not finished starts from this one."""
-        return not all(map(self.is_finished, self._children.get(stage.digest, ())))
+    def children(self, stage: Stage) -> Sequence[Stage]:
+        """The stages that start from this one."""
+        return self._children.get(stage.digest, ())
 
     @cached_property
     def _children(self) -> dict[str, list[Stage]]:
@@ -245,6 +239,12 @@ class Study:
     @property
     def tables(self) -> str:
         return f"{self.config.results}/tables"
+
+    @property
+    def holes(self) -> str:
+        """List of the runs that were missing when tables were last collected without them. It is
+        written after the tables: if it is newer, these have holes."""
+        return f"{self.config.results}/logs/missing.log"
 
     @property
     def figures(self) -> str:

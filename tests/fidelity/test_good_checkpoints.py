@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from architectures import FAMILY_OF, write_checkpoint
 from releases import tiny_release
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.models.check_model import check_model
+from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.encode import encode_dataset
 from tasktransfer.records import read_record
 from tasktransfer.stage import ModelSpec, Stage, Training
@@ -35,6 +39,64 @@ LEFT = {
     "modernbert": "decoder",
 }
 """And what of it no task here uses."""
+
+
+Weights = dict[str, torch.Tensor]
+
+
+def bert_as_published(weights: Weights) -> Weights:
+    """Names of TensorFlow, a buffer, and the head for next sentences."""
+    renamed = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): tensor
+        for name, tensor in weights.items()
+    }
+    extra = {
+        "bert.embeddings.position_ids": torch.arange(256)[None],
+        "cls.seq_relationship.weight": torch.ones(2, 32),
+    }
+    return {**renamed, **extra}
+
+
+def gpt2_as_published(weights: Weights) -> Weights:
+    """The backbone's own names, and masks that were saved."""
+    masks = {
+        "h.0.attn.bias": torch.ones(1, 1, 4, 4),
+        "h.0.attn.masked_bias": torch.tensor(-1e4),
+    }
+    return {**{n.removeprefix("transformer."): t for n, t in weights.items()}, **masks}
+
+
+def t5_as_published(weights: Weights) -> Weights:
+    """A bias that no layer reads, and the shared embeddings twice."""
+    bias = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+    shared = weights["shared.weight"].clone()
+    return {**weights, bias: torch.ones(32, 2), "encoder.embed_tokens.weight": shared}
+
+
+def deberta_v3_as_published(weights: Weights) -> Weights:
+    """Heads that no class of transformers has."""
+    heads = {"mask_predictions.dense.weight", "lm_predictions.lm_head.dense.weight"}
+    return {**weights, **{name: torch.ones(2, 2) for name in heads}}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "habit"),
+    [
+        ("bert", bert_as_published),
+        ("gpt2", gpt2_as_published),
+        ("t5", t5_as_published),
+        ("deberta-v2", deberta_v3_as_published),
+    ],
+)
+def test_habits_of_published_checkpoints_are_no_damage(
+    architecture: str, habit: Callable[[Weights], Weights], tmp_path: Path
+) -> None:
+    folder = write_checkpoint(architecture, tmp_path)
+    file = folder / "model.safetensors"
+    save_file(habit(load_file(file)), file, {"format": "pt"})
+    load_pretrained(FAMILY_OF[architecture], str(folder), None)
 
 
 @pytest.fixture(scope="module")

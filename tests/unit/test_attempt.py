@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import subprocess
@@ -13,7 +14,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from record_factory import make_record
 
+from tasktransfer.damage import damage
 from tasktransfer.errors import (
     DataError,
     MemoryShortageError,
@@ -21,18 +24,21 @@ from tasktransfer.errors import (
     TaskTransferError,
     TrainingError,
 )
+from tasktransfer.records import Record
 from tasktransfer.stage_state import history, last_error, stage_state
 from tasktransfer.training import attempt as module
 from tasktransfer.training.attempt import attempt
 from tasktransfer.training.job import Job
 
-STAGE = SimpleNamespace(digest="d" * 64, label="DNLI")
+RUN = ("DailyDialog", "bert", "baseline", (), "dialogue_nli", 0)
+RECORD = make_record(RUN, 50.0)
+STAGE = SimpleNamespace(digest=RECORD["stage"]["digest"], label="DNLI")
 
 
 def job(out: Path, *, scored: bool = True, checkpoint: bool = False) -> Job:
     return Job(
         stage=STAGE,  # type: ignore[arg-type]
-        run={} if scored else None,
+        run=dict(RECORD["run"] or {}) if scored else None,
         encoded=out,
         start="start",
         revision=None,
@@ -44,9 +50,16 @@ def job(out: Path, *, scored: bool = True, checkpoint: bool = False) -> Job:
     )
 
 
-def finish(out: Path, digest: str = "d" * 64) -> None:
+def finished(record: Record = RECORD) -> str:
+    """The text of a record with empty predictions beside it."""
+    sha256 = hashlib.sha256(b"").hexdigest()
+    predictions = {"file": "predictions.parquet", "rows": 4, "sha256": sha256}
+    return json.dumps({**record, "predictions": predictions})
+
+
+def finish(out: Path, record: Record = RECORD) -> None:
     (out / "predictions.parquet").write_bytes(b"")
-    (out / "metrics.json").write_text(json.dumps({"stage": {"digest": digest}}))
+    (out / "metrics.json").write_text(finished(record))
 
 
 @pytest.fixture
@@ -98,10 +111,25 @@ def test_a_stage_that_lacks_something_is_trained(
 def test_the_record_of_another_stage_is_not_taken_for_this_one(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
-    finish(tmp_path, digest="e" * 64)
+    finish(tmp_path, make_record((*RUN[:-1], 1), 50.0))
     trainings += [succeeding]
     attempt(job(tmp_path))
     assert trainings == []
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "predictions.parquet"])
+def test_damaged_results_are_kept_beside_those_that_are_trained_anew(
+    name: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    finish(tmp_path)
+    (tmp_path / name).write_bytes(b"cut off")
+    trainings += [succeeding]
+    attempt(job(tmp_path))
+    assert trainings == []
+    assert (tmp_path / f"{name}.damaged-1").read_bytes() == b"cut off"
+    assert damage(tmp_path, STAGE.digest, RECORD["run"]) is None
+    assert [event["event"] for event in history(tmp_path)] == ["set aside", "started", "finished"]
+    attempt(job(tmp_path))  # trained already
 
 
 @pytest.mark.parametrize("error", [DataError("no such split"), TrainingError("became nan")])
@@ -116,6 +144,23 @@ def test_bad_input_is_not_tried_again(
     assert again.value.exit_code == error.exit_code
     assert len(trainings) == 1
     attempt(job(tmp_path), 1)  # a new start asks again: the input may have been mended
+    assert trainings == []
+
+
+def test_ctrl_c_is_an_interruption_and_no_failure(
+    tmp_path: Path, trainings: list[Callable[[Job], None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(_: Job) -> None:
+        raise KeyboardInterrupt
+
+    trainings += [stopped, succeeding]
+    with pytest.raises(KeyboardInterrupt):
+        attempt(job(tmp_path))
+    assert history(tmp_path)[-1]["event"] == "interrupted"
+    for last in ("interrupted", "Traceback (most recent call last):\nKeyboardInterrupt"):
+        (tmp_path / "train.log").write_text(f"10 %\n{last}\n")
+        assert stage_state(tmp_path).state == "interrupted"
+    attempt(job(tmp_path), 2)
     assert trainings == []
 
 
@@ -173,7 +218,7 @@ def hold(folder: Path, seconds: float, *result: str) -> subprocess.Popen[str]:
 def test_of_two_workflows_one_trains_and_the_other_waits_for_it(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
-    holder = hold(tmp_path, 1.0, json.dumps({"stage": {"digest": "d" * 64}}))
+    holder = hold(tmp_path, 1.0, finished())
     assert stage_state(tmp_path).state == "running"
     attempt(job(tmp_path))  # trains nothing: there is no training planned
     assert holder.wait(10) == 0

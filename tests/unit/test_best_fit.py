@@ -4,49 +4,81 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from simulated_studies import no_trend
 from tasktransfer.analysis.best_fit import best_fit, mean_interval
 
 
-def test_the_line_is_that_of_linear_regression() -> None:
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=40)
-    y = 3 - 2 * x + rng.normal(size=40)
-    fit = best_fit(x, y)
+def test_the_line_is_that_of_linear_regression_and_its_interval_a_jackknife_over_tasks() -> None:
+    cells = no_trend(5, np.random.default_rng(1))
+    x, y = cells.counts[cells.targets] - cells.counts[cells.sources], cells.deltas
+    fit = best_fit(x, y, *cells.names)
+    assert fit is not None
     known = stats.linregress(x, y)
-    assert fit is not None
     assert fit.slope == pytest.approx(known.slope)
-    line, low, high = fit.band(np.array([0.0, fit.centre]))
+    line, low, high = fit.band(np.array([0.0]))
     assert line[0] == pytest.approx(known.intercept)
-    # At x = 0 the mean of y is the intercept, whose standard error linregress gives.
-    half = stats.t.ppf(0.975, 38) * known.intercept_stderr
-    assert high[0] - line[0] == pytest.approx(half)
-    assert line[0] - low[0] == pytest.approx(half)
-    assert high[1] - low[1] < high[0] - low[0], "the band is narrowest at the mean of x"
+    without = [
+        stats.linregress(x[kept], y[kept])
+        for task in range(5)
+        for kept in [(cells.sources != task) & (cells.targets != task)]
+    ]
+    for ends, full, each in (
+        (fit.slope_interval(), known.slope, [one.slope for one in without]),
+        ((low[0], high[0]), known.intercept, [one.intercept for one in without]),
+    ):
+        error = np.sqrt(4 / 5 * np.sum((np.array(each) - full) ** 2))
+        half = stats.t.ppf(0.975, 5 - 2) * error
+        assert ends == pytest.approx((full - half, full + half))
 
 
-def test_the_band_covers_the_true_line_in_95_of_100_samples() -> None:
-    rng = np.random.default_rng(2)
-    x = np.linspace(-1, 1, 12)
-    at = np.array([0.7])
-    covered = 0
-    for _ in range(2000):
-        fit = best_fit(x, 1 + 2 * x + rng.normal(size=12))
+@pytest.mark.parametrize(("tasks", "role"), [(10, "target"), (10, "source"), (7, "ratio")])
+def test_counts_that_say_nothing_have_a_flat_line(tasks: int, role: str) -> None:
+    """Tasks differ, and their counts have nothing to do with it: 5 of 100 slopes may differ from
+    0. Of cells taken as independent, 40 to 60 of 100 did."""
+    random = np.random.default_rng(2)
+    steep = 0
+    for _ in range(150):
+        cells = no_trend(tasks, random)
+        fit = best_fit(cells.logarithm(role), cells.deltas, *cells.names)
         assert fit is not None
-        _, low, high = fit.band(at)
-        covered += bool(low[0] <= 2.4 <= high[0])
-    assert 0.93 < covered / 2000 < 0.97
+        low, high = fit.slope_interval()
+        steep += not low <= 0 <= high
+    assert steep / 150 <= 0.1
 
 
-def test_too_little_for_a_line_or_a_band() -> None:
-    one = np.array([1.0])
-    same = np.array([2.0, 2.0, 2.0])
-    assert best_fit(one, one) is None
-    assert best_fit(same, np.arange(3.0)) is None
-    fit = best_fit(np.array([0.0, 1.0]), np.array([0.0, 3.0]))
+def test_a_trend_is_seen() -> None:
+    random = np.random.default_rng(3)
+    seen = 0
+    for _ in range(50):
+        cells = no_trend(10, random)
+        x = cells.logarithm("target")
+        fit = best_fit(x, cells.deltas + 6 * x, *cells.names)
+        assert fit is not None
+        low, high = fit.slope_interval()
+        assert low < fit.slope < high
+        seen += low > 0
+    assert seen >= 40
+
+
+def test_too_little_for_a_line() -> None:
+    names = (["a", "a", "b", "b", "c", "c"], ["b", "c", "a", "c", "a", "b"])
+    two = np.array([0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
+    assert best_fit(two, np.arange(6.0), *names) is None
+    assert best_fit(two * 0, np.arange(6.0), *names) is None
+    three = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0])
+    fit = best_fit(three, np.arange(6.0), *names)
     assert fit is not None
-    line, low, high = fit.band(np.array([2.0]))
-    assert line[0] == pytest.approx(6.0)
-    assert np.isnan([low[0], high[0]]).all()
+    assert fit.degrees == 1
+    # Without "a" one cell is left, and no line.
+    assert best_fit(np.array([0.0, 1.0, 2.0]), np.arange(3.0), list("aab"), list("bcc")) is None
+
+
+def test_the_only_target_is_never_left_out() -> None:
+    x = np.array([0.0, 1.0, 2.0, 4.0])
+    fit = best_fit(x, np.array([0.0, 1.5, 1.5, 4.0]), list("abcd"), list("tttt"))
+    assert fit is not None
+    assert len(fit.slopes) == 4
+    assert fit.degrees == 2
 
 
 def test_a_mean_and_its_interval() -> None:

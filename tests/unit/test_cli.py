@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from finished_stages import finish
 
 from tasktransfer import cli
 from tasktransfer.plan import run_of
@@ -44,11 +45,21 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert seen["trainings"]["done"] is None
 
 
+def test_ctrl_c_ends_any_command_in_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tasktransfer.study.open_study", stopped)
+    assert cli.main(["plan", "--config", DEMO]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_plan_knows_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     study = open_study(DEMO)
-    for record in study.records()[:3]:
-        Path(record).parent.joinpath("checkpoint").mkdir(parents=True)
-        Path(record).touch()
+    for stage in study.plan.stages[:3]:
+        finish(study, stage, checkpoint=True)
     assert cli.main(["plan", "--config", DEMO]) == 0
     assert f"done: 3, left: {len(study.plan.stages) - 3}" in capsys.readouterr().out
 

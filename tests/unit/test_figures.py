@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -201,16 +202,50 @@ def test_ratios_are_of_training_samples(planted: Results) -> None:
 
 
 def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results) -> None:
-    bert = drawn(sample_ratio(planted, "DailyDialog")).axes[0]
-    # Dialogue classification as target: ER→TC 10, ER→DNLI 100, TC→DNLI 10, DNLI→TC 0.1.
-    slope, middle = np.polyfit([1, 2, 1, -1], [8.0, 4.0, -2.0, 3.0], 1)
+    cells = planted.statistics.cells
+    more = [("dialogue_act_classification", TC, 5.0), ("dialogue_act_classification", DNLI, 2.0)]
+    rows = [
+        row.assign(source=source, target=target, delta=delta)
+        for source, target, delta in more
+        for row in [cells[(cells["source"] == ER) & (cells["target"] == TC)]]
+    ]
+    wider = dataclasses.replace(
+        planted, statistics=dataclasses.replace(planted.statistics, cells=pd.concat([cells, *rows]))
+    )
+    sizes = pd.concat([planted.tables.sizes, planted.tables.sizes.head(1).assign(task=more[0][0])])
+    wider = dataclasses.replace(wider, tables=dataclasses.replace(wider.tables, sizes=sizes))
+    figure = drawn(sample_ratio(with_sizes(wider, {**SIZES, more[0][0]: 1}), "DailyDialog"))
+    bert = figure.axes[0]
+    # Dialogue classification as target: ER→TC 10, ER→DNLI 100, TC→DNLI 10, DNLI→TC 0.1, and from
+    # a task of one instance 0.01 and 0.1.
+    slope, middle = np.polyfit([1, 2, 1, -1, -2, -1], [8.0, 4.0, -2.0, 3.0, 5.0, 2.0], 1)
     look = LOOKS["dialogue classification"]
     line = next(line for line in bert.lines if line.get_color() == look.colour)
     x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
-    assert (x[0], x[-1]) == pytest.approx((0.1, 100))
-    assert (y[0], y[-1]) == pytest.approx((middle - slope, middle + 2 * slope))
+    assert (x[0], x[-1]) == pytest.approx((0.01, 100))
+    assert (y[0], y[-1]) == pytest.approx((middle - 2 * slope, middle + 2 * slope))
     bands = [found for found in bert.collections if isinstance(found, PolyCollection)]
-    assert len(bands) == 1, "two ratios of one other type have a line and no interval"
+    assert len(bands) == len(bert.lines) - 1 == 1, "no line through two ratios of the other type"
+    assert bert.get_ylim()[1] < 20, "a wide band does not widen the axis"
+    assert "tasks resampled whole" in note(figure)
+
+
+@pytest.mark.parametrize("draw", [sample_ratio, sample_count])
+def test_no_line_is_drawn_through_fewer_than_three_values(
+    planted: Results, draw: Callable[[Results, str], Figure | None]
+) -> None:
+    two = with_sizes(planted, {ER: 100, TC: 100, DNLI: 10})
+    cells = two.statistics.cells
+    one_target = dataclasses.replace(
+        two,
+        statistics=dataclasses.replace(two.statistics, cells=cells[cells["target"] == TC]),
+    )
+    figure = drawn(draw(one_target, "DailyDialog"))
+    for axes in figure.axes:
+        assert not [found for found in axes.collections if isinstance(found, PolyCollection)]
+        assert max(len(np.asarray(line.get_xdata())) for line in axes.lines) <= 2
+    assert "No line: fewer than three distinct values" in note(figure)
+    assert not any("least squares" in text for text in legend(figure))
 
 
 # --- Figure 5 -------------------------------------------------------------------------------------

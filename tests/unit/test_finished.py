@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from finished_stages import TASKS, finish_all, opened
 
-from tasktransfer.finished import look
+from tasktransfer import cli, damage
+from tasktransfer.finished import is_finished, look
+from tasktransfer.pilot import shards
 
 NAMED = {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]}
 KEYS = {
@@ -50,26 +56,98 @@ def test_a_missing_child_costs_the_parent_whose_checkpoint_is_gone() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_it_agrees_with_what_the_snakefile_asks(seed: int) -> None:
-    """Whatever of records and checkpoints is gone. (Predictions are apart: Snakemake never asks
-    for them.)"""
+    """Whatever of records, predictions and checkpoints is gone."""
     study = opened(**KEYS)
     finish_all(study)
     draw = random.Random(seed)
     for stage in study.plan.stages:
         if draw.random() < 0.25:
             Path(study.record(stage)).unlink()
+        if draw.random() < 0.1:
+            Path(study.folder(stage), "predictions.parquet").unlink(missing_ok=True)
         if draw.random() < 0.4:
             shutil.rmtree(study.checkpoint(stage), ignore_errors=True)
-    expected = {stage.digest for stage in study.plan.stages if study.is_finished(stage)}
+    expected = {stage.digest for stage in study.plan.stages if is_finished(study, stage)}
     assert look(study).finished == expected
     assert 0 < len(expected) < len(study.plan.stages)
 
 
-def test_lost_predictions_are_told_apart() -> None:
+def edited(**changes: Any) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        record = json.loads((folder / "metrics.json").read_text())
+        (folder / "metrics.json").write_text(json.dumps(record | changes))
+
+    return edit
+
+
+def of_another_stage(folder: Path) -> None:
+    others = (p for p in folder.parents[1].rglob("metrics.json") if p.parent != folder)
+    shutil.copy(next(others), folder / "metrics.json")
+
+
+def written(name: str, content: bytes) -> Callable[[Path], None]:
+    return lambda folder: bool((folder / name).write_bytes(content)) and None
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "empty": (written("metrics.json", b""), "not valid JSON"),
+    "truncated": (written("metrics.json", b'{"schema": 1, "stage'), "not valid JSON"),
+    "binary": (written("metrics.json", bytes(range(256))), "not valid JSON"),
+    "deep": (written("metrics.json", b"[" * 100_000), "not valid JSON"),
+    "no object": (written("metrics.json", b"[]"), "a record is a JSON object"),
+    "schema": (edited(schema=2), "schema: found 2"),
+    "forged": (edited(score=99.0), "score: 99.0, but test"),
+    "contradicts its identity": (edited(data_revision="x"), "data_revision: 'x', but"),
+    "another run": (edited(run=None, score=None, test={}, predictions=None), "run: None, expected"),
+    "names no predictions": (edited(predictions=None), "names no predictions.parquet"),
+    "predictions gone": (lambda f: (f / "predictions.parquet").unlink(), "no such file"),
+    "predictions cut off": (written("predictions.parquet", b"PAR1"), "SHA-256"),
+    "another stage": (of_another_stage, "stage.digest"),
+}
+
+
+@pytest.mark.parametrize(("harm", "said"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_record_is_finished_nowhere(
+    harm: Callable[[Path], None], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = opened()
     finish_all(study)
-    stage = study.plan.stages[0]
-    (Path(study.folder(stage)) / "predictions.parquet").unlink()
+    assert look(study).damaged == {}
+    stage = study.plan.stages[1]
+    harm(Path(study.folder(stage)))
+    damage.checked.cache_clear()  # another process
     found = look(study)
-    assert found.unpredicted == {stage.digest}
-    assert stage.digest in found.finished
+    assert said in found.damaged[stage.digest]
+    assert stage.digest not in found.finished
+    assert len(found.finished) == 7
+    assert shards(study) == {("tiny-bert", 0): 1}
+    for command, count in (("plan", "done: 7, left: 1"), ("status", "7 of 8 trainings done")):
+        assert cli.main([command, "--config", "study.yaml"]) == 0
+        out = capsys.readouterr().out
+        assert count in out
+        assert said in out
+
+
+def test_a_record_that_was_found_right_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = opened()
+    finish_all(study)
+    look(study)
+    damage.checked.cache_clear()
+    monkeypatch.setattr(damage, "damage", lambda *_: "read again")
+    assert len(look(study).finished) == 8
+    record = Path(study.record(study.plan.stages[0]))
+    before = record.stat()
+    content = record.read_bytes()
+    record.write_bytes(content)
+    os.utime(record, ns=(before.st_atime_ns, before.st_mtime_ns))
+    # Same size, same time of change: the kernel's own time tells that it was written to.
+    assert [*look(study).damaged.values()] == ["read again"]
+
+
+def test_what_is_set_aside_never_takes_the_place_of_what_was(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / "metrics.json").write_text(f"damaged {number}")
+        kept = damage.set_aside(tmp_path)
+        assert [path.name for path in kept] == [f"metrics.json.damaged-{number}"]
+    assert (tmp_path / "metrics.json.damaged-1").read_text() == "damaged 1"
+    assert damage.set_aside(tmp_path) == []

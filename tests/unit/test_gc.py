@@ -12,6 +12,7 @@ from finished_stages import MODEL, TASKS, finish, finish_all, opened, write_chec
 from tasktransfer import cli
 from tasktransfer.cli import operate as commands
 from tasktransfer.errors import ConfigError
+from tasktransfer.finished import is_finished
 from tasktransfer.locks import try_lock
 from tasktransfer.operate.garbage import Garbage, as_text, find_garbage, remove
 from tasktransfer.stage import Stage
@@ -90,7 +91,7 @@ def test_records_of_other_settings_go_when_asked_for() -> None:
     assert kinds(found) == {"records and predictions of other settings": 8}
     remove(found)
     assert not [s for s in old.plan.stages if Path(old.folder(s)).exists()]
-    assert all(study.is_finished(stage) for stage in study.plan.stages)
+    assert all(is_finished(study, stage) for stage in study.plan.stages)
 
 
 def test_nothing_of_several_studies_is_garbage() -> None:
@@ -123,7 +124,7 @@ def test_checkpoints_states_and_halves_of_this_study() -> None:
     }
     remove(found)
     assert find_garbage([study]).items == ()
-    assert all(study.is_finished(stage) for stage in study.plan.stages)
+    assert all(is_finished(study, stage) for stage in study.plan.stages)
 
 
 def test_what_is_still_needed_stays() -> None:

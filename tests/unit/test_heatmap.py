@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from constructed_results import flaws, results_of, with_cells
@@ -12,11 +13,25 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from record_factory import ALGORITHMS, Run, single_source_runs
 
-from tasktransfer.analysis.cell_grid import SURVIVES_LABEL
+from tasktransfer.analysis.aggregate_transfer import aggregate_transfer
+from tasktransfer.analysis.cell_grid import (
+    MISSING_LABEL,
+    NOT_PLANNED_LABEL,
+    ONE_TRAINING_LABEL,
+    SURVIVES_LABEL,
+)
 from tasktransfer.analysis.heatmap import heatmap
 from tasktransfer.analysis.multi_source_bars import multi_source_bars
+from tasktransfer.analysis.report.grid import payload
 from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.style import MISSING, NEUTRAL, colour_limit
+from tasktransfer.analysis.style import (
+    MISSING,
+    NEUTRAL,
+    NOT_PLANNED,
+    colour_limit,
+    improvement_limit,
+    save,
+)
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])
@@ -65,11 +80,14 @@ def grid(axes: Axes) -> list[list[str]]:
     for text in axes.texts:
         x, y = text.get_position()
         cells[int(y)][int(x)] = text.get_text()
-    for source, target in cells_of(axes, "missing"):
-        assert cells[source][target] == "", "a hatched cell carries a number"
-        cells[source][target] = str(MISSING["hatch"])
+    hatched = {"missing": MISSING["hatch"], "not planned": NOT_PLANNED["hatch"]}
+    for label, hatch in hatched.items():
+        for source, target in cells_of(axes, label):
+            assert cells[source][target] == "", "a hatched cell carries a number"
+            cells[source][target] = str(hatch)
     filled = [(row, column) for row in range(count) for column in range(count)]
-    assert sorted(cells_of(axes, "cells") + cells_of(axes, "missing")) == filled
+    drawn = [cell for label in ("cells", *hatched) for cell in cells_of(axes, label)]
+    assert sorted(drawn) == filled
     return cells
 
 
@@ -121,7 +139,7 @@ def test_missing_cells_are_hatched_never_zero(tmp_path: Path) -> None:
     ]
     assert [legend(figure)[0], *legend(figure)[2:]] == [
         "diagonal: baseline score",
-        "missing or not in the study",
+        MISSING_LABEL,
         "* some seeds missing",
     ]
 
@@ -136,6 +154,83 @@ def test_cells_that_survive_are_framed_and_the_legend_says_so(tmp_path: Path) ->
     assert sorted(cells_of(bert, "significant")) == [(0, 1), (0, 2)]
     assert cells_of(t5, "significant") == []
     assert legend(figure) == ["diagonal: baseline score", SURVIVES_LABEL]
+
+
+def test_a_frame_of_one_training_says_so_and_never_that_it_differs(tmp_path: Path) -> None:
+    one_seed = [run for run in RUNS if run[5] == 0]
+    results = with_cells(study(tmp_path, set(), runs=one_seed), q=0.01, significant=True)
+    figure = figure_of(results)
+    for axes in panels(figure):
+        assert cells_of(axes, "significant") == []
+        assert len(cells_of(axes, "one training")) == 6
+    assert legend(figure) == ["diagonal: baseline score", ONE_TRAINING_LABEL]
+    [dataset] = payload(results, "")["datasets"]
+    marks = {cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer"}
+    assert marks == {"one-training"}
+    assert flaws(figure) == []
+
+
+def test_a_cell_that_lost_its_other_seeds_is_of_one_training(tmp_path: Path) -> None:
+    lost = ("DailyDialog", "bert", "multitask", (TASKS[0],), TASKS[1], 1)
+    results = with_cells(study(tmp_path, {lost}), q=0.01, significant=True)
+    figure = figure_of(results)
+    bert = panels(figure)[0]
+    assert cells_of(bert, "one training") == [(0, 1)]
+    assert len(cells_of(bert, "significant")) == 5
+    assert legend(figure)[1:3] == [SURVIVES_LABEL, ONE_TRAINING_LABEL]
+
+
+def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:
+    """In the figure, in the aggregate and on the page, and on paper: PNG and PDF."""
+    lost, never = (TASKS[0], TASKS[1]), (TASKS[1], TASKS[2])
+    planned = [run for run in RUNS if run[3] != never[:1] or run[4] != never[1]]
+    gone = {run for run in planned if run[3] == lost[:1] and run[4] == lost[1]}
+    results = study(tmp_path, gone, runs=planned)
+    figure = figure_of(results)
+    for axes in [*panels(figure), aggregate_of(results).axes[0]]:
+        assert cells_of(axes, "missing") == [(0, 1)]
+        assert cells_of(axes, "not planned") == [(1, 2)]
+    for one in (figure, aggregate_of(results)):
+        assert {MISSING_LABEL, NOT_PLANNED_LABEL} <= set(legend(one))
+    assert MISSING["hatch"] != NOT_PLANNED["hatch"]
+    assert {path.suffix for path in save(figure, tmp_path, "heatmap")} == {".png", ".pdf"}
+    [dataset] = payload(results, "")["datasets"]
+    states = {(cell["source"], cell["target"]): cell["state"] for cell in dataset["cells"]}
+    assert states[lost] == "missing"
+    assert never not in states
+
+
+def aggregate_of(results: Results) -> Figure:
+    figure = aggregate_transfer(results, "DailyDialog")
+    assert figure is not None
+    return figure
+
+
+def test_colours_end_at_100_per_cent_and_cells_beyond_are_marked(tmp_path: Path) -> None:
+    """A score that is lost altogether is as dark as the scale has it, beside one of +954 %."""
+    gains = {TASKS[0]: 70.0, TASKS[1]: -7.0, TASKS[2]: 45.0}
+
+    def collapsing(run: Run) -> float:
+        return 7.0 + (gains[run[3][0]] if run[3] else 0.0)
+
+    results = results_of(tmp_path, RUNS, collapsing)
+    figure = figure_of(results)
+    bert = panels(figure)[0]
+    assert grid(bert)[0][1] == "+1000", "the number is printed as it is"
+    assert sorted(cells_of(bert, "beyond")) == [(0, 1), (0, 2), (2, 0), (2, 1)]
+    assert "beyond the colours (±100 %)" in legend(figure)
+    cells = next(found for found in bert.collections if found.get_label() == "cells")
+    faces = dict(zip(cells_of(bert, "cells"), cells.get_facecolor(), strict=True))
+    darkest = mpl.colormaps["RdBu"]
+    assert tuple(faces[1, 0]) == darkest(0.0), "-100 % is the scale's end"
+    assert tuple(faces[0, 1]) == darkest(1.0)
+    bar = next(axes for axes in figure.axes if axes.get_ylabel() == "Improvement, %")
+    assert bar.get_ylim() == (-100.0, 100.0)
+    [dataset] = payload(results, "")["datasets"]
+    assert dataset["limit"] == 100.0
+    beyond = {(c["source"], c["target"]) for c in dataset["cells"] if c.get("beyond")}
+    assert beyond == {(s, t) for s in (TASKS[0], TASKS[2]) for t in TASKS if s != t}
+    assert flaws(figure) == []
 
 
 def test_a_figure_without_frames_says_why(tmp_path: Path) -> None:
@@ -187,6 +282,24 @@ def test_colour_limits_are_round_and_ignore_one_outlier() -> None:
     assert colour_limit(np.array([-12.0, 8.0])) == 20.0
     assert colour_limit(np.array([5.0] * 99 + [900.0])) == 5.0
     assert colour_limit(np.array([-1000.0, 1000.0])) == 1000.0
+    assert colour_limit(np.array([])) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("improvements", "limit"),
+    [
+        ([5.0, -8.0, 954.5], 20.0),
+        ([2.2, -26.3, 54.6, -100.0, 365.2, 954.5, 605.0], 100.0),
+        ([3.0, -4.0, 6.0, -2.0, 5.0, 1.0, 2.0, -3.0, 954.5], 20.0),
+        ([-100.0, 954.5], 100.0),
+        ([300.0] * 40, 100.0),
+        ([0.0, 0.0, np.nan, 0.2], 1.0),
+    ],
+)
+def test_limits_of_improvements_are_robust_in_small_studies(
+    improvements: list[float], limit: float
+) -> None:
+    assert improvement_limit(np.array(improvements)) == limit
 
 
 def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:

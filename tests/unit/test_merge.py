@@ -105,7 +105,7 @@ def test_lost_predictions_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
     (Path(ours.folder(ours.plan.stages[0])) / "predictions.parquet").unlink()
     assert merged(ours) == {"completed": 1, "there already": 7}
-    assert look(ours).unpredicted == frozenset()
+    assert look(ours).damaged == {}
 
 
 def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
@@ -226,14 +226,27 @@ def test_links_are_not_followed(ours: Study, theirs: Study, tmp_path: Path) -> N
     assert not [p for p in Path("results").rglob("*") if p.is_symlink()]
 
 
-def test_a_damaged_record_here_is_told_and_stays(ours: Study, theirs: Study) -> None:
+def test_a_damaged_record_here_is_kept_beside_the_one_that_is_taken(
+    ours: Study, theirs: Study
+) -> None:
     stage = ours.plan.stages[0]
     Path(ours.folder(stage)).mkdir(parents=True)
     Path(ours.record(stage)).write_text("{")
-    seen = merge_results(ours, OTHER)
-    (refused,) = [item for item in seen["stages"] if item["outcome"] == "refused"]
-    assert "it is here; delete it" in refused["reasons"][0]
+    assert merged(ours, dry_run=True) == {"taken": 8}
     assert Path(ours.record(stage)).read_text() == "{"
+    seen = merge_results(ours, OTHER)
+    assert seen["counts"]["taken"] == 8
+    (told,) = [item for item in seen["stages"] if item["reasons"]]
+    assert "metrics.json.damaged-1" in told["reasons"][0]
+    assert (Path(ours.folder(stage)) / "metrics.json.damaged-1").read_text() == "{"
+    assert len(look(ours).finished) == 8
+
+
+def test_cut_off_predictions_here_are_completed(ours: Study, theirs: Study) -> None:
+    merged(ours)
+    (Path(ours.folder(ours.plan.stages[0])) / "predictions.parquet").write_bytes(b"PAR1")
+    assert merged(ours) == {"completed": 1, "there already": 7}
+    assert look(ours).damaged == {}
 
 
 def test_what_a_killed_training_left_here_gives_way(ours: Study, theirs: Study) -> None:

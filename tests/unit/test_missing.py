@@ -145,5 +145,13 @@ def test_the_command_counts_states_and_names_damage(
     said = capsys.readouterr().out
     assert "13 runs, 3 missing (1 damaged, 1 waiting, 1 failed)" in said
     assert f"left out: {record}: not valid JSON" in said
-    assert main(["collect", "--config", "study.yaml", "--complete"]) != 0
-    assert "3 planned runs have no usable record" in capsys.readouterr().err
+    holes = Path(study.holes).read_text()
+    assert f"{record}: not valid JSON" in holes
+    assert "failed: out of memory" in holes
+    tables = Path(study.tables, "runs.parquet")
+    tables.unlink()
+    assert main(["collect", "--config", "study.yaml", "--complete"]) == 6
+    said = capsys.readouterr().err
+    assert "3 planned runs or trainings left no usable record, so no table was written" in said
+    assert f"{record}: not valid JSON" in said
+    assert not tables.exists()

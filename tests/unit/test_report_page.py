@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import re
@@ -16,12 +17,19 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from report_results import Asked, RunName, make_results, path_of
+from tasktransfer.analysis.cell_grid import (
+    MISSING_LABEL,
+    NOT_PLANNED_LABEL,
+    ONE_TRAINING_LABEL,
+    SURVIVES_LABEL,
+)
 from tasktransfer.analysis.figures import FIGURES
 from tasktransfer.analysis.missing import STATES as KNOWN_STATES
 from tasktransfer.analysis.report.captions import CAPTIONS
 from tasktransfer.analysis.report.grid import payload
 from tasktransfer.analysis.report.holes import STATES
 from tasktransfer.analysis.report.page import render, write_report
+from tasktransfer.analysis.report.statistics_tables import statistics_tables
 from tasktransfer.analysis.results import Results
 from tasktransfer.analysis.style import save, signed
 
@@ -238,6 +246,63 @@ def test_one_model_and_baselines_alone_have_a_page() -> None:
     assert len(dataset["cells"]) == 3 * 3
 
 
+@pytest.mark.parametrize(
+    ("seeds", "words"), [((0,), "1 seed (number 0)"), ((0, 3), "2 seeds (numbers 0, 3)")]
+)
+def test_seeds_are_counted_and_named(seeds: tuple[int, ...], words: str) -> None:
+    assert f"Seeds {words}" in seen(render(small(seeds=seeds), Path("nowhere"), Path("results")))
+
+
+def test_a_table_of_dashes_is_a_sentence_that_says_why() -> None:
+    results = small()
+    known = results.statistics
+    correlation = dict.fromkeys(("correlation", "low", "high", "p"), np.nan)
+    halves = dict.fromkeys(("disjoint", "reliability"), np.nan)
+    statistics = dataclasses.replace(
+        known,
+        variance=known.variance.assign(share=np.nan),
+        agreement=known.agreement.assign(**correlation, **halves),
+        overlap_effect=known.overlap_effect.assign(**correlation),
+    )
+    page = render(dataclasses.replace(results, statistics=statistics), Path("nowhere"), Path())
+    ids = {attributes.get("id") for tag, attributes in outline(page).tags if tag == "table"}
+    assert not {"variance", "agreement", "overlap-effect"} & ids
+    text = seen(page)
+    assert text.count("Cannot be told from this study: it takes") == 3
+    assert "it takes at least three pairs of a source and a target" in text
+
+
+def test_a_column_of_dashes_is_left_out_and_named() -> None:
+    results = small()
+    summary = results.statistics.summary.assign(mean_low=np.nan, mean_high=np.nan, rank=np.nan)
+    statistics = dataclasses.replace(results.statistics, summary=summary)
+    [table] = [one for one in statistics_tables(statistics) if one.name == "summary"]
+    labels = [head.label for head in table.heads]
+    assert "Rank" not in labels
+    assert labels.count("interval") == 3
+    assert table.note == "Left out, as it has no value in this study: interval, Rank."
+    assert {len(row) for block in table.blocks for row in block} == {len(labels)}
+
+
+def test_a_printed_table_of_dashes_is_a_sentence(tmp_path: Path) -> None:
+    """Runs of several sources are there, and no single one that Table 3 compares them with."""
+    several = [("DailyDialog", (A, B), C)]
+    results = small(
+        several=several, lost=lambda run: ("waiting", "no record") if len(run[3]) == 1 else None
+    )
+    page = render(results, tmp_path, tmp_path)
+    ids = {attributes.get("id") for tag, attributes in outline(page).tags if tag == "table"}
+    assert "table6" in ids
+    assert "table3" not in ids
+    assert "Cannot be told from this study: it takes runs that are missing" in seen(page)
+
+
+def test_marks_are_called_the_same_on_the_page_as_in_the_figure() -> None:
+    text = seen(a_page())
+    for label in (SURVIVES_LABEL, ONE_TRAINING_LABEL, MISSING_LABEL, NOT_PLANNED_LABEL):
+        assert label in text
+
+
 def test_the_agreement_of_models_is_one_sentence() -> None:
     text = seen(a_page())
     assert "who helps whom correlates 0.25 between two models" in text
@@ -266,6 +331,9 @@ def test_figures_are_in_the_file_and_their_pdfs_are_linked(tmp_path: Path) -> No
     assert image["alt"]
     links = [attributes["href"] for tag, attributes in tags if tag == "a"]
     assert "figures/heatmap_DailyDialog.pdf" in links
+    page = out.read_text(encoding="utf-8")
+    assert '<a href="figures/heatmap_DailyDialog.pdf">PDF (file beside this page)</a>' in page
+    assert "Links to records and PDFs lead to files beside this page" in page
 
 
 DAILY = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_stages import HOST, TASKS, finish, finish_all, opened
+from finished_stages import HOST, TASKS, finish, finish_all, make, opened
 
 from tasktransfer import cli, locks
 from tasktransfer.cli import operate as commands
@@ -76,6 +77,38 @@ def test_every_state_is_counted() -> None:
     assert failed["log"] in text
     assert "47 %, 0:05 left (GPU-1" in text
     assert "1 of 8 trainings done (12.5 %)" in text
+
+
+@pytest.mark.parametrize("job", ["tiny world", "data", "tiny model", "token ids"])
+def test_a_failed_job_that_is_no_training_is_told(job: str) -> None:
+    study = opened()
+    logs, data = Path("results/logs"), Path(study.instances("DailyDialog"))
+    model, encoded = (
+        Path(study.tiny_model("tiny-bert")),
+        Path(study.encoded("DailyDialog", "tiny-bert")),
+    )
+    log, whole = {
+        "tiny world": (logs / "tiny_world.log", Path(study.tiny_world)),
+        "data": (logs / "instances" / f"{data.name}.log", data / "manifest.json"),
+        "tiny model": (logs / "models" / f"{model.name}.log", model / "config.json"),
+        "token ids": (
+            logs / "encoded" / data.name / f"{encoded.name}.log",
+            encoded / "manifest.json",
+        ),
+    }[job]
+    log.parent.mkdir(parents=True)
+    log.write_text("reading\nerror: it cannot be\n")
+    seen = Watcher(study).look()
+    (item,) = seen["inputs"]
+    assert item["label"].startswith(job)
+    assert (item["state"], item["error"], item["log"]) == ("failed", "it cannot be", str(log))
+    assert "failed:" in as_text(seen)
+    assert f"it cannot be\n    {log}" in as_text(seen)
+    log.write_text("reading\ninterrupted\n")
+    assert Watcher(study).look()["inputs"][0]["state"] == "interrupted"
+    whole.parent.mkdir(parents=True, exist_ok=True)
+    whole.touch()
+    assert Watcher(study).look()["inputs"] == []
 
 
 def test_groups_are_models_and_algorithms() -> None:
@@ -281,13 +314,18 @@ def test_unknown_inputs_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_look_at_the_papers_study_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One model of it: 2,065 folders, two files in each."""
+    """One model of it: 2,065 folders, each record checked once."""
     study = opened(datasets={"DailyDialog": {"tasks": "all"}, "Friends": {"tasks": "all"}}, seeds=5)
     assert len(study.plan.stages) == 2065
     for stage in study.plan.stages:
         folder = Path(study.folder(stage))
         folder.mkdir(parents=True)
-        (folder / "metrics.json").touch()
+        record = make(stage)
+        if record["run"] is not None:
+            sha256 = hashlib.sha256(b"").hexdigest()
+            record["predictions"] = {"file": "predictions.parquet", "rows": 4, "sha256": sha256}
+            (folder / "predictions.parquet").touch()
+        (folder / "metrics.json").write_text(json.dumps(record))
         (folder / "history.jsonl").touch()
     watcher = Watcher(study)
     began = time.perf_counter()

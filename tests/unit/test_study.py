@@ -71,11 +71,15 @@ def test_places_are_named_after_content() -> None:
     assert opened(data={"few_sample": False}).instances("DailyDialog").endswith("-full")
 
 
-def test_encoded_depends_on_model_and_data_only() -> None:
+def test_encoded_depends_on_model_data_and_tasks_only() -> None:
     first = opened().encoded("DailyDialog", "tiny-bert")
     assert opened(training={"epochs": 3}).encoded("DailyDialog", "tiny-bert") == first
     longer = opened(models=[MODEL | {"max_length": 65}]).encoded("DailyDialog", "tiny-bert")
     assert longer != first
+    fewer = opened(datasets={"DailyDialog": {"tasks": TASKS[:2]}})
+    assert fewer.encoded("DailyDialog", "tiny-bert") != first
+    turned = opened(datasets={"DailyDialog": {"tasks": TASKS[::-1]}})
+    assert turned.encoded("DailyDialog", "tiny-bert") == first
 
 
 def test_tiny_models_are_made_from_the_tiny_world_whatever_the_release() -> None:
@@ -180,6 +184,8 @@ def test_auto_grows_when_the_selection_is_there() -> None:
     assert study.with_selection() is study
     select(PICKED)
     grown = study.with_selection()
+    # Token ids that are made before it picks are those that its trainings read.
+    assert grown.encoded("DailyDialog", "tiny-bert") == study.encoded("DailyDialog", "tiny-bert")
     assert not grown.selection_pending
     assert len(grown.plan.runs) == 21 + 3
     assert opened(multi_source=AUTO).records() == grown.records()

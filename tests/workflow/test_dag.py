@@ -7,14 +7,21 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from fake_record import fake_record
+
+from releases import tiny_release
+from tasktransfer.errors import TaskTransferError
+from tasktransfer.study import open_study
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKE = Path(__file__).with_name("fake_tasktransfer")
@@ -38,6 +45,11 @@ class Sandbox:
 
     def write(self, **keys: Any) -> None:
         (self.folder / "study.yaml").write_text(yaml.safe_dump(SMALL | keys))
+        with chdir(self.folder), suppress(TaskTransferError):
+            for stage in open_study("study.yaml").plan.stages:
+                made = self.folder / "made" / stage.digest[:12]
+                made.parent.mkdir(exist_ok=True)
+                made.write_text(fake_record(stage))
 
     def call(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -53,6 +65,8 @@ class Sandbox:
                 **os.environ,
                 "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
                 "FAKE_LOG": str(self.folder / "asked.log"),
+                "FAKE_RECORDS": str(self.folder / "made"),
+                "FAKE_RECORD_MAKER": str(Path(__file__).with_name("fake_record.py")),
                 **environment,
             },
             capture_output=True,
@@ -122,6 +136,8 @@ def test_adding_a_task_runs_its_baseline_and_its_pairs_only(study: Sandbox) -> N
     study.write(datasets={"DailyDialog": {"tasks": [A, B, C]}})
     assert study.run() == {"baseline": 1, "multitask": 4, "finetune": 8, "collect": 1}
     assert all("TC" in line for line in _trained(study))
+    # The token ids that were there are of the old tasks.
+    assert len([*(study.folder / "results/data/encoded").glob("*/*/manifest.json")]) == 2
     # On two cores two temporary checkpoints are waiting at most: what starts from one goes first.
     waiting, most = 0, 0
     for line in _trained(study):
@@ -205,6 +221,32 @@ def test_a_deleted_record_is_made_again_and_nothing_else(study: Sandbox, kind: s
     record.unlink()
     assert study.run() == {kind: 1, "collect": 1}
     assert record.exists()
+
+
+@pytest.mark.parametrize("kind", ["baseline", "finetune"])
+def test_a_damaged_record_is_trained_again_and_never_complete(study: Sandbox, kind: str) -> None:
+    record = next(p for p in study.paths(kind, "metrics.json") if "@" not in str(p))
+    content, ahead = record.read_text(), time.time() + 1000
+    record.write_text(content[:500])
+    os.utime(record, (ahead, ahead))  # by a clock that is ahead of ours
+    stage = f"{kind}/DailyDialog/tiny-bert/{record.parts[-3]}/"
+    for _ in range(2):  # as often as it fails
+        done = study.call("--retries", "0", FAKE_FAIL=stage)
+        assert done.returncode != 0
+        assert f"{record.relative_to(study.folder)}: not valid JSON" in done.stderr
+    assert record.read_text() == content[:500]  # setting aside is the trainer's
+    assert study.run() == {kind: 1, "collect": 1}
+    assert record.read_text() == content
+    assert study.run() == {}
+
+
+def test_tables_with_holes_are_collected_again(study: Sandbox) -> None:
+    """Those of `figures_now` are newer than all records."""
+    holes = study.folder / "results" / "logs" / "missing.log"
+    holes.write_text("written by collect\n")
+    assert study.run() == {"collect": 1}
+    holes.unlink()
+    assert study.run() == {}
 
 
 def test_a_deleted_record_behind_a_temporary_checkpoint_costs_its_parent(study: Sandbox) -> None:
@@ -295,6 +337,8 @@ def test_one_failure_stops_what_depends_on_it_only(study: Sandbox) -> None:
     study.write(seeds=[3])
     done = study.call(FAKE_FAIL="baseline/DailyDialog/tiny-bert/ER/")
     assert done.returncode != 0
+    assert "asked to fail" in done.stderr  # the job's log
+    assert "Cannot restore" not in done.stderr
     made = [p for p in study.paths("", "metrics.json") if "seed3" in str(p)]
     assert len(made) == 8 - 2
     before = (study.folder / "results/tables/runs.parquet").stat().st_mtime_ns
@@ -361,6 +405,19 @@ def test_a_missing_release_is_refused(study: Sandbox) -> None:
     done = study.call()
     assert done.returncode != 0
     assert "nowhere" in done.stdout + done.stderr
+
+
+def test_data_that_lacks_a_task_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    made, release = sandbox(tmp_path / "study"), tiny_release("DailyDialog")
+    release.content["metadata"]["tasks"].remove(B)
+    release.write(made.folder)
+    made.write(data={"release": "."})
+    done = made.call("--dry-run")
+    assert done.returncode != 0
+    assert f"metadata.tasks does not list '{B}'" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    made.write(data={"release": "."}, datasets={"DailyDialog": {"tasks": [A, C]}})
+    assert made.call("--dry-run").returncode == 0
 
 
 def test_overrides_are_laid_over_the_file_and_reach_the_commands(study: Sandbox) -> None:

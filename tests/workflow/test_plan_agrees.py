@@ -59,6 +59,10 @@ def predictions_are_gone(study: Sandbox) -> None:
     study.paths("multitask", "predictions.parquet")[0].unlink()
 
 
+def a_record_is_damaged(study: Sandbox) -> None:
+    study.paths("baseline", "metrics.json")[0].write_text("{")
+
+
 def checkpoints_are_gone(study: Sandbox) -> None:
     for path in study.paths("baseline", "checkpoint"):
         shutil.rmtree(path)
@@ -77,7 +81,8 @@ def everything_is_gone(study: Sandbox) -> None:
     [
         (nothing, 13),
         (a_record_is_gone, 14),
-        (predictions_are_gone, 13),  # which asks for records alone
+        (predictions_are_gone, 14),
+        (a_record_is_damaged, 14),
         (checkpoints_are_gone, 15),
         (a_child_of_a_temporary_checkpoint_is_gone, 15),
         (everything_is_gone, 21),

@@ -203,9 +203,45 @@ def test_it_opens_and_can_be_looked_at(page: Any, tmp_path: Path) -> None:
         assert page.save_screenshot(str(tmp_path / f"report-{width}.png"))
         assert (tmp_path / f"report-{width}.png").stat().st_size > 10_000
         # Tables that are wider than the window scroll; the page itself does not.
-        inside = "return document.documentElement.scrollWidth <= window.innerWidth"
-        assert page.execute_script(inside)
+        assert page.execute_script(INSIDE)
     page.set_window_size(1400, 1000)
+
+
+INSIDE = "return document.documentElement.scrollWidth <= window.innerWidth"
+LONG = "a_task_with_a_name_that_somebody_generated_from_a_path_" * 4
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("dash", ["_", ""])
+def test_long_names_do_not_widen_the_page(
+    browser: Any, tmp_path: Path, width: int, dash: str
+) -> None:
+    """Of datasets, tasks, models and studies; also without a place to break."""
+    name = LONG.replace("_", dash)
+    long = Asked(
+        tasks={f"Data{name}": (f"first{name}", f"second{name}", f"third{name}")},
+        models=(f"bert{name}", f"gpt{name}"),
+        several=[(f"Data{name}", (f"first{name}", f"second{name}"), f"third{name}")],
+        study=f"study{name}",
+        lost=lambda run: ("failed", f"failed: {name}") if run[5] and run[3] else None,
+        problems=[(f"stages/{name}/metrics.json", f"{name}: truncated")],
+    )
+    out = write_report(make_results(long), tmp_path, tmp_path / "report.html")
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        browser.get(out.as_uri())
+        WebDriverWait(browser, 60).until(_has_loaded)
+        assert browser.execute_script("return window.innerWidth") == width
+        assert browser.execute_script(INSIDE)
+        script = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+        browser.execute_script(script)
+        for state in ("baseline", "transfer"):
+            one = browser.find_element(By.CSS_SELECTOR, f"#heatmap [data-state={state}]")
+            browser.execute_script("arguments[0].click()", one)
+            assert browser.execute_script(INSIDE), f"with the records of a {state}"
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_every_heatmap_shows_its_numbers(page: Any, results: Results) -> None:
@@ -281,6 +317,11 @@ def test_a_click_shows_the_records_behind_a_cell(page: Any, report: Path) -> Non
         link = row.find_element(By.TAG_NAME, "a").get_attribute("href")
         # Browsers leave an apostrophe as it is.
         assert link == (report.parent / path_of(run)).as_uri().replace("%27", "'")
+    heads = [one.text for one in records.find_elements(By.CSS_SELECTOR, "thead th")]
+    assert heads[-2:] == [
+        "record (file beside this page)",
+        "baseline’s record (file beside this page)",
+    ]
     command = page.find_element(By.ID, "explain").text
     assert command == (
         "tasktransfer explain --config study.yaml DailyDialog "
@@ -301,7 +342,9 @@ def test_what_is_missing_is_hatched_and_says_why(page: Any) -> None:
     assert [one.get_attribute("data-state") for one in (gone, partial, absent)] == [
         *("missing", "transfer", "absent")
     ]
-    assert "repeating-linear-gradient" in gone.value_of_css_property("background-image")
+    hatches = [one.value_of_css_property("background-image") for one in (gone, absent)]
+    assert all("repeating-linear-gradient" in hatch for hatch in hatches)
+    assert hatches[0] != hatches[1]
     assert partial.text.endswith("*")
     gone.click()
     panel = page.find_element(By.ID, "detail").text
@@ -323,6 +366,28 @@ def test_significant_cells_are_marked(page: Any, results: Results) -> None:
         one = cell(page, *key)
         assert ("significant" in one.get_attribute("aria-label")) == (key in marked)
         assert ("inset" in one.value_of_css_property("box-shadow")) == (key in marked)
+
+
+def test_cells_of_one_seed_are_of_one_training_and_numbers_beyond_are_marked(
+    browser: Any, tmp_path: Path
+) -> None:
+    results = make_results(Asked(tasks={"DailyDialog": (A, B, C, D)}, models=("bert",), seeds=(0,)))
+    out = write_report(results, tmp_path, tmp_path / "report.html")
+    browser.get(out.as_uri())
+    WebDriverWait(browser, 60).until(_has_loaded)
+    known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
+    for key, row in known.items():
+        one = cell(browser, *key)
+        label, classes = one.get_attribute("aria-label"), one.get_attribute("class").split()
+        assert "significant" not in label
+        assert "significant" not in classes
+        assert ("one training only" in label) == ("one-training" in classes) == row.significant
+        assert ("beyond" in classes) == (abs(row.improvement) > 100)
+    marked = next(key for key, row in known.items() if row.significant)
+    browser.execute_script("arguments[0].focus()", cell(browser, *marked))
+    shown = detail(browser)
+    assert shown["significant"] == "one training only (q ≤ 0.05 by its test instances)"
+    assert shown["seeds"] == "1 (number 0)"
 
 
 def test_sources_and_targets_are_sorted(page: Any, results: Results) -> None:

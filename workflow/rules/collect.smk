@@ -22,7 +22,7 @@ DATA_TABLES = data_tables()
 
 rule collect:
     input:
-        records,
+        collected,
     output:
         TABLE_FILES,
     log:

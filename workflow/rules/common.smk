@@ -1,18 +1,25 @@
 # Opens the study and looks things up in it. No rules here.
 
+import atexit
 import gc
 import inspect
+import os
 import shlex
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 from snakemake.common import overwrite_function_params
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.resources import Resource
 from snakemake.settings.types import RerunTrigger
 
 from tasktransfer.errors import TaskTransferError
+from tasktransfer.finished import damage_of, is_finished, is_whole, keep_checks
 from tasktransfer.forecast.estimate import Estimates
+from tasktransfer.lacking import refuse_lacking
 from tasktransfer.stage import canonical_json, digest_of
 from tasktransfer.study import open_study
 from tasktransfer.tasks import DATASETS
@@ -33,11 +40,26 @@ def config_file():
 
 
 def opened():
-    """The study, with `--config key=value` laid over its file."""
+    """The study, with `--config key=value` laid over its file, and nothing that its trainings need
+    missing in the data. (Jobs of a batch system are workflows too, and need not ask again.)
+    """
     try:
-        return open_study(config_file(), dict(workflow.config_settings.config))
+        study = open_study(config_file(), dict(workflow.config_settings.config))
+        if workflow.is_main_process:
+            refuse_lacking(study)
+        return study
     except TaskTransferError as error:
         raise WorkflowError(str(error)) from None
+
+
+def is_news(line):
+    """Outputs are flagged `update` so that Snakemake never removes them (train.smk, figures.smk). It
+    then says of each output of a failed job that no earlier version is there to be put back.
+    """
+    return not line.getMessage().startswith("Cannot restore ")
+
+
+logger.addFilter(is_news)
 
 
 # A DAG of thousands of jobs is millions of objects that stay, and looking through them for garbage
@@ -47,7 +69,11 @@ gc.disable()
 STUDY = opened()
 RESULTS = STUDY.config.results
 LATEST = {"study": STUDY}
+DAMAGED = {}  # record -> (when it was changed, what is wrong with it)
 OPENED_BY = STUDY.arguments()
+
+if workflow.is_main_process:
+    atexit.register(keep_checks, STUDY)
 
 # (dataset, model) -> the folder of token ids. Looked up for every training, so computed once.
 ENCODED = {
@@ -139,17 +165,42 @@ def refuse_triggers():
         )
 
 
+def damaged(record, problem):
+    """A list of the damaged records, newer than any of them: as an input it makes Snakemake train
+    their stages again, and say so in a dry run. The trainer sets the records aside."""
+    if record not in DAMAGED:
+        DAMAGED[record] = (Path(record).lstat().st_mtime, problem)
+        file = Path(RESULTS, "logs", "damaged.log")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # With the time: a file of the same content would not be taken for a new one.
+        lines = [f"{time.ctime()}", *(each for _, each in DAMAGED.values())]
+        file.write_text("".join(f"{line}\n" for line in lines))
+        # The clock of the machine that wrote a record may have been ahead of ours.
+        newest = max(time.time(), *(1 + changed for changed, _ in DAMAGED.values()))
+        os.utime(file, (newest, newest))
+        print(f"damaged, trained once more: {problem}", file=sys.stderr)
+    return f"{RESULTS}/logs/damaged.log"
+
+
 @asked_often
 def train_inputs(wildcards):
     """Token ids, and what the stage starts from."""
     study, stage = latest(), stage_of(wildcards)
-    if study.is_finished(stage):
-        refuse_triggers()
-        return []
-    encoded = f"{ENCODED[stage.dataset, stage.model.name]}/manifest.json"
+    try:
+        if is_finished(study, stage):
+            refuse_triggers()
+            return []
+        problem = damage_of(study, stage)
+    except TaskTransferError as error:
+        raise WorkflowError(str(error)) from None
+    inputs = [f"{ENCODED[stage.dataset, stage.model.name]}/manifest.json"]
     if stage.parent is not None:
-        return [encoded, study.checkpoint(stage.parent)]
-    return [encoded, *tiny_model_files(stage.model.name)]
+        inputs.append(study.checkpoint(stage.parent))
+    else:
+        inputs += tiny_model_files(stage.model.name)
+    return (
+        inputs if problem is None else [*inputs, damaged(study.record(stage), problem)]
+    )
 
 
 def instances_everywhere():
@@ -170,6 +221,13 @@ def picked():
 def records(wildcards):
     """The records of all trainings; with `auto` the multi-source ones come when they are known."""
     return picked().records()
+
+
+def collected(wildcards):
+    """What tables are made from. Where they were collected with holes (``figures_now``), the list of
+    these is newer than they are, and they are collected again."""
+    holes = Path(STUDY.holes)
+    return [*records(wildcards), *([str(holes)] if holes.exists() else [])]
 
 
 def single_source_records(wildcards):
@@ -289,7 +347,7 @@ def data_tables():
     )
     if prepared or all(Path(file).exists() for file in DATA_TABLE_FILES):
         return DATA_TABLE_FILES
-    finished = all(Path(record).exists() for record in STUDY.records())
+    finished = all(is_whole(STUDY, stage) for stage in STUDY.plan.stages)
     return [] if finished else DATA_TABLE_FILES
 
 

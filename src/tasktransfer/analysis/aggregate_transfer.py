@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import TwoSlopeNorm
@@ -19,7 +21,7 @@ from tasktransfer.analysis.one_dataset import ordered, seeds_of, single_source_c
 from tasktransfer.analysis.results import Results
 from tasktransfer.analysis.style import (
     DIVERGING,
-    MISSING,
+    beyond,
     colour_limit,
     entitle,
     fit_panels,
@@ -32,6 +34,10 @@ _CELL = 0.52
 """Width and height of a cell, inches."""
 _GAP = 0.25
 """Between the matrix and its margins, cells."""
+_NOTE = (
+    "Below each mean: in how many combinations of model and algorithm the target improved. "
+    "Margins: mean of the row, of the column."
+)
 
 
 def pair_means(cells: pd.DataFrame) -> pd.DataFrame:
@@ -70,23 +76,34 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     tasks = ordered(results, "task", names)
     short = short_names(tasks, results.metadata.shorts)
     limit = colour_limit(pairs["delta"].to_numpy(np.float64))
-    norm = TwoSlopeNorm(0, -limit, limit)
     side = max(_CELL * (len(tasks) + 1 + _GAP), 3.6)
     figure = Figure(figsize=(side + 2.0, side + 1.9), layout="constrained")
     axes = figure.subplots()
     expected = int(pairs["n"].max())
     scale = min(1.5, side / (len(tasks) + 1 + _GAP) / _CELL)
-    _draw(axes, pairs, tasks, norm, expected, scale)
+    far = _draw(axes, pairs, tasks, limit, expected, scale)
+    lost, unplanned = _empty(pairs, absent, tasks)
+    cell_grid.hatch_missing(axes, lost)
+    cell_grid.hatch_not_planned(axes, unplanned)
     _label(axes, [short[task] for task in tasks])
     bar = figure.colorbar(
-        ScalarMappable(norm, mpl.colormaps[DIVERGING]),
+        ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
         ax=axes,
-        extend="both" if pairs["delta"].abs().max() > limit else "neither",
+        extend=beyond(pairs["delta"].to_numpy(np.float64), limit),
         shrink=0.7,
         aspect=25,
     )
     bar.set_label("Mean score delta, points")
-    legend_below(figure, *_legend(pairs, len(tasks), expected))
+    entries: list[Artist] = [
+        *cell_grid.empty_entries(missing=bool(lost), not_planned=bool(unplanned))
+    ]
+    if far:
+        entries.append(cell_grid.beyond_entry(limit, " points"))
+    if (pairs["n"] < expected).any():
+        entries.append(
+            Patch(facecolor="none", edgecolor="none", label="* some combinations missing")
+        )
+    legend_below(figure, entries, _NOTE)
     models, algorithms = cells["model"].nunique(), cells["algorithm"].nunique()
     what = (
         f"{dataset}: mean score delta over {_count(models, 'model')} "
@@ -105,10 +122,11 @@ def _draw(
     axes: Axes,
     pairs: pd.DataFrame,
     tasks: list[str],
-    norm: TwoSlopeNorm,
+    limit: float,
     expected: int,
     scale: float,
-) -> None:
+) -> list[cell_grid.Corner]:
+    """Draw the cells that have a number; gives those beyond the colours."""
     place = {task: float(index) for index, task in enumerate(tasks)}
     margin = len(tasks) + _GAP
     shown: dict[cell_grid.Corner, tuple[float, str]] = {}
@@ -121,7 +139,7 @@ def _draw(
     for target, delta in pairs.groupby("target")["delta"].mean().items():
         shown[place[str(target)], margin] = float(delta), ""
     shown[margin, margin] = float(pairs["delta"].mean()), ""
-    colours = mpl.colormaps[DIVERGING]
+    norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
     fills = [colours(norm(delta)) for delta, _ in shown.values()]
     cell_grid.fill(axes, list(shown), fills)
     for (corner, (delta, share)), colour in zip(shown.items(), fills, strict=True):
@@ -132,8 +150,28 @@ def _draw(
         )
         if share:
             cell_grid.write(axes, corner, share, 6 * scale, ink, down=0.74)
-    whole = [(x, y) for x in place.values() for y in place.values() if x != y]
-    cell_grid.hatch(axes, [corner for corner in whole if corner not in shown])
+    far = {
+        corner: readable_on(colour)
+        for (corner, (delta, _)), colour in zip(shown.items(), fills, strict=True)
+        if abs(delta) > limit
+    }
+    cell_grid.mark_beyond(axes, list(far), list(far.values()))
+    return list(far)
+
+
+def _empty(
+    pairs: pd.DataFrame, absent: pd.DataFrame, tasks: list[str]
+) -> tuple[list[cell_grid.Corner], list[cell_grid.Corner]]:
+    """The cells off the diagonal without a number: planned ones, and those of no plan."""
+    there = {*zip(pairs["source"], pairs["target"], strict=True)}
+    planned = {*zip(absent["source"], absent["target"], strict=True)}
+    missing: list[cell_grid.Corner] = []
+    not_planned: list[cell_grid.Corner] = []
+    for (row, source), (column, target) in itertools.permutations(enumerate(tasks), 2):
+        if (source, target) not in there:
+            kind = missing if (source, target) in planned else not_planned
+            kind.append((float(column), float(row)))
+    return missing, not_planned
 
 
 def _label(axes: Axes, names: list[str]) -> None:
@@ -147,18 +185,3 @@ def _label(axes: Axes, names: list[str]) -> None:
     axes.set_xlabel("target", fontsize=10)
     axes.set_ylabel("source", fontsize=10)
     axes.spines[:].set_visible(False)
-
-
-def _legend(pairs: pd.DataFrame, tasks: int, expected: int) -> tuple[list[Patch], str]:
-    entries = []
-    if len(pairs) < tasks * (tasks - 1):
-        entries.append(Patch(**MISSING, label=cell_grid.MISSING_LABEL))
-    if (pairs["n"] < expected).any():
-        entries.append(
-            Patch(facecolor="none", edgecolor="none", label="* some combinations missing")
-        )
-    note = (
-        "Below each mean: in how many combinations of model and algorithm the target improved. "
-        "Margins: mean of the row, of the column."
-    )
-    return entries, note

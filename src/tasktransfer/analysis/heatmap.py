@@ -1,8 +1,9 @@
 """Figure 3 of the paper: who helps whom, per dataset, model and algorithm.
 
 Rows are sources, columns targets; the diagonal holds the baseline's score, every other cell the
-relative improvement over it. What is missing is hatched and named so, never drawn as zero. Cells
-that survive false-discovery control are framed.
+relative improvement over it. What is missing and what is not in the study are hatched, each in its
+way, never drawn as zero. Cells that survive false-discovery control are framed; of one seed the
+frame is dotted, for it speaks of that training alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, TwoSlopeNorm
@@ -29,13 +31,13 @@ from tasktransfer.analysis.style import (
     DIVERGING,
     INK,
     LABEL_POINTS,
-    MISSING,
     NEUTRAL,
-    colour_limit,
+    beyond,
     entitle,
     fit_panels,
     folded,
     growth,
+    improvement_limit,
     legend_below,
     readable_on,
     signed,
@@ -53,10 +55,11 @@ _PALE = "#f7f7f7"
 class Panel:
     """The cells of one model and algorithm, each a mean over seeds.
 
-    ``improvement`` (%), ``delta``, ``partial``, ``significant`` and ``tested`` are square
-    (sources, targets), NaN or False where nothing is there; ``baseline`` has one score per target.
-    ``partial`` marks cells (on the diagonal: baselines) with fewer seeds than planned, ``tested``
-    those with a q, ``significant`` those with q ≤ 0.05.
+    ``improvement`` (%), ``delta``, ``partial``, ``significant``, ``one_training`` and ``tested``
+    are square (sources, targets), NaN or False where nothing is there; ``baseline`` has one score
+    per target. ``partial`` marks cells (on the diagonal: baselines) with fewer seeds than planned,
+    none included, ``tested`` those with a q, ``significant`` those with q ≤ 0.05, ``one_training``
+    those of one seed.
     """
 
     model: str
@@ -65,8 +68,16 @@ class Panel:
     delta: Floats
     partial: Flags
     significant: Flags
+    one_training: Flags
     tested: Flags
     baseline: Floats
+
+    @property
+    def empty(self) -> Flags:
+        """Where there is neither a delta nor, on the diagonal, a baseline's score."""
+        empty = np.isnan(self.delta)
+        np.fill_diagonal(empty, np.isnan(self.baseline))
+        return empty
 
 
 def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]]:
@@ -113,6 +124,7 @@ def _panel(
         delta=_square(here, here["delta"], tasks),
         partial=partial,
         significant=_square(here, here["significant"], tasks) > 0,
+        one_training=_square(here, here["n_seeds"], tasks) == 1,
         tested=~np.isnan(_square(here, here["q"], tasks)),
         baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
     )
@@ -138,9 +150,7 @@ def heatmap(results: Results, dataset: str) -> Figure | None:
     if not grid or not grid[0]:
         return None
     improvements = np.concatenate([one.improvement.ravel() for row in grid for one in row])
-    limit = colour_limit(improvements)
-    norm = TwoSlopeNorm(0, -limit, limit)
-    colours = mpl.colormaps[DIVERGING]
+    limit = improvement_limit(improvements)
     short = short_names(tasks, results.metadata.shorts)
     names = [short[task] for task in tasks]
     figure = _canvas(len(tasks), len(grid), len(grid[0]))
@@ -148,21 +158,20 @@ def heatmap(results: Results, dataset: str) -> Figure | None:
     scale = min(1.5, _cell_size(len(tasks), len(grid[0])) / CELL)
     for row, line in zip(axes, grid, strict=True):
         for place, panel in zip(row, line, strict=True):
-            _draw(place, panel, names, norm, colours, scale)
+            _draw(place, panel, names, limit, scale)
     side = _cell_size(len(tasks), len(grid[0])) * len(tasks)
     _label_grid(axes, grid, side + 0.4, LABEL_POINTS * growth(figure) + 1)
-    beyond = bool(np.nanmax(np.abs(improvements), initial=0) > limit)
     bar = figure.colorbar(
-        ScalarMappable(norm, colours),
+        ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
         ax=axes,
-        extend="both" if beyond else "neither",
+        extend=beyond(improvements, limit),
         fraction=0.05,
         shrink=0.9 if len(grid) == 1 else 0.6,
         pad=0.02,
         aspect=25,
     )
     bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
-    legend_below(figure, _legend_entries([panel for row in grid for panel in row]))
+    legend_below(figure, _legend_entries([panel for row in grid for panel in row], limit))
     runs = results.tables.runs
     seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
     what = f"{dataset}: improvement over the baseline by transfer, %"
@@ -188,26 +197,24 @@ def _draw(
     axes: Axes,
     panel: Panel,
     names: list[str],
-    norm: TwoSlopeNorm,
-    colours: Colormap,
+    limit: float,
     scale: float,
 ) -> None:
     count = len(names)
+    norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
     axes.set(xlim=(0, count), ylim=(count, 0))
-    filled: list[tuple[cell_grid.Corner, Any]] = []
-    empty: list[cell_grid.Corner] = []
-    for source, target in np.ndindex(count, count):
-        corner = (float(target), float(source))
-        look = _cell_look(panel, (source, target), norm, colours)
-        if look is None:
-            empty.append(corner)
-            continue
-        text, colour, ink, style = look
-        filled.append((corner, colour))
+    corners = _corners(~panel.empty)
+    looks = [_cell_look(panel, (int(y), int(x)), norm, colours) for x, y in corners]
+    for corner, (text, _, ink, style) in zip(corners, looks, strict=True):
         cell_grid.write(axes, corner, text, scale * _size_of(text), ink, **style)
-    cell_grid.fill(axes, [corner for corner, _ in filled], [colour for _, colour in filled])
-    cell_grid.hatch(axes, empty)
-    cell_grid.frame(axes, [(float(t), float(s)) for s, t in np.argwhere(panel.significant)])
+    cell_grid.fill(axes, corners, [colour for _, colour, *_ in looks])
+    cell_grid.hatch_missing(axes, _corners(panel.empty & panel.partial))
+    cell_grid.hatch_not_planned(axes, _corners(panel.empty & ~panel.partial))
+    cell_grid.frame(axes, _corners(panel.significant & ~panel.one_training))
+    cell_grid.frame_one_training(axes, _corners(panel.significant & panel.one_training))
+    inks = {corner: ink for corner, (_, _, ink, _) in zip(corners, looks, strict=True)}
+    far = _corners(_beyond(panel, limit))
+    cell_grid.mark_beyond(axes, far, [inks[corner] for corner in far])
     middle = np.arange(count) + 0.5
     axes.set_xticks(middle, names, rotation=90 if count > 4 else 0)
     axes.set_yticks(middle, names)
@@ -215,22 +222,28 @@ def _draw(
     axes.spines[:].set_visible(False)
 
 
+def _corners(flags: Flags) -> list[cell_grid.Corner]:
+    """The cells of a square that are flagged."""
+    return [(float(target), float(source)) for source, target in np.argwhere(flags)]
+
+
+def _beyond(panel: Panel, limit: float) -> Flags:
+    """Cells whose colour is the scale's end and whose number lies beyond."""
+    return np.asarray(np.abs(panel.improvement) > limit, np.bool_)
+
+
 def _cell_look(
     panel: Panel, cell: tuple[int, int], norm: TwoSlopeNorm, colours: Colormap
-) -> tuple[str, Any, str, dict[str, Any]] | None:
-    """Text, fill, ink and font style of a cell; None where there is nothing to show."""
+) -> tuple[str, Any, str, dict[str, Any]]:
+    """Text, fill, ink and font style of a cell that is not empty."""
     mark = "*" if panel.partial[cell] else ""
     if cell[0] == cell[1]:
-        score = panel.baseline[cell[0]]
-        baseline = (f"{score:.1f}{mark}", NEUTRAL, INK, {"weight": "bold"})
-        return None if np.isnan(score) else baseline
-    improvement, delta = float(panel.improvement[cell]), float(panel.delta[cell])
-    if not np.isnan(improvement):
-        colour = colours(norm(improvement))
-        return signed(improvement) + mark, colour, readable_on(colour), {}
-    if not np.isnan(delta):
-        return f"Δ{signed(delta)}{mark}", _PALE, INK, {"style": "italic"}
-    return None
+        return f"{panel.baseline[cell[0]]:.1f}{mark}", NEUTRAL, INK, {"weight": "bold"}
+    improvement = float(panel.improvement[cell])
+    if np.isnan(improvement):
+        return f"Δ{signed(float(panel.delta[cell]))}{mark}", _PALE, INK, {"style": "italic"}
+    colour = colours(norm(improvement))
+    return signed(improvement) + mark, colour, readable_on(colour), {}
 
 
 def _size_of(text: str) -> float:
@@ -248,12 +261,17 @@ def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points:
         place.set_xlabel("target", fontsize=points)
 
 
-def _legend_entries(every: list[Panel]) -> list[Patch]:
+def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
     """Only what the figure shows."""
     off = ~np.eye(len(every[0].baseline), dtype=bool)
-    entries = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score"), _marks(every, off)]
-    if any(np.isnan(one.delta[off]).any() or np.isnan(one.baseline).any() for one in every):
-        entries.append(Patch(**MISSING, label=cell_grid.MISSING_LABEL))
+    entries: list[Artist] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
+    entries += _frames(every, off)
+    entries += cell_grid.empty_entries(
+        missing=any((one.empty & one.partial).any() for one in every),
+        not_planned=any((one.empty & ~one.partial).any() for one in every),
+    )
+    if any(_beyond(one, limit).any() for one in every):
+        entries.append(cell_grid.beyond_entry(limit, " %"))
     if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
         entries.append(
             Patch(facecolor=_PALE, edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
@@ -263,13 +281,18 @@ def _legend_entries(every: list[Panel]) -> list[Patch]:
     return entries
 
 
-def _marks(every: list[Panel], off: Flags) -> Patch:
+def _frames(every: list[Panel], off: Flags) -> list[Patch]:
     """What the frames mean, or why there are none."""
-    if any(one.significant.any() for one in every):
-        return Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL)
+    entries = []
+    if any((one.significant & ~one.one_training).any() for one in every):
+        entries.append(Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL))
+    if any((one.significant & one.one_training).any() for one in every):
+        entries.append(Patch(**cell_grid.ONE_TRAINING, label=cell_grid.ONE_TRAINING_LABEL))
+    if entries:
+        return entries
     tested = any(one.tested[off].any() for one in every)
     none = "no cell survives false-discovery control (q ≤ 0.05)" if tested else "no cell was tested"
-    return Patch(facecolor="none", edgecolor="none", label=none)
+    return [Patch(facecolor="none", edgecolor="none", label=none)]
 
 
 def _starred(panel: Panel, off: Flags) -> bool:

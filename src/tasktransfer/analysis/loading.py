@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.analysis.mixtures import Aspect, Comparison, contradiction, differences
+from tasktransfer.analysis.mixtures import Aspect, Comparison, differences
 from tasktransfer.analysis.planned import RECORD, Expected, RunKey, run_key, spell
 from tasktransfer.analysis.rows import Row, run_row, score_rows
 from tasktransfer.analysis.tallies import Checks, check_predictions
@@ -151,7 +151,7 @@ def _read(
         return Problem(name, _line(str(error)), place.key)
     run = record["run"]
     key = run_key(run) if run else None
-    wrong = _misplaced(path, record, key, place) or contradiction(record)
+    wrong = _misplaced(path, record, key, place)
     test_set = None
     if wrong is None:
         try:
@@ -193,7 +193,7 @@ def _misplaced(path: Path, record: Record, key: RunKey | None, place: _Place) ->
     if not digest.startswith(wanted):
         return (
             f"holds the stage {digest[:12]}, its place is that of {wanted[:12]}: it was moved, or "
-            "made with other data, hyperparameters or code; delete it and run its stage again"
+            "made with other data, hyperparameters or code; delete it and start snakemake again"
         )
     return None
 

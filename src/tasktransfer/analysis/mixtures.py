@@ -17,22 +17,6 @@ from tasktransfer.stage import canonical_json
 Aspect = tuple[str, ...]
 """What is compared, and of what: ("data_revision", "DailyDialog")."""
 
-_SAID_TWICE = ("dataset", "train_tasks", "select_on", "parent", "seed")
-
-
-def contradiction(record: Record) -> str | None:
-    """Where a record says something else than the identity that its digest is taken of."""
-    stage, named = record["stage"], record["stage"]["identity"]
-    said: dict[str, Any] = {f"stage.{key}": stage[key] for key in _SAID_TWICE}  # type: ignore[literal-required]
-    said["data_revision"] = record["data_revision"]
-    said["few_sample"] = record["few_sample"]
-    said["provenance.recipe"] = record["provenance"]["recipe"]
-    for key, value in said.items():
-        name = key.rpartition(".")[2]
-        if name in named and named[name] != value:
-            return f"{key}: {value!r}, but stage.identity.{name} is {named[name]!r}"
-    return None
-
 
 class Comparison:
     """What the records so far have in common. Equal values are kept once."""

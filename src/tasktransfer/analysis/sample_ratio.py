@@ -16,6 +16,7 @@ from tasktransfer.analysis.style import (
     entitle,
     folded,
     legend_below,
+    line_note,
     log_axis,
 )
 from tasktransfer.analysis.task_types import LOOKS, task_type, types_among
@@ -42,8 +43,8 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
     """Draw one panel per model; None when no single-source cell has both tasks' sizes.
 
     A point is the mean over seeds of one algorithm, source and target. Lines are least squares of
-    delta on the logarithm of the ratio per target type, with the 95 % interval of their mean;
-    none where a type's ratios are all equal.
+    delta on the logarithm of the ratio per target type, with their 95 % interval over tasks;
+    none where a type has fewer than three distinct ratios.
     """
     cells = ratios(results, dataset)
     if cells.empty:
@@ -53,20 +54,23 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
     width = max(2.7 * len(models) + 0.7, 4.8)
     figure = Figure(figsize=(width, 4.6), layout="constrained")
     panels = figure.subplots(1, len(models), squeeze=False, sharex=True, sharey=True)[0]
+    lines = False
     for axes, model in zip(panels, models, strict=True):
-        _draw(axes, cells[cells["model"] == model], types)
+        lines |= _draw(axes, cells[cells["model"] == model], types)
         axes.set_title(folded(model, 2.6, 10), fontsize=10)
         axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
     log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
     panels[0].set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
-    legend_below(figure, _legend(types), _note(results, dataset, cells))
+    legend_below(figure, _legend(types), _note(results, dataset, cells, lines))
     what = f"{dataset}: score delta by target task type and sample ratio"
     entitle(figure, what, seeds_of(cells), results.metadata)
     return figure
 
 
-def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> None:
+def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
+    """Points and lines of one model; tells whether there is a line."""
     axes.axhline(0, color=INK, linewidth=0.7, zorder=1)
+    lines = False
     for name in types:
         look = LOOKS[name]
         here = cells[cells["type"] == name]
@@ -81,9 +85,10 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> None:
             alpha=0.55,
             zorder=2,
         )
-        draw_best_fit(axes, here["ratio"], here["delta"], look)
+        lines |= draw_best_fit(axes, here, "ratio", look)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
+    return lines
 
 
 def _legend(types: list[str]) -> list[Line2D]:
@@ -94,7 +99,7 @@ def _legend(types: list[str]) -> list[Line2D]:
     ]  # fmt: skip
 
 
-def _note(results: Results, dataset: str, cells: pd.DataFrame) -> str:
-    note = "Target task types; lines: least squares, bands: 95 % interval"
+def _note(results: Results, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
+    note = f"Target task types. {line_note(lines)}"
     left_out = int(single_source_cells(results, dataset)["delta"].notna().sum()) - len(cells)
     return note + (f"; {left_out} cells of tasks of unknown size left out" if left_out else "")

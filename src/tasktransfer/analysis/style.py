@@ -11,12 +11,16 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from tasktransfer.analysis.best_fit import best_fit
 from tasktransfer.analysis.names import synthetic_mark
 from tasktransfer.analysis.tables import Metadata
 from tasktransfer.records import replacing
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 INK = "#1a1a1a"
 NEUTRAL = "#e4dcc8"
@@ -27,6 +31,14 @@ MISSING: dict[str, Any] = {
     "hatch": "////",
     "linewidth": 0.0,
 }
+"""Planned, and without a number."""
+NOT_PLANNED: dict[str, Any] = {
+    "facecolor": "#fafafa",
+    "edgecolor": "#c4c4c4",
+    "hatch": "\\\\",
+    "linewidth": 0.0,
+}
+"""No part of the study: paler, and hatched the other way."""
 ALGORITHM_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Okabe and Ito's palette, told apart by colour-blind readers."""
 DIVERGING = "RdBu"
@@ -73,16 +85,39 @@ def signed(value: float) -> str:
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
-def colour_limit(values: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+def colour_limit(values: Floats, most: float = np.inf) -> float:
     """The symmetric limit of a diverging scale: the 95th percentile of the absolute values,
     rounded up to 1, 2 or 5 times a power of ten, so that one outlier does not wash out the rest
-    (numbers printed in cells are exact, and the colour bar's arrow says that values go beyond)."""
+    (numbers printed in cells are exact, and cells beyond the limit are marked).
+
+    Of up to 20 values the 95th percentile is between the two largest, and an outlier would set the
+    limit alone: it is at most twice the largest value that lies below that percentile. No limit is
+    above ``most``.
+    """
     sizes = np.abs(values[~np.isnan(values)])
-    wide = float(np.percentile(sizes, 95)) if len(sizes) else 0.0
+    if not len(sizes):
+        return 1.0
+    below = float(np.percentile(sizes, 95, method="lower"))
+    wide = min(float(np.percentile(sizes, 95)), 2 * below)
     if wide <= 1:
         return 1.0
     power = 10.0 ** np.floor(np.log10(wide))
-    return float(next(step * power for step in (1, 2, 5, 10) if wide <= step * power * 1.0001))
+    steps = (step * power for step in (1, 2, 5, 10))
+    return min(most, float(next(limit for limit in steps if wide <= limit * 1.0001)))
+
+
+def improvement_limit(improvements: Floats) -> float:
+    """``colour_limit`` of relative improvements, %, at most 100: they end at −100 below and nowhere
+    above, and a score that is lost altogether must not look pale beside one that grew tenfold."""
+    return colour_limit(improvements, most=100.0)
+
+
+def beyond(values: Floats, limit: float) -> str:
+    """At which ends a colour bar has an arrow: where values go beyond it."""
+    above, below = bool((values > limit).any()), bool((values < -limit).any())
+    return {(True, True): "both", (True, False): "max", (False, True): "min"}.get(
+        (above, below), "neither"
+    )
 
 
 def readable_on(colour: Any) -> str:
@@ -117,18 +152,32 @@ def log_axis(axes: Any, values: Sequence[float]) -> None:
     axes.set_xticks([], minor=True)
 
 
-def draw_best_fit(axes: Any, x: Any, y: Any, look: Look) -> None:
-    """The least-squares line of y on the logarithm of x, with its 95 % interval;
-    nothing where all x are equal."""
-    logarithm = np.log10(np.asarray(x, np.float64))
-    fit = best_fit(logarithm, np.asarray(y, np.float64))
+def line_note(drawn: bool) -> str:
+    """How to read the lines of ``draw_best_fit``, or why there are none."""
+    if drawn:
+        return (
+            "Lines: least squares; bands: 95 % interval, "
+            "tasks resampled whole, each left out in turn"
+        )
+    return "No line: fewer than three distinct values, or too few tasks to tell its interval"
+
+
+def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
+    """The least-squares line of the cells' deltas on the logarithm of a column, with its interval
+    over tasks (``best_fit``); nothing with fewer than three distinct x. A band of few tasks may be
+    many times as high as the deltas: it does not widen the axis. Tells whether a line was drawn."""
+    logarithm = np.log10(cells[x].to_numpy(np.float64))
+    deltas = cells["delta"].to_numpy(np.float64)
+    fit = best_fit(logarithm, deltas, list(cells["source"]), list(cells["target"]))
     if fit is None:
-        return
+        return False
     at = np.linspace(logarithm.min(), logarithm.max(), 60)
     line, low, high = fit.band(at)
-    if fit.n > 2:
-        axes.fill_between(10**at, low, high, color=look.colour, alpha=0.16, lw=0, zorder=3)
+    outline = np.column_stack([[*10**at, *10 ** at[::-1]], [*low, *high[::-1]]])
+    band = PolyCollection([outline], facecolor=look.colour, alpha=0.12, lw=0, zorder=3)
+    axes.add_collection(band, autolim=False)
     axes.plot(10**at, line, color=look.colour, ls=look.line, lw=1.9, zorder=4)
+    return True
 
 
 def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:

@@ -7,7 +7,7 @@ whether the data are synthetic, number of records, short names, and each column'
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,17 @@ import tasktransfer
 from tasktransfer.analysis import columns
 from tasktransfer.analysis.collect import Origin, Tables, collect_runs
 from tasktransfer.analysis.loading import is_there, records_under
-from tasktransfer.analysis.planned import Expected
+from tasktransfer.analysis.missing import BROKEN
+from tasktransfer.analysis.planned import RECORD, Expected
 from tasktransfer.analysis.tallies import Checks
 from tasktransfer.errors import RecordError
 from tasktransfer.records import replacing
 
 CHECKED = "checked.json"
 """Beside the tables: which predictions were held against their records. It may be deleted."""
+
+SHOWN = 12
+"""Holes that an error lists; the others are counted."""
 
 _FOOTER_KEY = b"tasktransfer"
 
@@ -65,7 +69,9 @@ class StudyPlan:
     runs: tuple[Expected, ...]
 
 
-def collect(results: Path, plan: Path | None, out: Path) -> tuple[Tables, Metadata]:
+def collect(
+    results: Path, plan: Path | None, out: Path, *, complete: bool = False
+) -> tuple[Tables, Metadata]:
     """Collect a study's records into ``out`` as Parquet.
 
     Args:
@@ -74,9 +80,11 @@ def collect(results: Path, plan: Path | None, out: Path) -> tuple[Tables, Metada
             ``metrics.json`` under ``results`` is read.
         out: folder of the tables. ``checked.json`` there saves checking predictions again that
             have not changed.
+        complete: refuse holes, and write nothing then.
 
     Raises:
-        RecordError: the plan file is wrong, no record is usable, or records cannot be compared.
+        RecordError: the plan file is wrong, no record is usable, records cannot be compared, or
+            ``complete`` and a planned training left no usable record.
     """
     if plan is None:
         study = StudyPlan("", "", {}, ())
@@ -92,10 +100,29 @@ def collect(results: Path, plan: Path | None, out: Path) -> tuple[Tables, Metada
             f"{results}: no usable run record among {len(paths)} found and {len(study.runs)} "
             f"planned{first}; train something first"
         )
+    holes = holes_of(tables, study.runs)
+    if complete and holes:
+        more = [f"and {len(holes) - SHOWN:,} more"] * (len(holes) > SHOWN)
+        raise RecordError(
+            f"{results}: {len(holes):,} planned runs or trainings left no usable record, so no "
+            f"table was written to {out}; run snakemake again, or collect without --complete:\n  "
+            + "\n  ".join([*holes[:SHOWN], *more])
+        )
     metadata = _metadata(study, origin)
     write_tables(out, tables, metadata)
     checks.write(out / CHECKED)
     return tables, metadata
+
+
+def holes_of(tables: Tables, runs: Iterable[Expected]) -> list[str]:
+    """A line for each planned run without a usable record, and for each training before one whose
+    record is damaged."""
+    missing = tables.missing
+    said = zip(*(missing[key] for key in ("path", "reason", "state", "error")), strict=True)
+    lines = [error if state == BROKEN else f"{path}: {why}" for path, why, state, error in said]
+    before = {f"{folder}/{RECORD}" for run in runs for folder in run.stages[:-1]}
+    problems = zip(tables.problems["path"], tables.problems["error"], strict=True)
+    return list(dict.fromkeys([*lines, *(text for path, text in problems if path in before)]))
 
 
 def read_plan(path: Path) -> StudyPlan:

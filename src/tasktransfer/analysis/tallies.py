@@ -116,7 +116,7 @@ def _check_all(
     if made_by != digest:
         raise RecordError(
             f"{file}: holds the predictions of the stage {made_by[:12] or '?'}, its record is "
-            f"that of {digest[:12]}; delete both and run the stage again"
+            f"that of {digest[:12]}; delete both and start snakemake again"
         )
     return {task: _checked(file, table, record, task, test_sets) for task in record["test"]}
 
@@ -149,8 +149,8 @@ def _agree(file: Path, name: str, result: TaskResult, again: Mapping[str, metric
         if key not in said or not abs(said[key] - value) <= _AGREE:
             raise RecordError(
                 f"{file}: its predictions have {key} {float(value):.6f} on {name}, the record "
-                f"says {said.get(key)}; one of the two was changed: delete both and run the "
-                "stage again"
+                f"says {said.get(key)}; one of the two was changed: delete both and start "
+                "snakemake again"
             )
 
 

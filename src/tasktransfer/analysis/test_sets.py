@@ -78,7 +78,7 @@ def strangers(found: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
         wrong |= {
             name: f"was tested on other instances or right answers ({digest[:12]}) than "
             f"{len(members) - counts[digest]} of the other {len(members) - 1} runs on this target "
-            f"({usual[:12] or 'which differ too'}); delete it and run its stage again"
+            f"({usual[:12] or 'which differ too'}); delete it and start snakemake again"
             for name, digest in members
             if digest != usual
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -23,6 +24,7 @@ from tasktransfer.cli import (
     train,
 )
 from tasktransfer.errors import TaskTransferError, storage_error
+from tasktransfer.stage_state import INTERRUPTED
 
 PROGRAM = "tasktransfer"
 
@@ -43,7 +45,8 @@ def run_and_leave() -> NoReturn:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, or that of the error (see ``errors``)."""
+    """Run one command; the exit code is 0, that of the error (see ``errors``), or 130 after
+    Ctrl-C."""
     return run(_parser().parse_args(arguments))
 
 
@@ -54,6 +57,9 @@ def run(chosen: argparse.Namespace) -> int:
     except TaskTransferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        print(INTERRUPTED, file=sys.stderr)
+        return 128 + signal.SIGINT
     except BrokenPipeError:
         # The reader of a pipe (head, less) has seen enough. Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, open_study
-from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasktransfer.study import Study
@@ -43,12 +42,17 @@ def _add_explain(commands: Any) -> None:
 
 def collect(chosen: argparse.Namespace) -> None:
     """Make the Parquet tables from the records that are there."""
+    import time
+
     from tasktransfer.analysis.tables import collect as collect_tables
+    from tasktransfer.analysis.tables import holes_of, read_plan
+    from tasktransfer.records import replacing
 
     study = open_study(chosen)
     tables = Path(study.tables)
     plan_file = _write_plan_file(study, tables, single_source=False)
-    frames, _ = collect_tables(Path(study.config.results), plan_file, tables)
+    results = Path(study.config.results)
+    frames, _ = collect_tables(results, plan_file, tables, complete=chosen.complete)
     states = frames.missing["state"].value_counts(sort=False)
     counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
     print(
@@ -57,12 +61,10 @@ def collect(chosen: argparse.Namespace) -> None:
     )
     for error in frames.problems["error"]:
         print(f"left out: {error}")
-    if chosen.complete and len(frames.missing):
-        first = frames.missing.iloc[0]
-        raise ConfigError(
-            f"{tables}: {len(frames.missing)} planned runs have no usable record, the first: "
-            f"{first['path']} ({first['reason']}); run snakemake, or collect without --complete"
-        )
+    holes = holes_of(frames, read_plan(plan_file).runs)
+    if holes:
+        with replacing(Path(study.holes)) as part:
+            part.write_text("\n".join([time.ctime(), *holes, ""]), encoding="utf-8")
 
 
 def select_sources(chosen: argparse.Namespace) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.cli.options import add_command, open_study, overrides, positive
+from tasktransfer.errors import ModelError
 
 if TYPE_CHECKING:
     from tasktransfer.config.types import ModelConfig
@@ -54,19 +57,40 @@ def plan(chosen: argparse.Namespace) -> None:
 
 
 def validate(chosen: argparse.Namespace) -> None:
-    """Check a config file and the models in folders; a config's problems are told all at once."""
+    """Check a config file, and its data and models where they are at hand."""
     from tasktransfer.config import load
     from tasktransfer.config.challenge import MEANING, OUT_OF_SCOPE
-    from tasktransfer.revisions import is_hub_name
 
     config = load(chosen.config, overrides(chosen))
-    for model in config.models:
-        if not is_hub_name(model.checkpoint):  # loading one from the hub would download it
-            check_checkpoint(model)
+    _validate_data(chosen)
+    _validate_models(config.models)
     print(f"{chosen.config}: ok, study {config.study}")
     if config.rules == "challenge":
         print(f"rules: challenge: {'; '.join(MEANING.values())}")
         print(OUT_OF_SCOPE)
+
+
+def _validate_data(chosen: argparse.Namespace) -> None:
+    """Refuse data that lacks what the study needs; say so where it is not at hand."""
+    from tasktransfer.lacking import refuse_lacking
+
+    study = open_study(chosen, need_inputs=False)
+    refuse_lacking(study)
+    for text in study.absent:
+        print(f"not checked: {text}")
+
+
+def _validate_models(models: Sequence[ModelConfig]) -> None:
+    """Load the models that are in folders; one from the hub would have to be downloaded."""
+    refused = []
+    for model in models:
+        try:
+            if Path(model.checkpoint).is_dir():
+                check_checkpoint(model)
+        except ModelError as error:
+            refused.append(str(error))
+    if refused:
+        raise ModelError("\n".join(refused))
 
 
 def check_checkpoint(model: ModelConfig) -> None:

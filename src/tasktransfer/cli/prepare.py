@@ -86,25 +86,22 @@ def tiny_model(chosen: argparse.Namespace) -> None:
 
 
 def encode(chosen: argparse.Namespace) -> None:
-    """Tokenise the cached instances of a dataset for a model, whose checkpoint is checked first."""
+    """Tokenise the cached instances of the study's tasks in a dataset for a model, whose checkpoint
+    is checked first."""
     from tasktransfer.cli.describe import check_checkpoint
-    from tasktransfer.data.cache import read_manifest
+    from tasktransfer.lacking import refuse_lacking
     from tasktransfer.models.encode import encode_dataset
 
     study = open_study(chosen, need_inputs=False)
-    instances = Path(study.instances(chosen.dataset))
-    found = read_manifest(instances).tasks
-    complete = {t for t, splits in found.items() if all(c.samples for c in splits.values())}
-    # Tasks that are studied are asked for in any case, so that a missing one is an error here.
-    wanted = complete | study.tasks(chosen.dataset)
     model = study.model(chosen.model)
     with _making(chosen.out, "manifest.json") as needed:
         if needed:
+            refuse_lacking(study, chosen.dataset)
             check_checkpoint(model)
             encode_dataset(
-                instances,
+                Path(study.instances(chosen.dataset)),
                 chosen.dataset,
-                sorted(wanted),
+                study.tasks(chosen.dataset),
                 study.base_model(model.name),
                 study.revision(model.name),
                 model.family,

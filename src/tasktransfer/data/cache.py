@@ -19,13 +19,10 @@ import pyarrow as pa
 from tasktransfer.data import release as releases
 from tasktransfer.data.archive import SPLITS
 from tasktransfer.data.dialogues import Dialogue
-from tasktransfer.data.release import Release
+from tasktransfer.data.release import READER_VERSION, Release
 from tasktransfer.data.splits import full_split_of
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance
-
-READER_VERSION = 1
-"""Raised when the same release gives other instances than before; part of the manifest."""
 
 MANIFEST = "manifest.json"
 DIALOGUES = "dialogues.arrow"

@@ -7,7 +7,7 @@ order of the release's dialogues. Nothing here is cached: see ``cache.py``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,10 @@ from tasktransfer.data.splits import SplitIds
 from tasktransfer.errors import DataError
 from tasktransfer.tasks import DATASETS
 from tasktransfer.tasks.card import Instance, Task
+
+READER_VERSION = 1
+"""Raised when the same release gives other instances than before; part of what is remembered of a
+release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +100,29 @@ def read_instances(release: Release, task: str, split: str, few_sample: bool) ->
             f"{release.source.path}: this release of {release.dataset} does not annotate {task!r}; "
             f"it has {', '.join(release.tasks)}"
         )
-    layout = LAYOUTS[task]
-    card = release.tasks[task]
-    found: list[Instance] = []
+    return list(_each_instance(release, task, split, few_sample))
+
+
+def holdings(release: Release, few_sample: bool) -> dict[str, list[str]]:
+    """Task → the splits on which the release holds an instance of it, for the tasks that it
+    annotates.
+
+    Raises DataError for a split whose dialogues are not all there, and a damaged annotation among
+    those that are looked at: a task's first ones on each split.
+    """
+    for split in SPLITS:
+        check_split(release, split, few_sample)
+    return {
+        task: [s for s in SPLITS if any(True for _ in _each_instance(release, task, s, few_sample))]
+        for task in release.tasks
+    }
+
+
+def _each_instance(release: Release, task: str, split: str, few_sample: bool) -> Iterator[Instance]:
+    layout, card = LAYOUTS[task], release.tasks[task]
     for dialogue in split_dialogues(release, release.ids.of(split, few_sample)):
         if task in dialogue.metadata:
-            found.extend(layout(dialogue, card))
-    return found
+            yield from layout(dialogue, card)
 
 
 def split_dialogues(release: Release, wanted: Collection[str]) -> list[Dialogue]:

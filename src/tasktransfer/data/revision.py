@@ -24,6 +24,8 @@ SETTLED_NS = 2_000_000_000
 """A file changed less than this long ago is not remembered: file systems keep time in coarse
 steps, and a second change within one step would not be seen."""
 
+OTHER_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack")
+
 CHECKPOINT_FILES = frozenset(
     {
         "config.json",
@@ -87,9 +89,17 @@ def directory_digest(path: Path | str, memo: Path | None = None) -> str:
         if (file.name in CHECKPOINT_FILES or file.suffix == ".safetensors") and file.is_file()
     }
     if "config.json" not in files:
-        raise ModelError(f"{folder}: holds no config.json, so it is no checkpoint")
+        raise ModelError(
+            f"{folder}: no config.json; a checkpoint's folder holds config.json, the tokenizer's "
+            "files and *.safetensors, as save_pretrained writes them"
+        )
     if not any(name.endswith(".safetensors") for name in files):
-        raise ModelError(f"{folder}: holds no *.safetensors; other formats are not loaded")
+        others = sorted(f.name for f in folder.iterdir() if f.suffix in OTHER_WEIGHTS)
+        only = f", only {', '.join(others)}, which may hold code and are not read" if others else ""
+        raise ModelError(
+            f"{folder}: no *.safetensors{only}; load the model once with transformers and write it "
+            "with save_pretrained"
+        )
     known = _read_memo(memo)
     before = dict(known)
     try:

@@ -89,16 +89,16 @@ class Sizes:
         return few if data.few_sample or split == "test" else few * FULL
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
-        found = _read(self._study.encoded(dataset, model))
+        found = read_manifest(self._study.encoded(dataset, model))
         counted = isinstance(found.get("tokens"), dict) and isinstance(found.get("units"), dict)
         return found if counted else {}
 
     def _read_prepared(self, dataset: str) -> dict[str, Any]:
-        found = _read(self._study.instances(dataset)).get("tasks")
+        found = read_manifest(self._study.instances(dataset)).get("tasks")
         return found if isinstance(found, dict) else {}
 
 
-def _read(folder: str) -> dict[str, Any]:
+def read_manifest(folder: str) -> dict[str, Any]:
     """The manifest of a cache; empty where there is none that can be read."""
     try:
         value = json.loads(Path(folder, "manifest.json").read_bytes())

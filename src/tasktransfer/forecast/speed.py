@@ -116,7 +116,7 @@ def _sample(stage: Stage, record: str) -> Sample | None:
             stage, str(made["host"]["device"]), train, dev + test, rest,
             float(made["peak_memory_mb"]), made.get("peak_gpu_memory_mb"),
         )  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
 
 

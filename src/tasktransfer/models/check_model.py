@@ -31,7 +31,7 @@ def check_model(
     """
     model = load_pretrained(family, checkpoint, revision, note=note)
     tokenizer = load_tokenizer(checkpoint, revision, family)
-    check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings, checkpoint)
+    check_vocabulary(tokenizer, model.get_input_embeddings().weight.shape[0], checkpoint)
     limit = positions(model)
     if limit is not None and max_length > limit:
         raise ModelError(

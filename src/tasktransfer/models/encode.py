@@ -63,7 +63,7 @@ def encode_dataset(
     Raises:
         ModelError: the tokenizer cannot be loaded, lacks what the family needs, or does not know
             the words.
-        DataError: the instances are missing or damaged.
+        DataError: the instances are missing or damaged, or hold nothing of a task.
     """
     tokenizer = load_tokenizer(checkpoint, revision, family)
     cached = read_manifest(instances)
@@ -122,7 +122,8 @@ def _words(folder: Path, cached: Manifest, cards: Sequence[Task]) -> Counter[str
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
     """A split that a partial release leaves empty is encoded as empty: a study that does not use
     the task must not stumble over it, and a training that does says so."""
-    if not cached.tasks[task][split].samples:
+    counts = cached.tasks.get(task, {}).get(split)
+    if counts is not None and not counts.samples:
         return []
     return read_instances(folder, task, split)
 
@@ -284,23 +285,29 @@ def _text_to_text_units(
         ):
             # A decoder's input and answer share the model's length.
             reserved = max(answer_limit, len(answer)) if family == "decoder" else 0
-            ids = _cut_context(prompt, three, max_length - reserved, row.id)
+            ids = _cut_context(prompt, three, max_length, reserved, row)
             yield Unit(position, output or 0, [ids], [len(ids)], answer, [])
 
 
-def _cut_context(encoded: Any, parts: tuple[str, str, str], room: int, name: str) -> list[int]:
-    """Tokens of the prompt, the oldest tokens of its context left out where it is too long."""
+def _cut_context(
+    encoded: Any, parts: tuple[str, str, str], max_length: int, reserved: int, row: Instance
+) -> list[int]:
+    """Tokens of the prompt, the oldest tokens of its context left out where it is too long.
+    ``reserved``: of ``max_length``, kept for the answer."""
     ids: list[int] = encoded.ids
-    excess = len(ids) - room
+    excess = len(ids) - (max_length - reserved)
     if excess <= 0:
         return ids
     head, context, _ = parts
     begin, end = len(head), len(head) + len(context)
     cuttable = [i for i, (a, b) in enumerate(encoded.offsets) if begin <= a < b <= end]
     if len(cuttable) < excess:
+        needed = len(ids) - len(cuttable)
+        answer = f", and {reserved} are kept for the answer" if reserved else ""
         raise ModelError(
-            f"instance {name}: its question and options alone take {len(ids) - len(cuttable)} "
-            f"tokens and max_length leaves {room}: raise the model's max_length"
+            f"instance {row.id} of {row.task}: its question and options alone take {needed} tokens"
+            f"{answer}, more than max_length {max_length}: raise the model's max_length to "
+            f"{needed + reserved} or more (models[].max_length), or leave the task out of the study"
         )
     dropped = set(cuttable[:excess])
     return [token for i, token in enumerate(ids) if i not in dropped]

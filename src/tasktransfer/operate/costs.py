@@ -88,7 +88,7 @@ def costs(study: Study) -> dict[str, Any]:
             made = json.loads(Path(study.record(stage)).read_bytes())["provenance"]
         except FileNotFoundError:
             continue
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, RecursionError, KeyError, TypeError):
             unread += 1
             continue
         one = Costs()

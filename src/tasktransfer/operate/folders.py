@@ -16,7 +16,7 @@ from tasktransfer.stage_state import CLAIM, LOG, StageState, history, stage_stat
 FRESH_SECONDS = 300.0
 """A training writes a line at least every few minutes; a log that is older belongs to none."""
 
-ENDED = frozenset({"failed", "finished", "merged"})
+ENDED = frozenset({"failed", "finished", "interrupted", "merged"})
 """Last events of a stage that nobody trains."""
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from tasktransfer import locks
 from tasktransfer.config import TINY
 from tasktransfer.errors import ConfigError
-from tasktransfer.finished import CHECKPOINT
+from tasktransfer.finished import CHECKPOINT, is_start
 from tasktransfer.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.folders import held_if_free, is_trained
 from tasktransfer.operate.merge import RESUME
@@ -170,7 +170,7 @@ def _of_wanted(place: Place, stage: Stage, studies: Sequence[Study]) -> Iterator
     if RECORD in names:
         yield from _item("states of trainings that are finished", place, names, [RESUME])
         mine = [s for s in studies if stage.digest[:12] in s.stages_by_digest]
-        if not any(s.keeps(stage.kind) or s.is_start(stage) for s in mine):
+        if not any(s.keeps(stage.kind) or is_start(s, stage) for s in mine):
             kind: Kind = "checkpoints that nothing starts from any more"
             yield from _item(kind, place, names, [CHECKPOINT])
     yield from _item("half-written files", place, names, _parts(names))

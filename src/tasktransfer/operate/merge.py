@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from tasktransfer.damage import damage, set_aside
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.finished import CHECKPOINT
+from tasktransfer.finished import CHECKPOINT, is_start, is_whole
 from tasktransfer.operate.folders import held_if_free
 from tasktransfer.operate.offered import (
     STAGES,
@@ -110,7 +111,7 @@ def merge_results(
     lacking = [
         stage
         for stage in study.plan.stages
-        if stage.digest not in offered and not Path(study.record(stage)).exists()
+        if stage.digest not in offered and not is_whole(study, stage)
     ]
     return {
         "other": str(other),
@@ -165,7 +166,7 @@ def _step(study: Study, place: Place, stage: Stage | None, checkpoints: bool) ->
         """A checkpoint that does not stay is taken only if something is still to start from it."""
         if not checkpoints or not study.makes_checkpoint(stage.kind):
             return False
-        return study.keeps(stage.kind) or study.is_start(stage)
+        return study.keeps(stage.kind) or is_start(study, stage)
 
     return Step(place, Path(study.folder(stage)), stage.model.name, stage, takes_checkpoint)
 
@@ -178,19 +179,25 @@ def _merge_one(step: Step, *, dry_run: bool, source: Path) -> tuple[Outcome, lis
         theirs = renamed(checked_record(step.place, step.stage), step.model)
     except RecordError as error:
         return "refused", [str(error)]
-    if (step.out / RECORD).exists():
-        return _compare(step, theirs, dry_run=dry_run, source=source)
+    ours = _ours(step, theirs)
+    if ours is not None:
+        return _compare(step, ours, theirs, dry_run=dry_run, source=source)
     return _take(step, theirs, "taken", dry_run=dry_run, source=source)
 
 
-def _compare(
-    step: Step, theirs: Record, *, dry_run: bool, source: Path
-) -> tuple[Outcome, list[str]]:
-    """What is here stays, whatever is there; only what is missing here is added."""
+def _ours(step: Step, theirs: Record) -> Record | None:
+    """The record of this stage that is here; None if there is none, or a damaged one."""
     try:
         ours = read_record(step.out / RECORD)
-    except RecordError as error:
-        return "refused", [f"{error} (it is here; delete it and merge again)"]
+    except RecordError:
+        return None
+    return ours if ours["stage"]["digest"] == theirs["stage"]["digest"] else None
+
+
+def _compare(
+    step: Step, ours: Record, theirs: Record, *, dry_run: bool, source: Path
+) -> tuple[Outcome, list[str]]:
+    """What is here stays, whatever is there; only what is missing here is added."""
     found = differences(ours, theirs) or _other_predictions(step, ours, theirs)
     if found:
         more = [f"and {len(found) - SHOWN_DIFFERENCES} more"] * (len(found) > SHOWN_DIFFERENCES)
@@ -216,14 +223,18 @@ def _other_predictions(step: Step, ours: Record, theirs: Record) -> list[str]:
 def _missing(step: Step, theirs: Record) -> list[str]:
     """What a stage lacks here that is offered. Predictions without a record are those of a
     training that was killed, and no result."""
-    recorded = (step.out / RECORD).exists()
+    recorded = _ours(step, theirs) is not None
     lacks = [] if recorded else [RECORD]
-    if theirs["predictions"] is not None and not (recorded and (step.out / PREDICTIONS).exists()):
+    if theirs["predictions"] is not None and not (recorded and _is_whole(step.out, theirs)):
         lacks.append(PREDICTIONS)
     offered = (step.place.folder / CHECKPOINT).is_dir()
     if offered and not (step.out / CHECKPOINT).exists() and step.takes_checkpoint():
         lacks.append(CHECKPOINT)
     return lacks
+
+
+def _is_whole(folder: Path, theirs: Record) -> bool:
+    return damage(folder, theirs["stage"]["digest"], theirs["run"]) is None
 
 
 def _take(
@@ -246,24 +257,29 @@ def _take(
         if not held:
             return "busy", ["it is being trained here now"]
         try:
-            _copy(step, theirs)
+            remarks += _copy(step, theirs)
         except RecordError as error:
             return "refused", [str(error)]
         remember(step.out, "merged", source=str(source), digest=theirs["stage"]["digest"])
     return outcome, remarks
 
 
-def _copy(step: Step, theirs: Record) -> None:
-    """What is missing, the record last. It is looked at again: the stage is held only now."""
+def _copy(step: Step, theirs: Record) -> list[str]:
+    """What is missing, the record last; gives a remark on what was damaged here. It is looked at
+    again: the stage is held only now."""
     lacks, folder = _missing(step, theirs), step.place.folder
     sweep(step.out)
+    # Of a stage without record nothing is damaged: it was never finished.
+    damaged = lacks if (step.out / RECORD).exists() else []
+    kept = set_aside(step.out, [name for name in damaged if name != CHECKPOINT])
+    remarks = [f"was damaged here, kept as {file}" for file in kept]
     if CHECKPOINT in lacks:
         _copy_folder(folder / CHECKPOINT, step.out / CHECKPOINT)
     if PREDICTIONS in lacks and theirs["predictions"] is not None:
         file = PREDICTIONS
         _copy_file(folder / file, step.out / file, sha256=theirs["predictions"]["sha256"])
     if RECORD not in lacks:
-        return
+        return remarks
     for name in (LOG, HISTORY):
         source, out = folder / name, step.out / name
         if source.is_file() and not source.is_symlink() and not out.exists():
@@ -271,6 +287,7 @@ def _copy(step: Step, theirs: Record) -> None:
     write_record(step.out / RECORD, theirs)
     # The state of a training of this stage that was interrupted here.
     shutil.rmtree(step.out / RESUME, ignore_errors=True)
+    return remarks
 
 
 def _copy_file(source: Path, out: Path, sha256: str | None = None) -> None:

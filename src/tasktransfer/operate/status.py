@@ -19,9 +19,10 @@ from tasktransfer.algorithms import ALGORITHMS
 from tasktransfer.finished import Found, look
 from tasktransfer.forecast.estimate import Estimates
 from tasktransfer.operate.folders import state_of
+from tasktransfer.operate.inputs import unfinished_inputs
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
 from tasktransfer.stage import STAGE_KINDS, Stage
-from tasktransfer.stage_state import HISTORY, LOG, RECORD, StageState, history
+from tasktransfer.stage_state import HISTORY, LOG, StageState, history
 from tasktransfer.study import Study
 
 STATES = ("done", "running", "waiting", "failed", "interrupted")
@@ -61,10 +62,12 @@ class Watcher:
     def look(self) -> dict[str, Any]:
         """How far the study is, as plain data: ``totals`` and ``groups`` (per model and algorithm;
         a kind of stage where no run ends with it), counted by state; ``running`` with device,
-        progress and time left; ``failed`` with the last line of the error and the log; throughput;
+        progress and time left; ``inputs``: data, token ids and tiny models that are being made or
+        could not be; ``failed`` with the last line of the error and the log; throughput;
         ``seconds_left``, None where nothing tells."""
         self.study = self.study.with_selection()
         study, now, found = self.study, time.time(), look(self.study)
+        left = len(study.plan.stages) - len(found.finished)
         begun = _begun(study, found)
         states = {each.stage.digest: each.state.state for each in begun}
         groups = _groups(study, found, states)
@@ -73,14 +76,16 @@ class Watcher:
             "study": study.config.study,
             "results": study.config.results,
             "trainings": len(study.plan.stages),
-            "left": len(study.plan.stages) - len(found.finished),
+            "left": left,
             "again": len(found.again),
-            "without_predictions": len(found.unpredicted),
+            "damaged": [*found.damaged.values()],
             "selection_pending": study.selection_pending,
             "totals": _added(row["states"] for row in groups),
             **self._pace(found, running, now),
             "started_again": self._started_again(found),
             "groups": groups,
+            # Trainings that are finished need them no more: they may have been deleted.
+            "inputs": unfinished_inputs(study) if left else [],
             "running": running,
             "failed": [_failed(study, each) for each in begun if each.state.state == "failed"],
             "interrupted": [
@@ -96,7 +101,7 @@ class Watcher:
         records = (
             (stage.digest, Path(study.record(stage)))
             for stage in study.plan.stages
-            if RECORD in found.names.get(stage.digest, ())
+            if stage.digest in found.finished
         )
         pieces = [
             Piece(

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasktransfer.operate.status import STATES
-from tasktransfer.overview_text import AGAIN, counted, hours, table, unpredicted
-
-SHOWN = 12
-"""Trainings that are listed of each state; the others are counted. ``--json`` has them all."""
+from tasktransfer.overview_text import AGAIN, SHOWN, counted, damaged, hours, table
 
 WIDEST = 160
 
@@ -17,9 +14,12 @@ def as_text(seen: dict[str, Any]) -> str:
     """The state of a study for people."""
     lines = [f"study {seen['study']} ({seen['results']}/)", "", *_groups(seen), "", *_speed(seen)]
     for title, items in (
-        ("running", [_running(item) for item in seen["running"]]),
-        ("failed", [_failed(item) for item in seen["failed"]]),
-        ("interrupted (go on when started again)", [_name(i) for i in seen["interrupted"]]),
+        ("running", [*_inputs(seen, "running"), *map(_running, seen["running"])]),
+        ("failed", [*_inputs(seen, "failed"), *map(_failed, seen["failed"])]),
+        (
+            "interrupted (go on when started again)",
+            [*_inputs(seen, "interrupted"), *map(_name, seen["interrupted"])],
+        ),
     ):
         if items:
             lines += ["", f"{title}:", *(f"  {text}" for text in items[:SHOWN])]
@@ -60,7 +60,7 @@ def _speed(seen: dict[str, Any]) -> list[str]:
         lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this pace")
     if seen["again"]:
         lines.append(f"{seen['again']:,} are trained {AGAIN}")
-    lines += unpredicted(seen["without_predictions"])
+    lines += damaged(seen["damaged"])
     if seen["selection_pending"]:
         lines.append("further multi-source trainings follow when their sources are picked")
     again = seen["started_again"]
@@ -78,6 +78,14 @@ def _name(item: dict[str, Any]) -> str:
     return f"{item['dataset']} {item['model']} {item['label']} seed {item['seed']}"
 
 
+def _inputs(seen: dict[str, Any], state: str) -> list[str]:
+    """Data, token ids and tiny models of a state; of those that failed, the error and the log."""
+    chosen = [item for item in seen["inputs"] if item["state"] == state]
+    if state != "failed":
+        return [item["label"] for item in chosen]
+    return [f"{item['label']}: {_cut(item['error'])}\n    {item['log']}" for item in chosen]
+
+
 def _running(item: dict[str, Any]) -> str:
     place = item["device"] or "waiting for a device"
     how_far = "starting" if item["percent"] is None else f"{item['percent']} %"
@@ -87,5 +95,8 @@ def _running(item: dict[str, Any]) -> str:
 
 def _failed(item: dict[str, Any]) -> str:
     error = (item["error"] or item["cause"] or "no error was written").strip()
-    shown = error if len(error) <= WIDEST else error[: WIDEST - 3] + "..."
-    return f"{_name(item)}: {shown}\n    {item['log']}"
+    return f"{_name(item)}: {_cut(error)}\n    {item['log']}"
+
+
+def _cut(error: str) -> str:
+    return error if len(error) <= WIDEST else error[: WIDEST - 3] + "..."

@@ -5,15 +5,16 @@ Standard library only until the device is leased: torch must see that device alo
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from tasktransfer import errors
+from tasktransfer.damage import damage, set_aside
 from tasktransfer.errors import TaskTransferError, storage_error
 from tasktransfer.records import sweep
-from tasktransfer.stage_state import PREDICTIONS, RECORD, claim, history, remember
+from tasktransfer.stage_state import RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
 from tasktransfer.training.job import CHECKPOINT, Job
 
@@ -34,17 +35,23 @@ def attempt(job: Job, number: int = 1) -> None:
             ended the one before.
     """
     with claim(job.out, _say, label=job.stage.label) as tell:
-        if is_there(job):
+        problem = damage(job.out, job.stage.digest, job.run)
+        if problem is None and is_there(job):
             _say(f"{job.out}: trained already, nothing to do")
             return
         if number > 1:
             _refuse_what_stays(job)
         sweep(job.out)
+        if problem is not None:
+            _set_aside(job.out, problem)
         remember(job.out, "started", attempt=number, digest=job.stage.digest)
         try:
             with lease(device_pool()) as device:
                 tell(device=device or "cpu")
                 _train(job)
+        except KeyboardInterrupt:
+            remember(job.out, "interrupted")
+            raise
         except Exception as error:
             known = storage_error(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
@@ -67,14 +74,16 @@ def _train(job: Job) -> None:
 
 
 def is_there(job: Job) -> bool:
-    """Whether all that the job should leave is there, of this very stage."""
-    try:
-        record = json.loads((job.out / RECORD).read_bytes())
-        same = record["stage"]["digest"] == job.stage.digest
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    wanted = [PREDICTIONS] * (job.run is not None) + [CHECKPOINT] * job.save_checkpoint
-    return same and all((job.out / name).exists() for name in wanted)
+    """Whether a record is there, and the checkpoint if the job should leave one."""
+    wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint]
+    return all((job.out / name).exists() for name in wanted)
+
+
+def _set_aside(folder: Path, problem: str) -> None:
+    """Keep a damaged record beside the one that is to come: it may have taken hours."""
+    kept = set_aside(folder)
+    remember(folder, "set aside", cause=problem, files=[file.name for file in kept])
+    _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, trained once more")
 
 
 def _refuse_what_stays(job: Job) -> None:

@@ -13,19 +13,24 @@ CAPTIONS: dict[str, str] = {
     "heatmap": (
         "Rows are sources, columns targets. The diagonal is the baseline's score, every other "
         "cell the relative improvement over it in per cent, a mean over seeds: blue is better, "
-        "red worse. Cells that differ from 0 after false-discovery control (q ≤ 0.05) have a "
-        "bold frame; hatched cells are missing or not in the study."
+        "red worse. Colours end at ±100 % or before, and a filled corner marks what lies beyond. "
+        "Cells that differ from 0 after false-discovery control (q ≤ 0.05) have a bold frame; a "
+        "dotted one stands for one training only: it would by its test instances, and other "
+        "seeds are unknown. Missing cells are hatched dark, cells not in the study pale."
     ),
     "sample_ratio": (
         "A point is the mean over seeds of one algorithm, source and target, by the type of the "
         "target task; the horizontal axis is the number of the source's training samples over "
-        "that of the target's. Lines are least squares on the logarithm of the ratio, with the "
-        "95 % interval of their mean."
+        "that of the target's. Lines are least squares on the logarithm of the ratio, none "
+        "through fewer than three distinct ratios. Their bands are 95 % intervals that resample "
+        "tasks whole: each task is left out in turn, with all its cells as source and as target."
     ),
     "sample_count": (
         "A point is a model's mean delta over all transfer whose source (or target) has that "
         "many training samples, with its 95 % interval. Lines are least squares on the "
-        "logarithm of the count, with the 95 % interval of their mean."
+        "logarithm of the count, none through fewer than three distinct counts. Their bands are "
+        "95 % intervals that resample tasks whole: each task is left out in turn, with all its "
+        "cells as source and as target."
     ),
     "lengths": (
         "Shares of all utterances and of all dialogues that have a length. An axis ends where "
@@ -34,7 +39,8 @@ CAPTIONS: dict[str, str] = {
     "aggregate_transfer": (
         "Rows are sources, columns targets. A cell has the mean delta over models and "
         "algorithms and, below it, in how many of them the target improved. The last column has "
-        "the mean of each source, the last row that of each target."
+        "the mean of each source, the last row that of each target. A filled corner marks what "
+        "lies beyond the colours. Missing cells are hatched dark, cells not in the study pale."
     ),
     "source_type": (
         "Small points are pairs of a source and a target, means over seeds, spread sideways so "

@@ -28,7 +28,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         *_datasets(runs),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
         ("Algorithms", ", ".join(_algorithms(results)) or "baselines only"),
-        ("Seeds", ", ".join(str(seed) for seed in sorted(runs["seed"].unique()))),
+        ("Seeds", _seeds(sorted(runs["seed"].unique()))),
         ("Records", f"{known.records:,} runs with a score"),
         ("Missing", f"{len(results.tables.missing):,} planned runs"),
         ("Left out", f"{len(results.tables.problems):,} damaged records"),
@@ -46,6 +46,13 @@ def _algorithms(results: Results) -> list[str]:
     found = [*results.tables.runs["algorithm"], *results.tables.missing["algorithm"]]
     order = results.metadata.order.get("algorithm", ())
     return [algorithm_label(name) for name in in_order(found, order) if name != BASELINE]
+
+
+def _seeds(numbers: list[int]) -> str:
+    """How many there are, and which numbers they have."""
+    plural = "" if len(numbers) == 1 else "s"
+    listed = ", ".join(map(str, numbers))
+    return f"{len(numbers)} seed{plural} (number{plural} {listed})" if numbers else "none"
 
 
 def _datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from tasktransfer.analysis.collect import BASELINE
 from tasktransfer.analysis.names import algorithm_label, in_order, short_names
 from tasktransfer.analysis.report.html_table import records
 from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.style import DIVERGING, NEUTRAL, colour_limit, readable_on, signed
+from tasktransfer.analysis.style import DIVERGING, NEUTRAL, improvement_limit, readable_on, signed
 
 WITHOUT_PERCENTAGE = "#f7f7f7"
 """Cells over a baseline of 0: their points are written, and no colour claims a percentage."""
@@ -41,9 +41,10 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
         ({name, short}: the grid's rows, of one source and of several), ``limit`` (of the colour
         scale, %), ``colours`` (of the scale, low to high) and ``cells``. A cell has ``model``,
         ``algorithm`` (null on the diagonal: baselines are shared), ``source``, ``target`` (their
-        names), ``state`` (transfer, baseline or missing), its numbers, ``text``, ``fill``, ``ink``,
-        ``runs`` ([place in runs, place of its baseline or null]) and ``gaps`` (planned runs that
-        are not in it, and why).
+        names), ``state`` (transfer, baseline or missing), its numbers, ``mark`` (significant,
+        one-training or empty), ``beyond`` (the colours), ``text``, ``fill``, ``ink``, ``runs``
+        ([place in runs, place of its baseline or null]) and ``gaps`` (planned runs that are not in
+        it, and why).
     """
     runs = results.tables.runs
     places = {digest: place for place, digest in enumerate(runs["digest"])}
@@ -72,7 +73,7 @@ def _dataset(results: Results, dataset: str, places: Mapping[str, int]) -> dict[
     found = [*runs["algorithm"], *missing["algorithm"]]
     several = [*runs[runs["n_sources"] > 1]["source"], *missing[missing["n_sources"] > 1]["source"]]
     names = short_names(tasks, results.metadata.shorts)
-    limit = colour_limit(cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64))
+    limit = improvement_limit(cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64))
     scale = mpl.colormaps[DIVERGING]
     return {
         "name": dataset,
@@ -109,8 +110,7 @@ def _cells(
     gaps = _gaps(missing)
     pairs = _pairs(deltas, places)
     whole = cells[cells["delta"].notna()]
-    norm = TwoSlopeNorm(0, -limit, limit)
-    made = [_transfer(row, pairs, gaps, norm) for row in records(whole)]
+    made = [_transfer(row, pairs, gaps, limit) for row in records(whole)]
     made += _baselines(runs, places, gaps)
     there = {(c["model"], c["algorithm"] or BASELINE, c["source"], c["target"]) for c in made}
     return made + [
@@ -151,9 +151,9 @@ def _transfer(
     row: Mapping[str, Any],
     pairs: Mapping[Key, list[list[int | None]]],
     gaps: Mapping[Key, list[str]],
-    norm: TwoSlopeNorm,
+    limit: float,
 ) -> dict[str, Any]:
-    text, fill, ink = _look(row["improvement"], row["delta"], norm)
+    text, fill, ink = _look(row["improvement"], row["delta"], limit)
     why = gaps.get(_key(row), [])
     return {
         "model": row["model"],
@@ -163,6 +163,8 @@ def _transfer(
         "state": "transfer",
         **{name: _real(row[name]) for name in _NUMBERS},
         "significant": bool(row["significant"]),
+        "mark": _mark(row),
+        "beyond": bool(abs(row["improvement"]) > limit),
         "seeds": [int(seed) for seed in row["seeds"]],
         "instances": int(row["instances"]),
         "text": text + ("*" if why else ""),
@@ -173,11 +175,18 @@ def _transfer(
     }
 
 
-def _look(improvement: float, delta: float, norm: TwoSlopeNorm) -> tuple[str, str, str]:
+def _mark(row: Mapping[str, Any]) -> str:
+    """The kind of frame that the printed heatmap gives a cell."""
+    if not row["significant"]:
+        return ""
+    return "one-training" if row["n_seeds"] == 1 else "significant"
+
+
+def _look(improvement: float, delta: float, limit: float) -> tuple[str, str, str]:
     """Text, fill and ink of a cell, as the printed heatmap has them."""
     if math.isnan(improvement):
         return f"Δ{signed(delta)}", WITHOUT_PERCENTAGE, _ink(to_rgb(WITHOUT_PERCENTAGE))
-    colour = mpl.colormaps[DIVERGING](float(norm(improvement)))
+    colour = mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(improvement)))
     return signed(improvement), to_hex(colour), _ink(colour)
 
 

@@ -116,7 +116,7 @@
       "data-state": cell?.state ?? "absent",
       "aria-label": words.spoken(cell, source.name, target.name),
       "aria-pressed": String(isPinned(cell)),
-      class: cell?.significant ? "significant" : null,
+      class: [cell?.mark, cell?.beyond ? "beyond" : ""].filter(Boolean).join(" ") || null,
       tabindex: "-1",
     });
     button.textContent = cell?.text ?? "";
@@ -136,6 +136,7 @@
 
   // --- what a cell says ---
 
+  const RECORD = "record (file beside this page)";
   const isPinned = (cell) => cell !== null && cell === pinned;
 
   function list(className, lines) {
@@ -188,13 +189,13 @@
   function recordTable(cell) {
     const transfer = cell.algorithm !== null;
     const heads = transfer
-      ? ["seed", "score", "baseline score", "delta", "digest", "record", "baseline’s record"]
-      : ["seed", "score", "digest", "record"];
+      ? ["seed", "score", "baseline score", "delta", "digest", RECORD, `baseline’s ${RECORD}`]
+      : ["seed", "score", "digest", RECORD];
     const rows = cell.runs.map(([place, baseline]) => recordRow(place, baseline, transfer));
     const made = element(
       "table",
       {},
-      element("caption", {}, "One line per seed."),
+      element("caption", {}, "One line per seed. Records are files beside this page."),
       element(
         "thead",
         {},

@@ -36,11 +36,13 @@ const words = (() => {
       cell.improvement === null
         ? `${number(cell.delta, 1, true)} points`
         : `${number(cell.improvement, 1, true)} %`;
-    return `${pair}: ${size}${cell.significant ? ", significant" : ""}`;
+    const mark = { significant: ", significant", "one-training": ", one training only" };
+    return `${pair}: ${size}${mark[cell.mark] ?? ""}${cell.beyond ? ", beyond the colours" : ""}`;
   }
 
   function facts(cell) {
-    const seeds = `${cell.seeds.length} (${cell.seeds.join(", ")})`;
+    const alone = cell.seeds.length === 1 ? "number " : "";
+    const seeds = `${cell.seeds.length} (${alone}${cell.seeds.join(", ")})`;
     if (cell.state === "baseline") {
       return [
         ["baseline score", number(cell.score, 2)],
@@ -55,10 +57,16 @@ const words = (() => {
       ["baseline score", number(cell.baseline_score, 2)],
       ["p", probability(cell.p)],
       ["q (p adjusted)", probability(cell.q)],
-      ["significant", cell.q === null ? "no test" : cell.significant ? "yes (q ≤ 0.05)" : "no"],
+      ["significant", verdict(cell)],
       ["seeds", seeds],
       ["test instances", cell.instances || "no predictions: seeds only"],
     ];
+  }
+
+  function verdict(cell) {
+    if (cell.q === null) return "no test";
+    if (cell.mark === "one-training") return "one training only (q ≤ 0.05 by its test instances)";
+    return cell.mark === "significant" ? "yes (q ≤ 0.05)" : "no";
   }
 
   const percent = (cell) => `${number(cell.improvement, 1, true)} %`;

@@ -26,17 +26,20 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``show`` makes the text of a row's cell."""
+    """``show`` makes the text of a row's cell. ``counts``: how much is behind a row (seeds, pairs),
+    which is known where the row's values are not."""
 
     head: Head
     show: Show
+    counts: bool = False
 
 
 @dataclass(frozen=True)
 class HtmlTable:
     """``caption`` and ``note`` are plain text. ``blocks`` are rows of texts that belong together;
     ``grouped`` sets them apart by rules, in place of rows. The first ``keys`` cells of a row name
-    it. ``folded`` tables are closed until a reader opens them."""
+    it. ``folded`` tables are closed until a reader opens them. ``untold``: what stands in place
+    of a table whose every value is missing; empty where it has one."""
 
     name: str
     title: str
@@ -47,6 +50,7 @@ class HtmlTable:
     folded: bool = False
     grouped: bool = False
     note: str = ""
+    untold: str = ""
 
     @property
     def count(self) -> int:
@@ -64,11 +68,40 @@ def build(
     keys: int = 1,
     folded: bool = False,
     note: str = "",
+    needs: str = "",
 ) -> HtmlTable:
-    """Every row of a frame as texts."""
+    """Every row of a frame as texts.
+
+    Args:
+        keys: how many of the first columns name a row.
+        needs: what a study must have for this table to have a value: a table of dashes says so
+            instead. A column of dashes is left out, and the note names it.
+    """
     rows = [[column.show(row) for column in columns] for row in records(frame)]
-    heads = [column.head for column in columns]
-    return HtmlTable(name, title, caption, heads, [rows], keys, folded, note=note)
+    told = [n for n in range(len(columns)) if any(row[n] != DASH for row in rows)]
+    values = [n for n in told if n >= keys and not columns[n].counts]
+    untold = untold_text(needs) if rows and not values else ""
+    kept = [n for n in range(len(columns)) if n < keys or n in told or not rows]
+    lost = dict.fromkeys(columns[n].head.label for n in range(len(columns)) if n not in kept)
+    if lost:
+        note = f"{note} Left out, as it has no value in this study: {', '.join(lost)}.".strip()
+    return HtmlTable(
+        name,
+        title,
+        caption,
+        [columns[n].head for n in kept],
+        [[[row[n] for n in kept] for row in rows]],
+        keys,
+        folded,
+        note=note,
+        untold=untold,
+    )
+
+
+def untold_text(needs: str) -> str:
+    """The sentence in place of a table without a single value."""
+    why = f"it takes {needs}" if needs else "every value is missing"
+    return f"Cannot be told from this study: {why}."
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -90,8 +123,9 @@ def long_text(key: str, label: str) -> Column:
 
 
 def number(key: str, label: str, form: str) -> Column:
-    """A column of numbers in a format of ``format()``."""
-    return Column(Head(label, "number"), lambda row: spelled(row[key], form))
+    """A column of numbers in a format of ``format()``; whole ones are counts."""
+    counts = form.endswith("d")
+    return Column(Head(label, "number"), lambda row: spelled(row[key], form), counts)
 
 
 def interval(low: str, high: str, label: str, form: str) -> Column:

@@ -13,14 +13,16 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tasktransfer.analysis import cell_grid
 from tasktransfer.analysis.figures import FIGURES
 from tasktransfer.analysis.names import synthetic_mark
 from tasktransfer.analysis.paper_tables import Printed, printed_tables
+from tasktransfer.analysis.printed import DASH, Layout, Line
 from tasktransfer.analysis.report.captions import CAPTIONS
 from tasktransfer.analysis.report.facts import facts
 from tasktransfer.analysis.report.grid import datasets_of, payload
 from tasktransfer.analysis.report.holes import holes, troubles
-from tasktransfer.analysis.report.html_table import Head, HtmlTable
+from tasktransfer.analysis.report.html_table import Head, HtmlTable, untold_text
 from tasktransfer.analysis.report.images import inline
 from tasktransfer.analysis.report.statistics_tables import agreement_lines, statistics_tables
 from tasktransfer.analysis.results import Results
@@ -29,6 +31,18 @@ from tasktransfer.records import replacing
 HERE = Path(__file__).parent
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
 """In this order: each uses those before it."""
+BESIDE = (
+    "Text, tables, figures and heatmap are in this file. Links to records and PDFs lead to files "
+    "beside this page: they open while the page lies in its results folder."
+)
+LABELS = {
+    "significant": cell_grid.SURVIVES_LABEL,
+    "one_training": cell_grid.ONE_TRAINING_LABEL,
+    "missing": cell_grid.MISSING_LABEL,
+    "not_planned": cell_grid.NOT_PLANNED_LABEL,
+}
+"""What the marks of the printed heatmap are called; the interactive one has the same."""
+_LOST_RUNS = "runs that are missing (the last part of this page names them)"
 PAPER_TABLES = ("table1", "table2", "table3", "table6")
 """Shown open; what else is printed is closed until a reader opens it."""
 
@@ -80,6 +94,8 @@ def render(results: Results, figures: Path, folder: Path, *, arguments: str = ""
         synthetic=results.metadata.synthetic,
         real=" and ".join(results.metadata.real),
         troubles=troubles(results.tables),
+        beside=BESIDE,
+        labels=LABELS,
         facts=facts(results),
         data=embedded_json(payload(results, explain)),
         printed=_printed(results),
@@ -132,6 +148,15 @@ def _as_html(table: Printed) -> HtmlTable:
         keys=0,
         folded=table.name not in PAPER_TABLES,
         grouped=any(len(entry) > 1 for entry in entries),
+        untold=_untold(layout, [line for entry in entries for line in entry]),
+    )
+
+
+def _untold(layout: Layout, lines: list[Line]) -> str:
+    """What stands in place of a table of dashes; "2/5" says how much is there, and is no value."""
+    values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]
+    return (
+        untold_text(_LOST_RUNS) if values and not any(cell.strip(DASH) for cell in values) else ""
     )
 
 

@@ -29,6 +29,10 @@ _GROUP = (
 )
 
 
+_PAIRS = "at least three pairs of a source and a target, with numbers that are not all equal"
+"""What a rank correlation needs (``correlation.spearman``)."""
+
+
 def statistics_tables(statistics: Statistics) -> list[HtmlTable]:
     """Every table that has rows."""
     tables = [
@@ -102,6 +106,7 @@ def _variance(frame: pd.DataFrame) -> HtmlTable:
         wide,
         (*_GROUP, *(number(name, name.replace(" x ", " × "), ".0%") for name in components)),
         keys=3,
+        needs="several sources and several targets, or several seeds, whose deltas differ",
     )
 
 
@@ -151,6 +156,7 @@ def _agreement(frame: pd.DataFrame) -> HtmlTable:
         ),
         keys=5,
         folded=True,
+        needs=_PAIRS,
     )
 
 
@@ -196,6 +202,7 @@ def _overlap_effect(frame: pd.DataFrame) -> HtmlTable:
             probability("p", "p"),
         ),
         keys=4,
+        needs=_PAIRS,
     )
 
 
