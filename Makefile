@@ -73,8 +73,8 @@ minilm: $(SETUP) ## the model of workflow/presets/real-minilm.yaml, into models/
 
 bench: minilm ## training and evaluation beside TLiDB and HF Trainer; BENCH_ARGS='--toolkit ../TLiDB'
 	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
-	tasktransfer bench $(BENCH_ARGS)
+	python -m benchmarks.training_speed $(BENCH_ARGS)
 
 clean: ## remove caches and the demo's results; other results stay
 	rm -rf results/demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

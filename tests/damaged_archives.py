@@ -121,6 +121,11 @@ def lying_bomb(files: Files) -> bytes:
     return both_headers(EER, 24, 22, struct.pack("<I", 9))(large)
 
 
+def overstated(files: Files) -> bytes:
+    """Ends before the size that its headers claim, with the right checksum."""
+    return both_headers(EER, 24, 22, struct.pack("<I", len(files[EER]) + 5))(files)
+
+
 def flipped(files: Files) -> bytes:
     data = bytearray(packed(files))
     place = data.index(EER.encode()) + len(EER)
@@ -158,6 +163,10 @@ DAMAGES: dict[str, Damage] = {
     "declared bomb": Damage(bomb, EER, None, "too-large", "at most 1,048,576 are read"),
     "bomb of many members": Damage(many_bombs, "", None, "too-large", "4 MiB in all"),
     "bomb that lies about its size": Damage(lying_bomb, EER, None, "damaged", "damaged in the zip"),
+    "member that ends early": Damage(overstated, EER, None, "damaged", "it ends after"),
+    "member that claims more than the zip has": Damage(
+        header_field(EER, 20, struct.pack("<I", 2**30)), "", None, "damaged", "claim more bytes"
+    ),
     "flipped byte": Damage(flipped, EER, None, "damaged", "damaged in the zip"),
     "encrypted member": Damage(
         both_headers(EER, 8, 6, b"\x01\x00"), EER, None, "encrypted", "without a password"

@@ -19,7 +19,6 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"models", "analysis"}),
     frozenset({"revisions", "study", "training", "damage", "finished", "forecast", "lacking"}),
     frozenset({"overview", "overview_text", "challenge", "operate", "pilot"}),
-    frozenset({"bench"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
 )
@@ -27,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 ``revisions`` take nothing from ``models`` but the versions in ``models.recipe``."""
 
 TORCH = frozenset({"torch", "transformers", "tokenizers", "safetensors"})
-TORCH_HOMES = frozenset({"models", "training", "bench"})
+TORCH_HOMES = frozenset({"models", "training"})
 
 FILES = sorted(SOURCE.rglob("*.py"))
 
@@ -82,6 +81,7 @@ def own(module: str) -> str | None:
 def test_imports_point_downward(path: Path) -> None:
     here = layer(unit(path))
     for module, line, _ in imports(path):
+        assert module.split(".")[0] != "benchmarks", f"{path}:{line}: benchmarks/ is not installed"
         other = own(module)
         if other is not None:
             assert layer(other) <= here, f"{path}:{line}: {unit(path)} imports {module}"

@@ -16,7 +16,6 @@ from typing import NoReturn
 from tasktransfer import __version__
 from tasktransfer.cli import (
     analyse,
-    bench,
     challenge,
     cluster,
     describe,
@@ -34,7 +33,7 @@ from tasktransfer.stage_state import INTERRUPTED
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, train, cluster, operate, analyse, challenge, bench)
+PHASES = (describe, prepare, train, cluster, operate, analyse, challenge)
 """In the order in which ``--help`` lists their commands."""
 
 
@@ -53,7 +52,11 @@ def run_and_leave() -> NoReturn:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 0, that of the error (see ``errors``), or 130 after
     Ctrl-C."""
-    chosen = _parser().parse_args(arguments)
+    return run(_parser().parse_args(arguments))
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run ``chosen.command`` with what was parsed; the exit code, as of ``main``."""
     try:
         if not chosen.light:
             refuse_little_memory()

@@ -1,25 +1,25 @@
 """Find and open a dataset's release: a folder or a zip with the official file names.
 
-Members of a zip are read in memory and never unpacked to disk, so no path can leave a folder; the
-zip is still checked before anything is read (paths, links, duplicates) and while it is read
-(real size and compression ratio, not the header's word). Standard library only: the revision of
-a release is asked for each time the workflow is parsed.
+What makes a zip unsafe is ``safe_zip``'s to say. Standard library only: the revision of a release
+is asked for each time the workflow is parsed.
 """
 
 from __future__ import annotations
 
-import posixpath
-import re
-import stat
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
+from tasktransfer.data.safe_zip import (
+    CHUNK_BYTES,
+    Flaw,
+    Limits,
+    SafeZip,
+    UnsafeZipError,
+    check_zip,
+)
 from tasktransfer.errors import DataError
 
 SPLITS = ("train", "dev", "test")
@@ -35,9 +35,6 @@ MAX_TOTAL_BYTES = 4 * 2**30
 """Most bytes that a release may hold once unpacked; the largest official one holds 0.14 GB."""
 MAX_RATIO = 200
 """Most bytes that one compressed byte may become; dialogues in JSON come to about 20."""
-RATIO_FREE_BYTES = 2**20
-"""A member no larger than this is no bomb, whatever its ratio."""
-CHUNK_BYTES = 2**20
 
 SourceKind = Literal["folder", "zip"]
 
@@ -112,12 +109,12 @@ def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[b
     """
     if source.kind == "folder":
         return {name: _folder_chunks(_folder_member(source, name)) for name in names}
-    members = _zip_members(source)
-    absent = [name for name in names if name not in members]
+    packed = _checked_zip(source)
+    members = {name: _member_of(source, packed, name) for name in names}
+    absent = [name for name, member in members.items() if member is None]
     if absent:
         raise _missing(source, absent)
-    budget = _Budget(source)
-    return {name: _zip_chunks(source, name, members[name], budget) for name in names}
+    return {name: _zip_chunks(source, packed, member) for name, member in members.items() if member}
 
 
 def folder_files(source: Source) -> dict[str, Path]:
@@ -160,97 +157,29 @@ def _folder_chunks(file: Path) -> Iterator[bytes]:
         raise DataError(f"{file}: cannot be read ({error})") from error
 
 
-@contextmanager
-def _open_zip(source: Source) -> Iterator[zipfile.ZipFile]:
+def _checked_zip(source: Source) -> SafeZip:
     try:
-        with zipfile.ZipFile(source.path) as archive:
-            yield archive
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError, struct.error) as error:
-        raise DataError(
-            f"{source.path}: cannot be read as a zip ({error}); fetch it again"
-        ) from error
+        packed = check_zip(source.path, Limits(total=MAX_TOTAL_BYTES, ratio=MAX_RATIO))
+    except OSError as error:
+        raise DataError(f"{source.path}: cannot be read ({error})") from error
+    if packed.flaws:
+        raise _refused(source, packed.flaws[0])
+    return packed
 
 
-def _zip_members(source: Source) -> dict[str, zipfile.ZipInfo]:
-    """The official files among the members; every member's path and kind is checked."""
-    with _open_zip(source) as archive:
-        infos = archive.infolist()
-    seen: set[str] = set()
-    for info in infos:
-        _check_member(source, info)
-        plain = posixpath.normpath(info.filename)
-        if plain in seen:
-            raise DataError(f"{source.path}: member {info.filename!r} is there twice; refused")
-        seen.add(plain)
-    packed = sum(info.compress_size for info in infos)
-    if packed > source.path.stat().st_size:
-        raise DataError(f"{source.path}: its members claim more bytes than the file has; refused")
-    by_path = {posixpath.normpath(info.filename): info for info in infos}
-    found = {}
-    for name in official_files(source.dataset):
-        member = by_path.get(f"TLiDB_{source.dataset}/{name}", by_path.get(name))
-        if member is not None and not member.is_dir():
-            found[name] = member
-    return found
+def _member_of(source: Source, packed: SafeZip, name: str) -> str | None:
+    """The path of an official file in the zip; None: it is not there."""
+    paths = (f"TLiDB_{source.dataset}/{name}", name)
+    return next((path for path in paths if path in packed.members), None)
 
 
-def _check_member(source: Source, info: zipfile.ZipInfo) -> None:
-    name = info.filename
-    if name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name):
-        raise DataError(f"{source.path}: member {name!r} has an absolute or foreign path; refused")
-    if ".." in name.split("/"):
-        raise DataError(f"{source.path}: member {name!r} leads out of its folder; refused")
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if kind == stat.S_IFLNK:
-        raise DataError(f"{source.path}: member {name!r} is a symbolic link; refused")
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise DataError(f"{source.path}: member {name!r} is not a regular file; refused")
-    if info.flag_bits & 0x1:
-        raise DataError(f"{source.path}: member {name!r} is encrypted; give it unencrypted")
+def _zip_chunks(source: Source, packed: SafeZip, member: str) -> Iterator[bytes]:
+    try:
+        yield from packed.chunks(member)
+    except UnsafeZipError as error:
+        raise _refused(source, error.flaw) from error
 
 
-class _Budget:
-    """Counts the bytes really read from one zip, over all its members."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.total = 0
-
-    def spend(self, count: int) -> None:
-        self.total += count
-        if self.total > MAX_TOTAL_BYTES:
-            raise DataError(
-                f"{self.source.path}: unpacks to more than {MAX_TOTAL_BYTES:,} bytes; refused"
-            )
-
-
-def _zip_chunks(
-    source: Source, name: str, info: zipfile.ZipInfo, budget: _Budget
-) -> Iterator[bytes]:
-    place = source.place(name)
-    read = 0
-    with _open_zip(source) as archive:
-        try:
-            with archive.open(info) as stream:
-                while chunk := _next_chunk(stream):
-                    read += len(chunk)
-                    budget.spend(len(chunk))
-                    if read > RATIO_FREE_BYTES and read > MAX_RATIO * info.compress_size:
-                        raise DataError(
-                            f"{place}: one packed byte becomes more than {MAX_RATIO}; refused"
-                        )
-                    yield chunk
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-            raise DataError(
-                f"{place}: is damaged in the zip ({error}); fetch the zip again"
-            ) from error
-        except (NotImplementedError, RuntimeError) as error:
-            raise DataError(
-                f"{place}: is packed in a way that cannot be read ({error}); pack it with deflate"
-            ) from error
-    if read != info.file_size:
-        raise DataError(f"{place}: ends after {read:,} of {info.file_size:,} bytes")
-
-
-def _next_chunk(stream: IO[bytes]) -> bytes:
-    return stream.read(CHUNK_BYTES)
+def _refused(source: Source, flaw: Flaw) -> DataError:
+    member = f" member {flaw.member!r}" if flaw.member else ""
+    return DataError(f"{source.path}:{member} {flaw.text}")

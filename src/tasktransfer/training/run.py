@@ -64,7 +64,7 @@ def train_stage(job: Job) -> Record:
     clock: Clock = {}
     stage = job.stage
     device = _prepare_torch(job)
-    energy = meter(device, job.threads)
+    joules = meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
         manifest = read_manifest(job.encoded)
@@ -106,7 +106,7 @@ def train_stage(job: Job) -> Record:
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
     record = _record(job, synthetic, splits, trained, tested, started, clock, setup)
-    record["provenance"]["energy_joules"] = energy.joules()
+    record["provenance"]["energy_joules"] = joules()
     record["provenance"]["notes"] = [*notes, *_resumptions(trained), *setup.notes]
     record["provenance"]["paths"] = [*model.paths, *["workers"] * (setup.workers.count > 1)]
     if tested:

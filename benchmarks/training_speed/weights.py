@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tasktransfer.bench.cases import LENGTHS
+from benchmarks.training_speed.cases import LENGTHS
 from tasktransfer.data.cache import read_instances
 from tasktransfer.models.encoded import EncodedSplit, Ragged, read_manifest, read_split
 from tasktransfer.models.load import load_model

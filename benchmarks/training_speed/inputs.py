@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.bench.cases import DATASET, LENGTHS, SEED, Case, Volume
+from benchmarks.training_speed.cases import DATASET, LENGTHS, SEED, Case, Volume
 from tasktransfer.config.types import TINY_WORLD
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.models.encoded import EncodedSplit, read_split
@@ -176,7 +176,7 @@ def _make(
 
 
 def _make_weights(source: Source, family: Family, model: Path, instances: Path) -> None:
-    from tasktransfer.bench import weights
+    from benchmarks.training_speed import weights
     from tasktransfer.models.encode import encode_dataset
     from tasktransfer.models.tokenizer import load_tokenizer
 

@@ -26,8 +26,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Subset
 
-from tasktransfer.bench.cases import BATCH, DATASET, SEED, Measured, Work
-from tasktransfer.bench.clock import FirstUpdate, memory, timed, wait
+from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
+from benchmarks.training_speed.clock import FirstUpdate, memory, timed, wait
 from tasktransfer.models.encoded import EncodedSplit, read_split
 from tasktransfer.training.batches import epoch_batches
 

@@ -37,8 +37,8 @@ from transformers import (
     set_seed,
 )
 
-from tasktransfer.bench.cases import BATCH, DATASET, SEED, Measured, Work
-from tasktransfer.bench.clock import FirstUpdate, memory, timed
+from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
+from benchmarks.training_speed.clock import FirstUpdate, memory, timed
 from tasktransfer.models.encoded import IGNORED, EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import pad
 from tasktransfer.tasks import get_task

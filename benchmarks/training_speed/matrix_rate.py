@@ -1,6 +1,6 @@
 """How fast this machine multiplies matrices: the limit that a training is measured against.
 
-``python -m tasktransfer.bench.matrix_rate THREADS`` prints operations a second, two a
+``python -m benchmarks.training_speed.matrix_rate THREADS`` prints operations a second, two a
 multiplication and addition, for each precision. (``training.matrix_product`` measures a single
 thread, for the forecast.)
 """

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from tasktransfer.bench import flops
-from tasktransfer.bench.flops import Shape
+from benchmarks.training_speed import flops
+from benchmarks.training_speed.flops import Shape
 from tasktransfer.errors import ModelError
 
 SMALL = Shape(layers=1, decoder_layers=1, hidden=2, attention=2, inner=4, products=2, vocabulary=10)

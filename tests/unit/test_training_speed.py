@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tasktransfer import cli
-from tasktransfer.bench import compare, table
-from tasktransfer.bench.cases import CASES, Case, parse_case, volume_for
+from benchmarks.training_speed import compare, table
+from benchmarks.training_speed.__main__ import main
+from benchmarks.training_speed.cases import CASES, Case, parse_case, volume_for
 from tasktransfer.errors import ConfigError
 
 ENCODER, DECODER = CASES[0], CASES[4]
@@ -118,9 +118,9 @@ def test_this_trainer_and_hf_trainer_for_real(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     case = Case("encoder", "emotion_recognition")
-    arguments = ["bench", "--quick", "--data", "tiny_world", "--cases", case.name, "--threads", "1"]
+    arguments = ["--quick", "--data", "tiny_world", "--cases", case.name, "--threads", "1"]
     arguments += ["--contestants", "tasktransfer", "tlidb", "hf_trainer", "--out", "bench.json"]
-    assert cli.main(arguments) == 0
+    assert main(arguments) == 0
     result = json.loads(Path("bench.json").read_text())
     present = ["tasktransfer"]
     present += ["hf_trainer"] * (importlib.util.find_spec("accelerate") is not None)
@@ -139,5 +139,5 @@ def test_this_trainer_and_hf_trainer_for_real(
 
 
 def test_the_release_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "--data", "nowhere"]) == ConfigError.exit_code
+    assert main(["--data", "nowhere"]) == ConfigError.exit_code
     assert "--data nowhere: no such folder" in capsys.readouterr().err

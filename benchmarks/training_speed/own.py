@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.bench.cases import BATCH, Measured, Work
+from benchmarks.training_speed.cases import BATCH, Measured, Work
 from tasktransfer.config import load
 from tasktransfer.stage import Stage
 from tasktransfer.stage_state import RECORD
@@ -49,7 +49,9 @@ def run(work: Work, started: float) -> Measured:
 
 
 def _memory() -> tuple[float, float | None]:
-    from tasktransfer.bench.clock import memory  # torch: not before the trainer has imported it
+    from benchmarks.training_speed.clock import (
+        memory,  # torch: not before the trainer has imported it
+    )
 
     return memory()
 
@@ -91,7 +93,7 @@ def _note_first_update(started: float) -> list[Callable[[], float]]:
 
     def noting() -> None:
         imported()
-        from tasktransfer.bench.clock import FirstUpdate
+        from benchmarks.training_speed.clock import FirstUpdate
 
         first = FirstUpdate(started)
         first.watch()

@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.bench.cases import DATASET, LENGTHS, Case
-from tasktransfer.bench.compare import environment, machine, tail
-from tasktransfer.bench.inputs import Source, prepare
+from benchmarks.training_speed.cases import DATASET, LENGTHS, Case
+from benchmarks.training_speed.compare import environment, machine, tail
+from benchmarks.training_speed.inputs import Source, prepare
 from tasktransfer.config.types import TINY_WORLD
 from tasktransfer.data.archive import find_source
 from tasktransfer.errors import DataError, TrainingError

@@ -1,6 +1,6 @@
 """A measuring process: one contestant, one case, one line of JSON.
 
-``python -m tasktransfer.bench.worker WORK.json STARTED``: STARTED is the parent's
+``python -m benchmarks.training_speed.worker WORK.json STARTED``: STARTED is the parent's
 ``time.monotonic()``. What a contestant prints goes to stderr, the line to stdout.
 """
 
@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from tasktransfer.bench.cases import Measured, Work
+from benchmarks.training_speed.cases import Measured, Work
 
 
 def main() -> None:
@@ -27,15 +27,15 @@ def run(work: Work, started: float) -> Measured:
     """Only what the contestant needs is imported: that is part of its start-up."""
     match work["contestant"]:
         case "tasktransfer" | "tasktransfer_float32":
-            from tasktransfer.bench import own
+            from benchmarks.training_speed import own
 
             return own.run(work, started)
         case "tlidb":
-            from tasktransfer.bench import toolkit
+            from benchmarks.training_speed import toolkit
 
             return toolkit.run(work, started)
         case "hf_trainer":
-            from tasktransfer.bench import hf_trainer
+            from benchmarks.training_speed import hf_trainer
 
             return hf_trainer.run(work, started)
 

@@ -22,9 +22,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tasktransfer import __version__
-from tasktransfer.bench import flops
-from tasktransfer.bench.cases import (
+from benchmarks.training_speed import flops
+from benchmarks.training_speed.cases import (
     BATCH,
     DATASET,
     Case,
@@ -34,12 +33,14 @@ from tasktransfer.bench.cases import (
     Work,
     volume_for,
 )
-from tasktransfer.bench.inputs import Inputs, as_dict, evaluated
+from benchmarks.training_speed.inputs import Inputs, as_dict, evaluated
+from tasktransfer import __version__
 from tasktransfer.errors import TrainingError
 from tasktransfer.tasks import get_task
 
 WARM_UP_EVALUATED = 8
 PRECISIONS = ("float32", "bfloat16")
+ROOT = Path(__file__).resolve().parents[2]
 TAIL = 6
 """Lines of a failed process that are shown."""
 
@@ -147,7 +148,7 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
 
 def matrix_rate(threads: int) -> dict[str, float]:
     """Operations a second of matrix products by precision, measured in a fresh process."""
-    command = [sys.executable, "-m", "tasktransfer.bench.matrix_rate", str(threads)]
+    command = [sys.executable, "-m", "benchmarks.training_speed.matrix_rate", str(threads)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=environment(threads)
     )
@@ -206,7 +207,7 @@ def _stage(inputs: Inputs, turn: Turn, volume: Volume) -> dict[str, Any]:
 def _measure(file: Path, turn: Turn, options: Options) -> dict[str, Any]:
     log = file.with_name("log.txt")
     began, used = time.monotonic(), _processor_seconds()
-    command = [sys.executable, "-m", "tasktransfer.bench.worker", str(file), repr(began)]
+    command = [sys.executable, "-m", "benchmarks.training_speed.worker", str(file), repr(began)]
     with log.open("w") as errors:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -237,9 +238,10 @@ def _processor_seconds() -> float:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Of every process: so many threads, and no network."""
+    """Of every process: so many threads, no network, and this package found from any folder."""
     return {
         **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "OMP_NUM_THREADS": str(threads),
         "MKL_NUM_THREADS": str(threads),
         "HF_HUB_OFFLINE": "1",

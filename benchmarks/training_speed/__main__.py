@@ -1,4 +1,4 @@
-"""The command that measures this trainer beside others."""
+"""``python -m benchmarks.training_speed``: measure this trainer beside others."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, file, positive
+from tasktransfer import cli
+from tasktransfer.cli.options import file, positive
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasktransfer.bench.cases import Case
+    from benchmarks.training_speed.cases import Case
 
 RELEASE = "../shared/feta"
 MINILM = Path("models/all-MiniLM-L6-v2")
@@ -29,21 +30,28 @@ machine's matrix products reach. Contestants take turns, each in a fresh process
 instances with the same weights; medians of the repeats are printed as Markdown and written as JSON.
 """
 EXAMPLES = """\
-examples:
-  tasktransfer bench --quick                          a minute: does it run here?
-  tasktransfer bench --toolkit ../TLiDB               everything: eight cases, three contestants
-  tasktransfer bench --shapes base --toolkit ../TLiDB on a GPU: BERT-base, GPT-2, T5-base
-  tasktransfer bench --whole-baseline --shapes base   a whole training, and the paper's grid
+examples (`make bench BENCH_ARGS='...'` sets up first what is measured with):
+  --quick                          a minute: does it run here?
+  --toolkit ../TLiDB               everything: eight cases, three contestants
+  --shapes base --toolkit ../TLiDB on a GPU: BERT-base, GPT-2, T5-base
+  --whole-baseline --shapes base   a whole training, and the paper's grid
 """
 
 
-def add_commands(commands: Any) -> None:
-    """``bench``."""
-    command = add_command(commands, "bench", bench, config=False)
-    command.description = DESCRIPTION
-    command.epilog = EXAMPLES
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
-    add = command.add_argument
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what the arguments say; the exit code, as of the commands of ``tasktransfer``."""
+    return cli.run(_parser().parse_args(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.training_speed",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(command=measure)
+    add = parser.add_argument
     add(
         "--data",
         metavar="FOLDER",
@@ -129,11 +137,12 @@ def add_commands(commands: Any) -> None:
     )
     add("--out", metavar="FILE", type=file,
         help="the JSON; the table goes beside it (default: results/bench/<time>.json)")  # fmt: skip
+    return parser
 
 
-def bench(chosen: argparse.Namespace) -> None:
+def measure(chosen: argparse.Namespace) -> None:
     """Measure training and evaluation beside TLiDB and Hugging Face's Trainer."""
-    from tasktransfer.bench.inputs import Source
+    from benchmarks.training_speed.inputs import Source
 
     _check(chosen)
     weights = chosen.weights or (MINILM if MINILM.is_dir() else None)
@@ -148,10 +157,10 @@ def bench(chosen: argparse.Namespace) -> None:
 
 
 def _compared(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], str]:
-    from tasktransfer.bench import cases as known
-    from tasktransfer.bench.compare import Options, compare
-    from tasktransfer.bench.inputs import prepare
-    from tasktransfer.bench.table import as_markdown
+    from benchmarks.training_speed import cases as known
+    from benchmarks.training_speed.compare import Options, compare
+    from benchmarks.training_speed.inputs import prepare
+    from benchmarks.training_speed.table import as_markdown
 
     quick = (known.CASES[0], known.CASES[4])
     cases = _cases(chosen.cases) or (quick if chosen.quick else known.CASES)
@@ -171,8 +180,8 @@ def _compared(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], 
 
 
 def _whole(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], str]:
-    from tasktransfer.bench.cases import CASES
-    from tasktransfer.bench.whole import as_markdown, whole_baselines
+    from benchmarks.training_speed.cases import CASES
+    from benchmarks.training_speed.whole import as_markdown, whole_baselines
 
     first = CASES[0].task
     cases = _cases(chosen.cases) or tuple(case for case in CASES if case.task == first)
@@ -190,7 +199,7 @@ def _check(chosen: argparse.Namespace) -> None:
 
 
 def _cases(names: Sequence[str] | None) -> tuple[Case, ...]:
-    from tasktransfer.bench.cases import parse_case
+    from benchmarks.training_speed.cases import parse_case
 
     return tuple(parse_case(name) for name in names or ())
 
@@ -221,3 +230,7 @@ def _write(file: Path, text: str) -> None:
 
     with replacing(file) as part:
         part.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

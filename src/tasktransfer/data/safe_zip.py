@@ -1,0 +1,223 @@
+"""Untrusted zips: what is wrong with one, and the bytes of its sound members.
+
+One guard for releases (``data.archive``) and for submissions (``challenge.members``), which raise
+errors of their own. Members are read in memory and never unpacked to disk, so no path can lead
+anywhere; paths that try are refused all the same, because other tools would follow them. Sizes are
+limited as declared and again as read, so that a zip bomb costs no more than the limits allow.
+Standard library only: a release's revision is asked for each time the workflow is parsed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import stat
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CHUNK_BYTES = 2**20
+RATIO_FREE_BYTES = 2**20
+"""A member no larger than this is no bomb, whatever its ratio."""
+
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_AGAIN = "fetch or pack it again"
+_LESS = "pack only what belongs there"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that is read; None: no such limit.
+
+    ``total``: bytes of all files, unpacked. ``file``: bytes of one file, unpacked. ``archive``:
+    bytes of the zip itself. ``members``: files and folders. ``ratio``: bytes that a compressed byte
+    becomes, in files of more than ``RATIO_FREE_BYTES``.
+    """
+
+    total: int
+    file: int | None = None
+    archive: int | None = None
+    members: int | None = None
+    ratio: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Something wrong: its ``kind``, for reports; the ``member`` as the zip names it, empty for
+    the zip itself; a ``text`` that goes on from that name and ends in a remedy."""
+
+    kind: str
+    member: str
+    text: str
+
+
+class UnsafeZipError(Exception):
+    """What was read is damaged or too large; ``flaw`` says how."""
+
+    def __init__(self, flaw: Flaw) -> None:
+        super().__init__(flaw.text)
+        self.flaw = flaw
+
+
+class Budget:
+    """Counts the bytes really read, over all files of one zip or folder."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.total = 0
+
+    def counted(self, name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The chunks of the file ``name``. Raises UnsafeZipError once the limits are passed."""
+        size = 0
+        for chunk in chunks:
+            size += len(chunk)
+            self.total += len(chunk)
+            if self.total > self.limits.total or _exceeds(size, self.limits.file):
+                raise UnsafeZipError(_too_large(name, self.limits))
+            yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class SafeZip:
+    """A zip that was checked. ``members``: the sound files, by plain path, in the zip's order;
+    none where the zip itself has a flaw."""
+
+    path: Path
+    budget: Budget
+    members: dict[str, zipfile.ZipInfo]
+    flaws: list[Flaw]
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The bytes of a member. Raises UnsafeZipError if it is damaged or too large."""
+        info, limits, read = self.members[name], self.budget.limits, 0
+        for chunk in self.budget.counted(name, _unpacked(self.path, name, info)):
+            read += len(chunk)
+            if limits.ratio and read > max(RATIO_FREE_BYTES, limits.ratio * info.compress_size):
+                text = f"unpacks to more than {limits.ratio} times its packed size; {_LESS}"
+                raise UnsafeZipError(Flaw("too-large", name, text))
+            yield chunk
+        if read != info.file_size:
+            text = f"is damaged: it ends after {read:,} of {info.file_size:,} bytes; {_AGAIN}"
+            raise UnsafeZipError(Flaw("damaged", name, text))
+
+
+def check_zip(path: Path, limits: Limits) -> SafeZip:
+    """Check the zip ``path``, and paths, kinds and declared sizes of all its members.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    try:
+        infos = _listed(path, limits)
+    except UnsafeZipError as error:
+        return SafeZip(path, Budget(limits), {}, [error.flaw])
+    members, flaws = _sound(infos, limits)
+    if sum(info.file_size for info in members.values()) > limits.total:
+        members, flaws = {}, [*flaws, _too_large("", limits)]
+    return SafeZip(path, Budget(limits), members, flaws)
+
+
+def reason(error: Exception) -> str:
+    """What an error says, in a few words."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
+    """All members. Raises UnsafeZipError if the zip itself has a flaw."""
+    size = path.stat().st_size
+    if not size:
+        raise _flawed("empty-archive", f"cannot be read as a zip: it is empty (0 bytes); {_AGAIN}")
+    if _exceeds(size, limits.archive):
+        text = f"is {size:,} bytes; a zip of more than {limits.archive:,} is not opened; {_LESS}"
+        raise _flawed("too-large", text)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = archive.infolist()
+    except Exception as error:
+        # zipfile raises errors of a dozen classes on bytes that it was not made for (BadZipFile,
+        # struct.error, ValueError, NotImplementedError, OSError, ...): all mean the same here.
+        text = f"cannot be read as a zip ({reason(error)}); {_AGAIN}"
+        raise _flawed("not-a-zip", text) from error
+    if not infos:
+        raise _flawed("empty-archive", f"is a zip without any file; {_AGAIN}")
+    if _exceeds(len(infos), limits.members):
+        text = f"has {len(infos):,} members; at most {limits.members:,} are read; {_LESS}"
+        raise _flawed("too-many-members", text)
+    if sum(info.compress_size for info in infos) > size:
+        # A compressed size that is a lie would lift the limit on the ratio.
+        raise _flawed("damaged", f"has members that claim more bytes than the zip has; {_AGAIN}")
+    return infos
+
+
+def _sound(
+    infos: list[zipfile.ZipInfo], limits: Limits
+) -> tuple[dict[str, zipfile.ZipInfo], list[Flaw]]:
+    """The files that may be read, by plain path, and the flaws of the others."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    flaws = []
+    for info in infos:
+        name = posixpath.normpath(info.filename)
+        trick = _trick(info, limits)
+        if trick is not None:
+            kind, text = trick
+            flaws.append(Flaw(kind, info.orig_filename, text))
+        elif name in members:
+            text = "is in the zip more than once; keep one of them"
+            flaws.append(Flaw("duplicate-member", name, text))
+        elif not info.filename.endswith("/"):
+            members[name] = info
+    return members, flaws
+
+
+def _trick(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
+    """Kind and text of what is unsafe about a member, if anything is."""
+    name = info.orig_filename  # filename is cut at a NUL
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if "\\" in name:
+        return "unsafe-path", "has a foreign path, with a backslash; part folders by /"
+    if name.startswith("/") or re.match(r"[A-Za-z]:", name):
+        return "unsafe-path", "has an absolute path; paths start at the top of the zip"
+    if ".." in name.split("/"):
+        return "unsafe-path", "leads out of its folder, upwards (..); paths stay inside the zip"
+    if not name.isprintable() or not (name.endswith("/") or name.strip("./ ")):
+        return "unsafe-path", "has a path that is empty or holds control characters; rename it"
+    if kind == stat.S_IFLNK:
+        return "link", "is a symbolic link; pack the file itself"
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "not-a-file", "is not a regular file; leave it out"
+    if info.flag_bits & 0x1:
+        return "encrypted", "is encrypted; pack it without a password"
+    if info.compress_type not in _METHODS:
+        text = "cannot be read: it is packed by another method than deflate; use plain zip"
+        return "compression", text
+    if _exceeds(info.file_size, limits.file):
+        text = f"claims {info.file_size:,} bytes; at most {limits.file:,} are read of a file"
+        return "too-large", f"{text}; {_LESS}"
+    return None
+
+
+def _unpacked(path: Path, name: str, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(info) as stream:
+            while chunk := stream.read(CHUNK_BYTES):
+                yield chunk
+    except Exception as error:  # as in _listed
+        text = f"is damaged in the zip ({reason(error)}); {_AGAIN}"
+        raise UnsafeZipError(Flaw("damaged", name, text)) from error
+
+
+def _too_large(name: str, limits: Limits) -> Flaw:
+    a_file = "" if limits.file is None else f"{limits.file // 2**20:,} MiB a file, "
+    text = f"unpacks to more than is read ({a_file}{limits.total // 2**20:,} MiB in all)"
+    return Flaw("too-large", name, f"{text}; {_LESS}")
+
+
+def _exceeds(count: int, limit: int | None) -> bool:
+    return limit is not None and count > limit
+
+
+def _flawed(kind: str, text: str) -> UnsafeZipError:
+    return UnsafeZipError(Flaw(kind, "", text))
