@@ -99,6 +99,19 @@ def test_habits_of_published_checkpoints_are_no_damage(
     load_pretrained(FAMILY_OF[architecture], str(folder), None)
 
 
+def test_an_encoder_whose_attention_a_training_destroyed_is_still_an_encoder(
+    tmp_path: Path,
+) -> None:
+    write_checkpoint("bert", tmp_path)
+    file = tmp_path / "model.safetensors"
+    weights = load_file(file)
+    for name in weights:
+        if ".attention.self.value." in name:
+            weights[name] = torch.zeros_like(weights[name])
+    save_file(weights, file, metadata={"format": "pt"})
+    load_pretrained("encoder", str(tmp_path), None)
+
+
 @pytest.fixture(scope="module")
 def instances(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("release")

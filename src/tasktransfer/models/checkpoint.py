@@ -74,8 +74,7 @@ def load_pretrained(
     _check_class(family, config, start, revision)
     model, report = _from_pretrained(_auto_class(family), config, start, revision, attention)
     _check_finite(model, start)
-    if family != "encoder_decoder" and (right := _direction(model, start)) != family:
-        raise _wrong_family(family, right, config, start)
+    _check_direction(family, model, config, start)
     _check_parameters(family, model, report, start, note)
     return model
 
@@ -178,6 +177,19 @@ def _check_class(family: Family, config: Any, start: str, revision: str | None) 
         raise ModelError(f"{start}: {config.model_type!r} is no architecture of language models")
     backbone, _ = _from_pretrained(_auto_class("encoder"), config, start, revision, None)
     raise _wrong_family(family, _direction(backbone, start), config, start)
+
+
+def _check_direction(family: Family, model: Any, config: Any, start: str) -> None:
+    if family == "encoder_decoder" or (right := _direction(model, start)) == family:
+        return
+    if family == "encoder":
+        # A training that was driven apart can leave attention that looks at one token alone. That
+        # says nothing of the architecture: weights that are drawn anew do.
+        with torch.random.fork_rng(devices=[]):
+            fresh = _auto_class(family).from_config(config, dtype=torch.float32)
+        right = _direction(fresh, start)
+    if right != family:
+        raise _wrong_family(family, right, config, start)
 
 
 def _direction(model: Any, start: str) -> Family:
