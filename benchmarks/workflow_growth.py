@@ -3,7 +3,7 @@
     python benchmarks/workflow_growth.py FOLDER [--only NAME ...]
 
 Real Snakemake, the real rules and the default profile, on the paper's study; where jobs run, the
-trainings are a shell script that writes empty files. FOLDER must not exist, or be left from an
+trainings are a shell script that copies ready-made records. FOLDER must not exist, or be of an
 earlier call; a study in it that was finished is not run again. Prints a Markdown table of wall and
 processor seconds; the latter count children too, and tell more where other programs run.
 """
@@ -11,6 +11,7 @@ processor seconds; the latter count children too, and tell more where other prog
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import os
 import platform
@@ -28,7 +29,12 @@ from typing import Any
 
 import yaml
 
+from tasktransfer.study import open_study
+
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "workflow"))
+from fake_record import fake_record  # noqa: E402
+
 STAND_IN = ROOT / "tests" / "workflow" / "fake_tasktransfer"
 
 TRAINING = """#!/bin/sh
@@ -41,7 +47,8 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$out"
 [ "$save" = no ] || mkdir -p "$out/checkpoint"
-: > "$out/metrics.json" > "$out/predictions.parquet"
+: > "$out/predictions.parquet"
+cp "{records}/${{out##*-}}" "$out/metrics.json"
 [ ! -e {slow} ] || sleep 1
 """
 
@@ -125,8 +132,21 @@ def prepared(folder: Path, study: dict[str, Any]) -> Path:
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
     command = folder / "bin" / "tasktransfer"
-    command.write_text(TRAINING.format(slow=folder / "slow", others=STAND_IN))
+    records = folder / "records"
+    command.write_text(TRAINING.format(slow=folder / "slow", others=STAND_IN, records=records))
     command.chmod(0o755)
+    return folder
+
+
+def with_records(folder: Path) -> Path:
+    """The same with a valid record of each training, for the stand-in to copy: one that is not
+    valid is not finished."""
+    records = folder / "records"
+    records.mkdir(exist_ok=True)
+    with contextlib.chdir(folder):
+        stages = open_study("study.yaml").plan.stages
+    for stage in stages:
+        (records / stage.digest[:12]).write_text(fake_record(stage))
     return folder
 
 
@@ -199,7 +219,7 @@ def twenty_thousand(folder: Path) -> Iterator[Row]:
 def trivial_jobs(folder: Path) -> Iterator[Row]:
     """Wall time over what the start takes and the programs themselves, a job."""
     shutil.rmtree(folder, ignore_errors=True)
-    prepared(folder, DAILY | {"study": "jobs", "models": TINY, "seeds": 8})
+    with_records(prepared(folder, DAILY | {"study": "jobs", "models": TINY, "seeds": 8}))
     timed(folder, "data")
     start = timed(folder, "trainings", "-n", "--quiet")  # the start, nothing printed
     took = timed(folder, "trainings", cores=1)
@@ -214,15 +234,16 @@ def programs_alone(folder: Path, jobs: int) -> float:
     """What so many of the stand-in take by themselves, by as many as a tenth of them."""
     words = [str(folder / "bin" / "tasktransfer"), "train", "--save-checkpoint", "--out"]
     count = max(1, jobs // 10)
+    records = [file.name for file in (folder / "records").iterdir()]
     began = time.perf_counter()
-    for number in range(count):
-        subprocess.run([*words, str(folder / "alone" / str(number))], check=True)
+    for name in records[:count]:
+        subprocess.run([*words, str(folder / "alone" / f"seed0-{name}")], check=True)
     return (time.perf_counter() - began) * jobs / count
 
 
 def finished(folder: Path) -> Iterator[Row]:
     """The paper's study, run to the end by the stand-in, asked for once more."""
-    prepared(folder, paper())
+    with_records(prepared(folder, paper()))
     ran = timed(folder, cores=4)
     if "Nothing to be done" not in ran.text:
         yield Row("the paper preset run by the stand-in, 4 cores", ran.wall, ran.processor, "", "")
@@ -235,7 +256,7 @@ def finished(folder: Path) -> Iterator[Row]:
 def controller(folder: Path) -> Iterator[Row]:
     """Its share of a core with 1,500 jobs done, thousands ready, four of a second each running."""
     shutil.rmtree(folder, ignore_errors=True)
-    prepared(folder, paper())
+    with_records(prepared(folder, paper()))
     timed(folder, "data")
     with started(folder, "trainings", cores=4) as process:
         records = folder / "printed.txt"
