@@ -73,6 +73,11 @@ def without_merges(folder: Path) -> None:
     (folder / "vocab.json").write_text(json.dumps(model["vocab"]))
 
 
+def tokenizer_a_folder(folder: Path) -> None:
+    without("tokenizer.json")(folder)
+    (folder / "tokenizer.json").mkdir()
+
+
 def another_vocabulary(folder: Path) -> None:
     without("tokenizer*", "special*")(folder)
     (folder / "spiece.model").write_bytes(b"not BERT's")
@@ -163,6 +168,19 @@ CASES = [
         with_weights(lambda w: {f"module.{n}": t for n, t in w.items()}),
     ),
     Bad(
+        "prefix module., tied embeddings",
+        "gpt2",
+        FIT + r".*begins with 'module\.'.*save the wrapped",
+        with_weights(lambda w: {f"module.{n}": t for n, t in w.items()}),
+        "decoder",
+    ),
+    Bad(
+        "another architecture's, of the same layers",
+        "bert",
+        FIT + r".*another architecture's",
+        weights_of("roberta"),
+    ),
+    Bad(
         "prefix model., backbone alone",
         "roberta",
         FIT + r".*begins with 'wrapped\.'",
@@ -199,6 +217,26 @@ CASES = [
         "bert",
         FIT + r".*fewer layers than the file",
         with_json("config.json", num_hidden_layers=1),
+    ),
+    Bad(
+        "more layers than config.json, GPT-2",
+        "gpt2",
+        FIT + r".*fewer layers than the file",
+        with_json("config.json", n_layer=1),
+        "decoder",
+    ),
+    Bad(
+        "of images",
+        "bert",
+        "has no embeddings of tokens",
+        with_json("config.json", model_type="vit"),
+    ),
+    Bad("tokenizer.json a folder", "bert", r"no tokenizer\.json", tokenizer_a_folder),
+    Bad(
+        "a garbage config.json of the tokenizer",
+        "bert",
+        r"the tokenizer cannot be read.*copy or download",
+        with_bytes("tokenizer_config.json", lambda b: b"{x"),
     ),
     Bad(
         "no embeddings",

@@ -43,6 +43,15 @@ def test_a_bad_checkpoint_is_refused_with_its_remedy(
     assert len(message) < 1500
 
 
+def test_a_file_for_a_checkpoint_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = Bad("file", "bert", "")
+    file = write_checkpoint("bert", tmp_path / "model") / "model.safetensors"
+    assert main(["validate", "--config", study_of(file, case)]) == 4
+    assert "a file and no folder; give the folder that holds it" in capsys.readouterr().err
+
+
 def test_what_is_not_bad_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """So that the refusals above are not those of a command that refuses everything."""
     case = Bad("good", "bert", "")

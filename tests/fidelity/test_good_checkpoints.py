@@ -59,6 +59,12 @@ def bert_as_published(weights: Weights) -> Weights:
     return {**renamed, **extra}
 
 
+def bert_with_other_heads(weights: Weights) -> Weights:
+    """What Splinter, EuroBERT and Nomic BERT put on top, the last below the backbone's prefix."""
+    heads = ("bert.head.dense.weight", "dense.weight", "bert_qass.start_classifier.weight")
+    return {**weights, **{name: torch.ones(2, 2) for name in heads}}
+
+
 def gpt2_as_published(weights: Weights) -> Weights:
     """The backbone's own names, and masks that were saved."""
     masks = {
@@ -85,6 +91,7 @@ def deberta_v3_as_published(weights: Weights) -> Weights:
     ("architecture", "habit"),
     [
         ("bert", bert_as_published),
+        ("bert", bert_with_other_heads),
         ("gpt2", gpt2_as_published),
         ("t5", t5_as_published),
         ("deberta-v2", deberta_v3_as_published),

@@ -85,7 +85,7 @@ def _validate_models(models: Sequence[ModelConfig]) -> None:
     refused = []
     for model in models:
         try:
-            if Path(model.checkpoint).is_dir():
+            if Path(model.checkpoint).exists():
                 check_checkpoint(model)
         except ModelError as error:
             refused.append(str(error))

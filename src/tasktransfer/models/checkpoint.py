@@ -24,11 +24,13 @@ Note = Callable[[str], None]
 
 POOLER_OR_HEAD = re.compile(
     r"(\w*pooler|cls|\w*heads?|\w*classifier|\w*predictions?|pred_layer|vocab_\w+|qa_outputs|score"
-    r"|lm_loss|logits_proj|sequence_summary|final_logits_bias|decoder\.(weight|bias)$)\b"
+    r"|lm_loss|logits_proj|sequence_summary|final_logits_bias|\w+_qass|(dense|decoder)\.(weight|bias)$)"
+    r"\b"
 )
 """The modules that transformers' classes put on top of a backbone (``cls`` of BERT, ``lm_head`` of
 RoBERTa, ``vocab_projector`` of DistilBERT, ``generator_predictions`` of ELECTRA, ``pred_layer`` of
-XLM, ``decoder`` of ModernBERT, ...), matched at the beginning of a parameter's name."""
+XLM, ``decoder`` of ModernBERT, ...), matched at the beginning of a parameter's name, which may
+begin with the backbone's own prefix."""
 
 NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must", "Can't load")
 """What transformers and the hub's client say of a name that they cannot find."""
@@ -100,9 +102,15 @@ def reading(start: str, what: str) -> Iterator[None]:
 
 
 def _check_files(start: str) -> None:
-    """Every safetensors file of a folder has a whole header and all the bytes it announces."""
+    """A folder or a name, and every safetensors file in a folder has a whole header and all the
+    bytes it announces."""
     from safetensors import SafetensorError, safe_open
 
+    if Path(start).is_file():
+        raise ModelError(
+            f"{start}: a file and no folder; give the folder that holds it, with config.json and "
+            "the tokenizer's files"
+        )
     for file in sorted(Path(start).glob("*.safetensors")):
         try:
             with safe_open(file, framework="pt"):
@@ -144,7 +152,10 @@ def _in_our_words(error: Exception) -> str:
             "the tokenizer's files and model.safetensors"
         )
     lines = text.strip().splitlines() or [repr(error)]
-    return f"{lines[0][:300]} ({type(error).__name__})"
+    return (
+        f"{lines[0][:300]} ({type(error).__name__}); copy or download the checkpoint again, or use "
+        "another"
+    )
 
 
 def _set_dropout(config: Any, rate: float) -> None:
@@ -199,7 +210,7 @@ def _direction(model: Any, start: str) -> Family:
     ``use_bidirectional_attention``, ...) is told by what comes out.
     """
     model.eval()
-    words = model.get_input_embeddings().weight.shape[0]
+    words = _words(model, start)
     padding = getattr(model.config, "pad_token_id", None)
     ids = [i for i in range(max(0, words - 10), words) if i != padding]
     if len(ids) < 3:
@@ -216,6 +227,17 @@ def _direction(model: Any, start: str) -> Family:
             "are damaged or of another architecture; take another checkpoint"
         )
     return "encoder" if change > 1e-6 else "decoder"
+
+
+def _words(model: Any, start: str) -> int:
+    """How many tokens a model has embeddings for."""
+    try:
+        return int(model.get_input_embeddings().weight.shape[0])
+    except (NotImplementedError, AttributeError) as error:  # of characters (CANINE), images (ViT)
+        raise ModelError(
+            f"{start}: {model.config.model_type} has no embeddings of tokens; use a language model "
+            "whose tokenizer gives token ids"
+        ) from error
 
 
 def _wrong_family(family: Family, right: Family, config: Any, start: str) -> ModelError:
@@ -275,8 +297,11 @@ def _check_parameters(
     Models that answer in text need their language-model head.
     """
     missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
+    own = f"{model.base_model_prefix}."
     fresh = [p for p in missing if _may_be_fresh(family, p)]
-    unused = [p for p in unexpected if POOLER_OR_HEAD.match(p) or OLD_BUFFER.match(p)]
+    unused = [
+        p for p in unexpected if POOLER_OR_HEAD.match(p.removeprefix(own)) or OLD_BUFFER.match(p)
+    ]
     if fresh:
         note(f"{_modules(fresh)}: not in the checkpoint, drawn at random")
     if unused:
@@ -305,9 +330,12 @@ def _may_be_fresh(family: Family, parameter: str) -> bool:
 
 def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
     """What most often makes weights differ from their config in this way, and what to do."""
-    whole = set(model.state_dict())
-    kinds = {_any_layer(name) for name in whole - {*missing}}
-    unexpected = [p.removeprefix(f"{model.base_model_prefix}.") for p in unexpected]
+    from transformers import CONFIG_MAPPING
+
+    own = f"{model.base_model_prefix}."
+    there = set(model.state_dict()) - {*missing}
+    kinds = {_any_layer(name.removeprefix(own)) for name in there}
+    missing, unexpected = ([p.removeprefix(own) for p in names] for names in (missing, unexpected))
     if missing and not unexpected:
         if {_any_layer(p) for p in missing} <= kinds:
             return (
@@ -327,7 +355,10 @@ def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
         )
     if missing:
         wrapper = unexpected[0].partition(".")[0]
-        if all(_below(p, wrapper, unexpected) for p in missing):
+        # Embeddings that are tied to others are not in the file under any name.
+        below = sum(_below(p, wrapper, unexpected) for p in missing)
+        foreign = wrapper in CONFIG_MAPPING and wrapper != model.base_model_prefix
+        if not foreign and 2 * below > len(missing):
             return (
                 f"Every name begins with '{wrapper}.', as a wrapper's (DataParallel, a training "
                 "class) do: save the wrapped model itself"

@@ -61,7 +61,7 @@ def _check_vocabulary_files(folder: Path) -> None:
     unknown."""
     if not folder.is_dir() or (folder / "tokenizer.json").is_file():
         return
-    if not any(any(folder.glob(name)) for name in VOCABULARIES):
+    if not any(file.is_file() for name in VOCABULARIES for file in folder.glob(name)):
         raise _no_vocabulary(folder, "tokenizer.json, vocab.txt or the like")
     if (folder / "vocab.json").is_file() and not (folder / "merges.txt").is_file():
         raise _no_vocabulary(folder, "merges.txt beside vocab.json, and no tokenizer.json")
