@@ -272,7 +272,7 @@ CASES = [
     Bad(
         "no language-model head",
         "llama",
-        FIT + r".*lm_head\.weight",
+        FIT + r".*lm_head\.weight.*save the model with its language-model head",
         without_head,
         "decoder",
         settings={"tie_word_embeddings": False},
