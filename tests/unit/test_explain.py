@@ -121,6 +121,19 @@ def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any
     assert several["statistics"]["family"]["tests"] == 1
 
 
+def test_of_one_training_nothing_is_called_significant(study: Study, capsys: Any) -> None:
+    from tasktransfer.analysis.explain.text import as_text  # noqa: PLC0415
+
+    facts = asked(capsys, *CELL)
+    for significant, words in ((True, "(q <= 0.05"), (False, "(not q <= 0.05")):
+        facts["statistics"] |= {"seeds": [0], "significant": significant}
+        said = as_text(facts)
+        assert f"one training only {words} by its test instances, other seeds unknown)" in said
+        assert "significant" not in said
+    facts["statistics"] |= {"seeds": [0, 1], "significant": True}
+    assert ": significant at q <= 0.05" in as_text(facts)
+
+
 def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[1]
     seed = asked(capsys, *CELL)["seeds"][1]

@@ -102,12 +102,18 @@ def _test(statistics: Facts) -> str:
     family = statistics["family"]
     if statistics["p"] is None:
         return "none"
-    verdict = "significant" if statistics["significant"] else "not significant"
     q = "-" if statistics["q"] is None else f"{statistics['q']:.3g}"
+    level = f"q <= {statistics['level']}"
+    if len(statistics["seeds"]) == 1:
+        # What the heatmap's dotted frame says: no claim about the cell.
+        verdict = f"one training only ({'' if statistics['significant'] else 'not '}{level} by its "
+        verdict += "test instances, other seeds unknown)"
+    else:
+        verdict = f"{'' if statistics['significant'] else 'not '}significant at {level}"
     return (
-        f"p = {statistics['p']:.3g}, q = {q}: {verdict} at q <= {statistics['level']}\n"
+        f"p = {statistics['p']:.3g}, q = {q}: {verdict}\n"
         f"{'':16}(Benjamini-Hochberg over {family['tests']} {family['what']}; "
-        f"{family['significant']} are)"
+        f"{level} in {family['significant']})"
     )
 
 
