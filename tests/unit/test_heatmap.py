@@ -294,6 +294,8 @@ def test_colour_limits_are_round_and_ignore_one_outlier() -> None:
         ([-100.0, 954.5], 100.0),
         ([300.0] * 40, 100.0),
         ([0.0, 0.0, np.nan, 0.2], 1.0),
+        ([0.0, -53.4], 100.0),
+        ([0.0, 0.0, 0.0, -53.4], 10.0),
     ],
 )
 def test_limits_of_improvements_are_robust_in_small_studies(

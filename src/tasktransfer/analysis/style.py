@@ -91,14 +91,17 @@ def colour_limit(values: Floats, most: float = np.inf) -> float:
     (numbers printed in cells are exact, and cells beyond the limit are marked).
 
     Of up to 20 values the 95th percentile is between the two largest, and an outlier would set the
-    limit alone: it is at most twice the largest value that lies below that percentile. No limit is
-    above ``most``.
+    limit alone: it is at most twice the largest value that lies below that percentile, or 10 where
+    that is less (beside cells of 0, every other would be an outlier). Of two values neither is
+    one. No limit is above ``most``.
     """
     sizes = np.abs(values[~np.isnan(values)])
     if not len(sizes):
         return 1.0
-    below = float(np.percentile(sizes, 95, method="lower"))
-    wide = min(float(np.percentile(sizes, 95)), 2 * below)
+    wide = float(np.percentile(sizes, 95))
+    if len(sizes) > 2:
+        below = float(np.percentile(sizes, 95, method="lower"))
+        wide = min(wide, max(2 * below, 10.0))
     if wide <= 1:
         return 1.0
     power = 10.0 ** np.floor(np.log10(wide))
