@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from architectures import write_checkpoint
-from damaged_checkpoints import CASES, Bad
+from checkpoint_damage import Bad
+from damaged_checkpoints import CASES
 from releases import tiny_release
 from tasktransfer.cli import main
 

@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from tasktransfer.errors import ModelError
-from tasktransfer.models.checkpoint import Note, load_pretrained
+from tasktransfer.models.check_parameters import Note
+from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.tokenizer import check_vocabulary, load_tokenizer
 from tasktransfer.stage import Family
 

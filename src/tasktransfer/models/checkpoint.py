@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import errno
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,28 +17,11 @@ from typing import Any
 import torch
 
 from tasktransfer.errors import ModelError
+from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
 from tasktransfer.stage import Family
-
-Note = Callable[[str], None]
-
-POOLER_OR_HEAD = re.compile(
-    r"(\w*pooler|cls|\w*heads?|\w*classifier|\w*predictions?|pred_layer|vocab_\w+|qa_outputs|score"
-    r"|lm_loss|logits_proj|sequence_summary|final_logits_bias|\w+_qass|(dense|decoder)\.(weight|bias)$)"
-    r"\b"
-)
-"""The modules that transformers' classes put on top of a backbone (``cls`` of BERT, ``lm_head`` of
-RoBERTa, ``vocab_projector`` of DistilBERT, ``generator_predictions`` of ELECTRA, ``pred_layer`` of
-XLM, ``decoder`` of ModernBERT, ...), matched at the beginning of a parameter's name, which may
-begin with the backbone's own prefix."""
 
 NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must", "Can't load")
 """What transformers and the hub's client say of a name that they cannot find."""
-
-OLD_BUFFER = re.compile(r"(.*\.)?(masked_bias|position_ids|inv_freq)$")
-"""Constants that earlier versions of transformers saved as if they were weights."""
-
-SHOWN = 5
-"""Parameters that a message names at most."""
 
 FAMILY_OF_MODELS = {
     "encoder": "bidirectional",
@@ -75,9 +57,9 @@ def load_pretrained(
         _set_dropout(config, dropout)
     _check_class(family, config, start, revision)
     model, report = _from_pretrained(_auto_class(family), config, start, revision, attention)
-    _check_finite(model, start)
+    check_finite(model, start)
     _check_direction(family, model, config, start)
-    _check_parameters(family, model, report, start, note)
+    check_parameters(family, model, report, start, note)
     return model
 
 
@@ -262,7 +244,7 @@ def _auto_class(family: Family) -> Any:
     }[family]
 
 
-# --- parameters ---------------------------------------------------------------------------------
+# --- weights ----------------------------------------------------------------------------------
 
 
 def _from_pretrained(
@@ -286,119 +268,3 @@ def _from_pretrained(
             ignore_mismatched_sizes=True,  # they are in the report, and refused with their names
         )
     return model, report
-
-
-def _check_parameters(
-    family: Family, model: Any, report: dict[str, Any], start: str, note: Note
-) -> None:
-    """Refuse parameters that are missing, left over or of another shape.
-
-    An encoder's pooler and heads may be missing or left over: its tasks bring heads of their own.
-    Models that answer in text need their language-model head.
-    """
-    missing, unexpected = sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
-    own = f"{model.base_model_prefix}."
-    fresh = [p for p in missing if _may_be_fresh(family, p)]
-    unused = [
-        p for p in unexpected if POOLER_OR_HEAD.match(p.removeprefix(own)) or OLD_BUFFER.match(p)
-    ]
-    if fresh:
-        note(f"{_modules(fresh)}: not in the checkpoint, drawn at random")
-    if unused:
-        note(f"{_modules(unused)}: in the checkpoint, not used")
-    missing = [p for p in missing if p not in fresh]
-    unexpected = [p for p in unexpected if p not in unused]
-    shapes = sorted(report["mismatched_keys"])
-    if not (missing or unexpected or shapes):
-        return
-    parts = [
-        _listed("missing from the file", missing),
-        _listed("in the file, but not in the model", unexpected),
-        _listed("of another shape", [f"{p} {[*have]}, not {[*want]}" for p, have, want in shapes]),
-    ]
-    raise ModelError(
-        f"{start}: the weights do not fit config.json ({model.config.model_type}): "
-        f"{'; '.join(part for part in parts if part)}. {_likely_cause(model, missing, unexpected)}"
-    )
-
-
-def _may_be_fresh(family: Family, parameter: str) -> bool:
-    if parameter == "final_logits_bias":  # a buffer of zeros that old checkpoints of BART lack
-        return True
-    return family == "encoder" and POOLER_OR_HEAD.match(parameter) is not None
-
-
-def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
-    """What most often makes weights differ from their config in this way, and what to do."""
-    from transformers import CONFIG_MAPPING
-
-    own = f"{model.base_model_prefix}."
-    there = set(model.state_dict()) - {*missing}
-    kinds = {_any_layer(name.removeprefix(own)) for name in there}
-    missing, unexpected = ([p.removeprefix(own) for p in names] for names in (missing, unexpected))
-    if missing and not unexpected:
-        if {_any_layer(p) for p in missing} <= kinds:
-            return (
-                "Whole layers are missing: config.json asks for more layers than the file has; "
-                "take config.json and weights from the same checkpoint"
-            )
-        if all(POOLER_OR_HEAD.match(p) for p in missing):
-            return "The backbone was saved alone; save the model with its language-model head"
-        return "The file is incomplete; copy or download the checkpoint again"
-    if unexpected and not missing:
-        if {_any_layer(p) for p in unexpected} <= kinds:
-            return (
-                "config.json asks for fewer layers than the file has; take config.json and "
-                "weights from the same checkpoint"
-            )
-        return (
-            "No model of this architecture has them: another model's or an adapter's were saved "
-            "with it; write the checkpoint with save_pretrained of the model alone"
-        )
-    if missing:
-        wrapper = unexpected[0].partition(".")[0]
-        # Embeddings that are tied to others are not in the file under any name.
-        below = sum(_below(p, wrapper, unexpected) for p in missing)
-        foreign = wrapper in CONFIG_MAPPING and wrapper != model.base_model_prefix
-        if not foreign and 2 * below > len(missing):
-            return (
-                f"Every name begins with '{wrapper}.', as a wrapper's (DataParallel, a training "
-                "class) do: save the wrapped model itself"
-            )
-        return (
-            "The weights are another architecture's; take config.json and weights from the same "
-            "checkpoint"
-        )
-    return (
-        "config.json says other sizes than the file has; take both from the same checkpoint, and "
-        "vocab_size from the tokenizer that the weights were trained with"
-    )
-
-
-def _below(parameter: str, wrapper: str, unexpected: Iterable[str]) -> bool:
-    """Whether it is there after all, below a wrapper's name and perhaps the backbone's own."""
-    return any(p.startswith(wrapper) and p.endswith(f".{parameter}") for p in unexpected)
-
-
-def _any_layer(parameter: str) -> str:
-    return re.sub(r"\.\d+\.", ".*.", parameter)
-
-
-def _modules(parameters: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(p.rpartition(".")[0] or p for p in parameters))
-
-
-def _listed(what: str, items: list[str]) -> str:
-    if not items:
-        return ""
-    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
-    return f"{what}: {', '.join(items[:SHOWN])}{more}"
-
-
-def _check_finite(model: Any, start: str) -> None:
-    bad = [n for n, p in model.state_dict().items() if not torch.isfinite(p).all()]
-    if bad:
-        raise ModelError(
-            f"{start}: {_listed('weights that are NaN or infinite', bad)}. The file is damaged, or "
-            "the training that wrote it diverged; take an earlier or another checkpoint"
-        )

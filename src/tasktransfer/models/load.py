@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from tasktransfer.models import attention
-from tasktransfer.models.checkpoint import Note, load_pretrained
+from tasktransfer.models.check_parameters import Note
+from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.dropout import use_fast_dropout
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel

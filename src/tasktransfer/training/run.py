@@ -20,7 +20,7 @@ import torch
 
 from tasktransfer import __version__, metrics
 from tasktransfer.errors import DataError
-from tasktransfer.models.checkpoint import Note
+from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model

@@ -1,0 +1,117 @@
+"""What can happen to a checkpoint's folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModel
+
+from architectures import write_checkpoint, write_tokenizer
+from tasktransfer.stage import Family
+
+Damage = Callable[[Path], object]
+WEIGHTS = "model.safetensors"
+
+
+@dataclass(frozen=True)
+class Bad:
+    """``message``: what the error must say, after the folder or file that it names first."""
+
+    name: str
+    architecture: str
+    message: str
+    damage: Damage = lambda folder: None
+    family: Family = "encoder"
+    max_length: int = 128
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+# --- ways to damage a folder --------------------------------------------------------------------
+
+
+def without(*patterns: str) -> Damage:
+    def damage(folder: Path) -> None:
+        for pattern in patterns:
+            for file in folder.glob(pattern):
+                file.unlink()
+
+    return damage
+
+
+def with_bytes(name: str, change: Callable[[bytes], bytes]) -> Damage:
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
+def with_weights(change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> Damage:
+    def damage(folder: Path) -> None:
+        weights = load_file(folder / WEIGHTS)
+        changed = {name: tensor.clone() for name, tensor in change(weights).items()}
+        save_file(changed, folder / WEIGHTS, {"format": "pt"})
+
+    return damage
+
+
+def with_json(name: str, **values: object) -> Damage:
+    def damage(folder: Path) -> None:
+        content = json.loads((folder / name).read_text())
+        content.update(values)
+        kept = {key: value for key, value in content.items() if value is not ...}
+        (folder / name).write_text(json.dumps(kept))
+
+    return damage
+
+
+def without_merges(folder: Path) -> None:
+    """RoBERTa's older files, of which one was not copied."""
+    model = json.loads((folder / "tokenizer.json").read_text())["model"]
+    without("tokenizer*", "special*")(folder)
+    (folder / "vocab.json").write_text(json.dumps(model["vocab"]))
+
+
+def tokenizer_a_folder(folder: Path) -> None:
+    without("tokenizer.json")(folder)
+    (folder / "tokenizer.json").mkdir()
+
+
+def another_vocabulary(folder: Path) -> None:
+    without("tokenizer*", "special*")(folder)
+    (folder / "spiece.model").write_bytes(b"not BERT's")
+
+
+def one_value(value: float) -> Damage:
+    def change(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        name = next(n for n in weights if "layer.1" in n)
+        weights[name].view(-1)[0] = value
+        return weights
+
+    return with_weights(change)
+
+
+def weights_of(architecture: str) -> Damage:
+    def damage(folder: Path) -> None:
+        other = write_checkpoint(architecture, folder / "other")
+        (other / WEIGHTS).replace(folder / WEIGHTS)
+
+    return damage
+
+
+def no_padding(folder: Path) -> None:
+    with_json("tokenizer_config.json", pad_token=..., eos_token=...)(folder)
+    with_json("special_tokens_map.json", pad_token=...)(folder) if (
+        folder / "special_tokens_map.json"
+    ).exists() else None
+
+
+def without_head(folder: Path) -> None:
+    AutoModel.from_pretrained(folder).save_pretrained(folder)
+
+
+def words(count: int) -> Damage:
+    """A tokenizer with more or fewer tokens."""
+    texts = [" ".join(f"{a}{b}{c}" for a in "abcdefghij" for b in "klmnopq" for c in "rstuv")]
+    return lambda folder: write_tokenizer("encoder", texts[:count] * 4, folder)
