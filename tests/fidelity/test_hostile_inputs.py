@@ -12,7 +12,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -175,12 +174,12 @@ def serve(file: Path) -> None:
     for number, case in enumerate(json.loads(file.read_text())):
         said = file.with_name(f"said{number}")
         sys.stdout.flush()
-        start = time.perf_counter()
         child = os.fork()
         if child == 0:
             _run(case, said)
         _, status, used = os.wait4(child, 0)
-        seconds = time.perf_counter() - start
+        # Of the processor: other tests run at the same time. What hangs is ended by an alarm.
+        seconds = used.ru_utime + used.ru_stime
         code = os.waitstatus_to_exitcode(status)
         text = said.read_text(errors="replace")
         print(json.dumps(Seen(code, seconds, used.ru_maxrss / 1024, text)), flush=True)
