@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(command=measure)
+    parser.set_defaults(command=measure, light=False)
     add = parser.add_argument
     add(
         "--data",
