@@ -63,8 +63,8 @@ format: $(SETUP) ## put code and rules into the project's style
 
 schemas: $(SETUP) ## write JSON schemas and docs/columns.md again, after a change of their code
 	python -m tasktransfer.config > workflow/schemas/config.schema.json
-	python -m tasktransfer.records > workflow/schemas/run-record.schema.json
-	python -m tasktransfer.analysis.columns_page > docs/columns.md
+	python -m tasktransfer.results.records > workflow/schemas/run-record.schema.json
+	python -m tasktransfer.designs.transfer.collect.columns_page > docs/columns.md
 
 # The package holds the model's files; sentence-transformers, which it asks for, is not needed.
 minilm: $(SETUP) ## the model of workflow/presets/real-minilm.yaml, into models/

@@ -21,24 +21,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from scale_records import INSTANCES, paper_study, write_scale_study, write_stage
 
 COLLECT = """
-from tasktransfer.analysis.tables import collect
+from tasktransfer.designs.transfer.collect.store import collect
 tables, _ = collect(here, here / "plan.json", here / "tables")
 assert tables.problems.empty, tables.problems["error"].iloc[0]
 assert tables.missing.empty
 print(f"{len(tables.runs):,} runs", end="")
 """
 STATISTICS = """
-from tasktransfer.analysis.study_statistics import compute
+from tasktransfer.designs.transfer.statistics.study_statistics import compute
 found = compute(here / "tables", here)
 print(f"{len(found.cells):,} cells", end="")
 """
 FIGURES = """
-from tasktransfer.analysis.figures import draw
+from tasktransfer.designs.transfer.figures.draw import draw
 print(f"{len(draw(here / 'tables', here / 'figures')):,} files", end="")
 """
 REPORT = """
-from tasktransfer.analysis.report.page import write_report
-from tasktransfer.analysis.results import read_results
+from tasktransfer.designs.transfer.report.page import write_report
+from tasktransfer.designs.transfer.collect.results import read_results
 path = write_report(read_results(here / "tables"), here / "figures", here / "report.html")
 print(f"{path.stat().st_size / 2**20:.1f} MiB", end="")
 """

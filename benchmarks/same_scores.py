@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tasktransfer.core.stage import Training
+from tasktransfer.datasets import get_task
 from tasktransfer.models.encoded import read_manifest, read_split
 from tasktransfer.models.load import load_model
-from tasktransfer.stage import Training
-from tasktransfer.tasks import get_task
 from tasktransfer.training.evaluate import evaluate
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget

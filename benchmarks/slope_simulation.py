@@ -20,7 +20,7 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from simulated_studies import Matrix, no_trend
-from tasktransfer.analysis.best_fit import best_fit
+from tasktransfer.stats.best_fit import best_fit
 
 SPREADS = {
     "targets differ": {"of_targets": 2.0, "of_sources": 0.3, "of_cells": 0.7},

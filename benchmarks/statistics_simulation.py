@@ -19,8 +19,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from simulated_studies import REGIMES, Regime, heatmap, studies, true_delta
-from tasktransfer.analysis import bootstrap
-from tasktransfer.analysis.cells import MARKED
+from tasktransfer.designs.transfer.statistics.cells import MARKED
+from tasktransfer.stats import bootstrap
 
 TASKS = 10
 

@@ -15,8 +15,8 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from tasktransfer.core.stage import Family
 from tasktransfer.models.tiny import new_tokenizer
-from tasktransfer.stage import Family
 
 SAVED_AS = {
     "encoder": AutoModelForMaskedLM,

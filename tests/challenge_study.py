@@ -8,11 +8,11 @@ from typing import Any
 
 from small_models import make_model
 from tasktransfer.cli import main
+from tasktransfer.core.stage import Stage
 from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.designs.transfer.plan import run_of
 from tasktransfer.models.encode import encode_dataset
-from tasktransfer.plan import run_of
-from tasktransfer.stage import Stage
-from tasktransfer.study import Study, open_study
+from tasktransfer.results.study import Study, open_study
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.data.archive import FEW_SAMPLE_ID_FILES, ID_FILES, json_file
-from tasktransfer.tasks import DATASETS
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.feta.archive import FEW_SAMPLE_ID_FILES, ID_FILES, json_file
 
 
 @dataclass

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from tasktransfer.analysis import columns
-from tasktransfer.analysis.collect import Tables
-from tasktransfer.analysis.planned import identity
-from tasktransfer.analysis.results import Results, Statistics
-from tasktransfer.analysis.rows import frame
-from tasktransfer.analysis.tables import Metadata
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.planned import identity
+from tasktransfer.designs.transfer.collect.results import Results, Statistics
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.store import Metadata
 
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}

@@ -30,12 +30,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasktransfer import config, metrics
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import RECIPE_VERSION, ModelSpec, Run, Stage
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.plan import Revisions
 from tasktransfer.metrics import Coded
-from tasktransfer.plan import Revisions
-from tasktransfer.predictions import COLUMNS, FILE_NAME, SCHEMA_VERSION
-from tasktransfer.stage import RECIPE_VERSION, ModelSpec, Run, Stage, digest_of
-from tasktransfer.study import Study
-from tasktransfer.tasks import Task, get_task
+from tasktransfer.results.predictions import COLUMNS, FILE_NAME, SCHEMA_VERSION
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Task
 
 PAPER = Path(__file__).resolve().parents[1] / "workflow/presets/paper.yaml"
 INSTANCES = 1000

@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer import metrics
-from tasktransfer.analysis import bootstrap
-from tasktransfer.analysis.bootstrap import Estimate
+from tasktransfer.datasets import get_task
 from tasktransfer.metrics import Coded
-from tasktransfer.tasks import Task, get_task
+from tasktransfer.stats import bootstrap
+from tasktransfer.stats.bootstrap import Estimate
+from tasktransfer.tasks.card import Task
 
 ACCURACY = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
 MACRO_F1 = replace(get_task("DailyDialog", "topic_classification"), paper_metrics=("macro_f1",))

@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 
 from releases import tiny_release
+from tasktransfer.core.stage import FAMILIES, Family
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
+from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.models.encode import encode_dataset
 from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.models.tiny import new_model, new_tokenizer
-from tasktransfer.stage import FAMILIES, Family
-from tasktransfer.tasks import DATASETS, get_task
 
 
 def make_model(family: Family, texts: Sequence[str], folder: Path) -> Path:

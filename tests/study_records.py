@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from tasktransfer import metrics
-from tasktransfer.plan import run_of
-from tasktransfer.predictions import FILE_NAME, Prediction, write_predictions
-from tasktransfer.stage import RECIPE_VERSION, Run, Stage
-from tasktransfer.study import Study
-from tasktransfer.tasks import get_task
+from tasktransfer.core.stage import RECIPE_VERSION, Run, Stage
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
+from tasktransfer.results.study import Study
 
 TEST_SIZE = 40
 Quality = Callable[[Run], float]

@@ -226,7 +226,7 @@ def _cores() -> int:
 
 
 def _write(file: Path, text: str) -> None:
-    from tasktransfer.records import replacing
+    from tasktransfer.files import replacing
 
     with replacing(file) as part:
         part.write_text(text, encoding="utf-8")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
+from tasktransfer.core.stage import FAMILIES, Family
+from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
-from tasktransfer.stage import FAMILIES, Family
-from tasktransfer.tasks import DATASETS
 
 DATASET = "DailyDialog"
 BATCH = 60

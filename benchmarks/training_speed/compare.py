@@ -35,8 +35,8 @@ from benchmarks.training_speed.cases import (
 )
 from benchmarks.training_speed.inputs import Inputs, as_dict, evaluated
 from tasktransfer import __version__
+from tasktransfer.datasets import get_task
 from tasktransfer.errors import TrainingError
-from tasktransfer.tasks import get_task
 
 WARM_UP_EVALUATED = 8
 PRECISIONS = ("float32", "bfloat16")

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
+from tasktransfer.core.stage import Family
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encoded import EncodedSplit, Ints
-from tasktransfer.stage import Family
 from tasktransfer.tasks.card import Task
 
 TRAINING = 3

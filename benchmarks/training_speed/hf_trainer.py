@@ -39,9 +39,9 @@ from transformers import (
 
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed
+from tasktransfer.datasets import get_task
 from tasktransfer.models.encoded import IGNORED, EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import pad
-from tasktransfer.tasks import get_task
 from tasktransfer.tasks.card import Task
 
 PARTS = {"cpu": 3, "cuda": 1}

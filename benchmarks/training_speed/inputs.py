@@ -15,13 +15,14 @@ from typing import Any
 
 from benchmarks.training_speed.cases import DATASET, LENGTHS, SEED, Case, Volume
 from tasktransfer.config.types import TINY_WORLD
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import Family, Stage
+from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import DataError, ModelError
+from tasktransfer.files import replacing
 from tasktransfer.models.encoded import EncodedSplit, read_split
 from tasktransfer.models.recipe import ENCODING_VERSION
-from tasktransfer.records import replacing
-from tasktransfer.stage import Family, Stage, digest_of
-from tasktransfer.study import Study, open_study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.study import Study, open_study
 
 RECIPE = 1
 """Raise this when the weights that are made here change."""
@@ -142,7 +143,7 @@ def _instances(study: Study) -> Path:
     from tasktransfer.data import cache
 
     if study.config.data.generated and not Path(study.tiny_world).exists():
-        from tasktransfer.data.tiny_world import generate
+        from tasktransfer.datasets.feta.tiny_world import generate
 
         made_from = study.config.data.tiny_world
         generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)

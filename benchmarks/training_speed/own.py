@@ -15,8 +15,8 @@ from typing import Any
 
 from benchmarks.training_speed.cases import BATCH, Measured, Work
 from tasktransfer.config import load
-from tasktransfer.stage import Stage
-from tasktransfer.stage_state import RECORD
+from tasktransfer.core.stage import Stage
+from tasktransfer.results.state import RECORD
 from tasktransfer.training import light_imports
 from tasktransfer.training.attempt import attempt
 from tasktransfer.training.job import Job
@@ -58,7 +58,7 @@ def _memory() -> tuple[float, float | None]:
 
 def _train(work: Work, part: str) -> dict[str, Any]:
     """What ``tasktransfer train`` does with its arguments; the record."""
-    from tasktransfer.plan import run_of
+    from tasktransfer.designs.transfer.plan import run_of
 
     config = load(work["config"])
     stage = Stage.from_json(work["stages"][part])

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 from benchmarks.training_speed.cases import LENGTHS
+from tasktransfer.core.stage import Family
 from tasktransfer.data.cache import read_instances
+from tasktransfer.datasets import get_task
 from tasktransfer.models.encoded import EncodedSplit, Ragged, read_manifest, read_split
 from tasktransfer.models.load import load_model
-from tasktransfer.stage import Family
-from tasktransfer.tasks import get_task
 from tasktransfer.tasks.compose import answer_text, prompt_parts
 
 VOCABULARY: dict[Family, int] = {"encoder": 30522, "decoder": 50257, "encoder_decoder": 32128}

@@ -23,14 +23,15 @@ from benchmarks.training_speed.cases import DATASET, LENGTHS, Case
 from benchmarks.training_speed.compare import environment, machine, tail
 from benchmarks.training_speed.inputs import Source, prepare
 from tasktransfer.config.types import TINY_WORLD
-from tasktransfer.data.archive import find_source
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import FAMILIES, Stage
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.feta.archive import find_source
 from tasktransfer.errors import DataError, TrainingError
-from tasktransfer.overview import overview
-from tasktransfer.records import replacing
-from tasktransfer.stage import FAMILIES, Stage, digest_of
-from tasktransfer.stage_state import RECORD
-from tasktransfer.study import Study, open_study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.files import replacing
+from tasktransfer.operate.overview import overview
+from tasktransfer.results.state import RECORD
+from tasktransfer.results.study import Study, open_study
 
 EPOCHS = {"DailyDialog": 30, "Friends": 20}
 SEEDS = 5

@@ -12,13 +12,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tasktransfer.analysis import published, table2
-from tasktransfer.analysis.aggregates import aggregate
-from tasktransfer.analysis.correspondence import Correspondence
-from tasktransfer.analysis.multi_source import multi_source_gain
-from tasktransfer.analysis.printed import to_latex, to_markdown
-from tasktransfer.analysis.tables import Metadata
-from tasktransfer.tasks import get_task
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.tables import table2
+from tasktransfer.designs.transfer.tables.aggregates import aggregate
+from tasktransfer.designs.transfer.tables.correspondence import Correspondence
+from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.tables.printed import to_latex, to_markdown
 
 # Two seeds, three tasks. Score of source -> target with seed 0 and with seed 1.
 BASELINES = {"a": (40.0, 42.0), "b": (50.0, 50.0), "c": (60.0, 64.0)}

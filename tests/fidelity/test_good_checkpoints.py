@@ -11,13 +11,13 @@ from safetensors.torch import load_file, save_file
 
 from architectures import FAMILY_OF, write_checkpoint
 from releases import tiny_release
+from tasktransfer.core.stage import ModelSpec, Stage, Training
 from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.datasets import DATASETS
 from tasktransfer.models.check_model import check_model
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.encode import encode_dataset
-from tasktransfer.records import read_record
-from tasktransfer.stage import ModelSpec, Stage, Training
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.records import read_record
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 

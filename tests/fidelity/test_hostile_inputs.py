@@ -20,7 +20,7 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
-from tasktransfer.study import open_study
+from tasktransfer.results.study import open_study
 
 SECONDS = 2.0
 MEBIBYTES = 300
@@ -168,8 +168,6 @@ def cases(base: Path) -> list[Case]:
 
 def serve(file: Path) -> None:
     """Run every case in a fork of this process, and print what was seen, a JSON line each."""
-    import tasktransfer.analysis.tables  # noqa: PLC0415
-    import tasktransfer.data.cache  # noqa: F401, PLC0415
 
     for number, case in enumerate(json.loads(file.read_text())):
         said = file.with_name(f"said{number}")

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
+from tasktransfer.datasets import ALL_TASKS, get_task
 from tasktransfer.metrics import Fidelity, evaluate
-from tasktransfer.tasks import ALL_TASKS, MetricSpec, Task, get_task
+from tasktransfer.tasks.card import MetricSpec, Task
 
 FIDELITIES: tuple[Fidelity, ...] = ("default", "tlidb")
 ONE_LABEL = [task for task in ALL_TASKS if task.kind not in ("span", "multi_label", "multi_output")]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasktransfer.tasks import ALL_TASKS, Instance, get_task
+from tasktransfer.datasets import ALL_TASKS, get_task
+from tasktransfer.tasks.card import Instance
 from tasktransfer.tasks.compose import answer_text, prompt_parts
 
 DIALOGUE = "speaker1: hi speaker2: bye"

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from small_models import first_instances, make_model
+from tasktransfer.core.stage import FAMILIES, Family, ModelSpec, Stage, Training
 from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.datasets import DATASETS
 from tasktransfer.models.encode import encode_dataset
 from tasktransfer.models.encoded import read_split
-from tasktransfer.predictions import read_predictions
-from tasktransfer.records import read_record
-from tasktransfer.stage import FAMILIES, Family, ModelSpec, Stage, Training
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.predictions import read_predictions
+from tasktransfer.results.records import read_record
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 

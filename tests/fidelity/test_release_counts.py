@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from tasktransfer.data.cache import prepare
-from tasktransfer.data.dialogues import spoken
-from tasktransfer.data.release import Release, check_split, load_release, read_instances
-from tasktransfer.data.revision import release_revision
 from tasktransfer.data.stats import split_statistics
+from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
+from tasktransfer.datasets.feta.dialogues import spoken
+from tasktransfer.datasets.feta.release import Release, check_split, load_release, read_instances
+from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.errors import DataError
-from tasktransfer.tasks import ALL_TASKS, DATASETS, Task, get_task
-from tasktransfer.tasks.card import Instance
+from tasktransfer.tasks.card import Instance, Task
 
 SPLITS = ("train", "dev", "test")
 

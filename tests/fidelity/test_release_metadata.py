@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.tasks import ALL_TASKS, DATASETS, MetricSpec, Task
+from tasktransfer.datasets import ALL_TASKS, DATASETS
+from tasktransfer.tasks.card import MetricSpec, Task
 
 each_task = pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.name)
 

@@ -17,11 +17,11 @@ import yaml
 from record_factory import make_provenance
 
 from tasktransfer import metrics
-from tasktransfer.predictions import Prediction, write_predictions
-from tasktransfer.records import write_record
-from tasktransfer.stage import Run
-from tasktransfer.study import Study, open_study
-from tasktransfer.tasks import get_task
+from tasktransfer.core.stage import Run
+from tasktransfer.datasets import get_task
+from tasktransfer.results.predictions import Prediction, write_predictions
+from tasktransfer.results.records import write_record
+from tasktransfer.results.study import Study, open_study
 from tasktransfer.tasks.card import Task
 
 FRIENDS: dict[str, Any] = {

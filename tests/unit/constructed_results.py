@@ -14,12 +14,12 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from record_factory import Run, Scorer, write_study
 
-from tasktransfer.analysis import columns
-from tasktransfer.analysis.cells import cells
-from tasktransfer.analysis.results import Results, Statistics
-from tasktransfer.analysis.rows import frame
-from tasktransfer.analysis.tables import collect
-from tasktransfer.tasks import ALL_TASKS
+from tasktransfer.datasets import ALL_TASKS
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.results import Results, Statistics
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.statistics.cells import cells
 
 SHORTS = {task.name: task.short for task in ALL_TASKS}
 

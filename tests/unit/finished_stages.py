@@ -10,11 +10,11 @@ from typing import Any
 import yaml
 from record_factory import make_provenance
 
-from tasktransfer.plan import run_of
-from tasktransfer.predictions import Prediction, write_predictions
-from tasktransfer.records import Record
-from tasktransfer.stage import Stage
-from tasktransfer.study import Study, open_study
+from tasktransfer.core.stage import Stage
+from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.results.predictions import Prediction, write_predictions
+from tasktransfer.results.records import Record
+from tasktransfer.results.study import Study, open_study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}

@@ -10,10 +10,11 @@ from typing import Any
 import pandas as pd
 from record_factory import ALGORITHMS, Run, write_study
 
-from tasktransfer.analysis import columns, published
-from tasktransfer.analysis.results import Results, Statistics
-from tasktransfer.analysis.tables import collect
-from tasktransfer.tasks import DATASETS
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.results import Results, Statistics
+from tasktransfer.designs.transfer.collect.store import collect
 
 MODELS = {"bert": "BERT", "gpt2": "GPT-2", "t5": "T5"}
 SEEDS = (0, 1)

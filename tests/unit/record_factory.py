@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.records import Record
-from tasktransfer.stage import RECIPE_VERSION, digest_of
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import RECIPE_VERSION
+from tasktransfer.results.records import Record
 
 FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 KINDS = {

@@ -11,12 +11,12 @@ import pytest
 from delta_frames import make_deltas
 from scipy import stats
 
-from tasktransfer.analysis import correlation
-from tasktransfer.analysis.agreement import agreement, agreement_overall
-from tasktransfer.analysis.columns import names
-from tasktransfer.analysis.correlation import correlate
-from tasktransfer.analysis.resampling import Floats
-from tasktransfer.analysis.rows import frame
+from tasktransfer.designs.transfer.collect.columns import names
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics.agreement import agreement, agreement_overall
+from tasktransfer.stats import correlation
+from tasktransfer.stats.correlation import correlate
+from tasktransfer.stats.resampling import Floats
 
 
 def square(values: list[list[float]]) -> Floats:

@@ -1,4 +1,4 @@
-"""``tasktransfer.analysis`` as others use it: what it exports, its documents, its notebook."""
+"""``tasktransfer.designs.transfer.frames`` as others use it: exports, documents, notebook."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-import tasktransfer.analysis
+import tasktransfer.designs.transfer.frames
 from study_records import write_records
-from tasktransfer.analysis import columns
-from tasktransfer.analysis.columns_page import columns_page
-from tasktransfer.analysis.missing import STATES
 from tasktransfer.cli import main
-from tasktransfer.study import open_study
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns_page import columns_page
+from tasktransfer.designs.transfer.collect.missing import STATES
+from tasktransfer.results.study import open_study
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "heatmap.ipynb"
@@ -27,26 +27,24 @@ NOTEBOOK = ROOT / "notebooks" / "heatmap.ipynb"
 
 def test_what_is_exported_needs_no_torch_and_nothing_heavy() -> None:
     code = (
-        "import sys; from tasktransfer.analysis import *; "
+        "import sys; from tasktransfer.designs.transfer.frames import *; "
         "print([m for m in ('torch', 'transformers', 'scipy', 'matplotlib') if m in sys.modules])"
     )
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert printed.strip() == "[]"
-    for name in tasktransfer.analysis.__all__:
-        assert getattr(tasktransfer.analysis, name).__doc__, name
+    for name in tasktransfer.designs.transfer.frames.__all__:
+        assert getattr(tasktransfer.designs.transfer.frames, name).__doc__, name
 
 
 def test_the_guide_names_functions_that_exist() -> None:
-    guide = tasktransfer.analysis.__doc__
+    guide = tasktransfer.designs.transfer.frames.__doc__
     assert guide is not None
-    named = re.findall(r"``(\w+)\.(\w+)``", guide)
-    assert ("cells", "cells") in named
+    named = re.findall(r"``([\w.]+)\.(\w+)``", guide)
+    assert ("statistics.cells", "cells") in named
     for module, function in named:
-        if module == "columns":
-            continue
-        code = f"from tasktransfer.analysis.{module} import {function}"
+        code = f"from tasktransfer.designs.transfer.{module} import {function}"
         exec(code)
 
 

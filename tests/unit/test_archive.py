@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from releases import TinyRelease, tiny_release
-from tasktransfer.data import archive
+from tasktransfer.datasets.feta import archive
 from tasktransfer.errors import DataError
 
 FOLDER = "TLiDB_Friends"

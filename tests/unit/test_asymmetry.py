@@ -10,9 +10,9 @@ import pytest
 from delta_frames import make_cells, make_deltas
 from scipy import stats
 
-from tasktransfer.analysis.asymmetry import asymmetry
-from tasktransfer.analysis.columns import names
-from tasktransfer.analysis.rows import frame
+from tasktransfer.designs.transfer.collect.columns import names
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 
 
 def test_seeds_alone_give_the_paired_t_test() -> None:

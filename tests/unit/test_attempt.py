@@ -16,7 +16,6 @@ from types import SimpleNamespace
 import pytest
 from record_factory import make_record
 
-from tasktransfer.damage import damage
 from tasktransfer.errors import (
     DataError,
     MemoryShortageError,
@@ -24,8 +23,9 @@ from tasktransfer.errors import (
     TaskTransferError,
     TrainingError,
 )
-from tasktransfer.records import Record
-from tasktransfer.stage_state import history, last_error, stage_state
+from tasktransfer.results.damage import damage
+from tasktransfer.results.records import Record
+from tasktransfer.results.state import history, last_error, stage_state
 from tasktransfer.training import attempt as module
 from tasktransfer.training.attempt import attempt
 from tasktransfer.training.job import Job
@@ -197,7 +197,7 @@ def test_a_full_or_read_only_disk_is_named_with_its_remedy(
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tasktransfer.stage_state import claim
+from tasktransfer.results.state import claim
 with claim(Path(sys.argv[1]), print, device="fake") as tell:
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from simulated_studies import no_trend
-from tasktransfer.analysis.best_fit import best_fit, mean_interval
+from tasktransfer.stats.best_fit import best_fit, mean_interval
 
 
 def test_the_line_is_that_of_linear_regression_and_its_interval_a_jackknife_over_tasks() -> None:

@@ -11,9 +11,9 @@ from scipy import stats
 
 from simulated_studies import REGIMES, Regime, heatmap, studies
 from tasktransfer import metrics
-from tasktransfer.analysis import bootstrap
-from tasktransfer.analysis.bootstrap import Estimate, confidence, confidences, estimate
-from tasktransfer.tasks import get_task
+from tasktransfer.datasets import get_task
+from tasktransfer.stats import bootstrap
+from tasktransfer.stats.bootstrap import Estimate, confidence, confidences, estimate
 
 CHOICE = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
 T_1, T_4 = 12.706204736432095, 2.7764451051977934

@@ -12,12 +12,12 @@ import pytest
 from releases import tiny_release
 from tasktransfer.data import cache
 from tasktransfer.data.cache import prepare, read_instances, read_manifest, read_table
-from tasktransfer.data.release import load_release
-from tasktransfer.data.release import read_instances as read_from_release
-from tasktransfer.data.revision import release_revision
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.feta.release import load_release
+from tasktransfer.datasets.feta.release import read_instances as read_from_release
+from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.errors import DataError
-from tasktransfer.own_folders import sweep_parts
-from tasktransfer.tasks import DATASETS
+from tasktransfer.files import sweep_parts
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
 from tasktransfer.errors import ConfigError
-from tasktransfer.tasks import ALL_TASKS, DATASETS, Task, get_task
+from tasktransfer.tasks.card import Task
 
 each_task = pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.name)
 

@@ -17,15 +17,16 @@ import pytest
 import yaml
 
 from study_records import write_records, write_stage
-from tasktransfer.analysis import bootstrap, columns
-from tasktransfer.analysis import cells as module
-from tasktransfer.analysis.cells import cells
-from tasktransfer.analysis.collect import Tables, collect_runs
-from tasktransfer.analysis.tables import read_plan
+from tasktransfer.core.stage import Run
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
+from tasktransfer.designs.transfer.collect.store import read_plan
+from tasktransfer.designs.transfer.statistics import cells as module
+from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError
-from tasktransfer.records import PredictionsFile
-from tasktransfer.stage import Run
-from tasktransfer.study import Study, open_study
+from tasktransfer.results.records import PredictionsFile
+from tasktransfer.results.study import Study, open_study
+from tasktransfer.stats import bootstrap
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 KEYS: dict[str, Any] = {

@@ -15,9 +15,11 @@ from challenge_records import IDS, finish_all, make_study, right_answers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasktransfer.challenge.archive import Strings, csv_file, write_archive
-from tasktransfer.challenge.ensemble import combined
-from tasktransfer.challenge.format import (
+from tasktransfer.cli import main
+from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
+from tasktransfer.designs.transfer.challenge.archive import Strings, csv_file, write_archive
+from tasktransfer.designs.transfer.challenge.ensemble import combined
+from tasktransfer.designs.transfer.challenge.format import (
     INVALID,
     NO_ANSWER,
     Value,
@@ -26,10 +28,8 @@ from tasktransfer.challenge.format import (
     row_ids,
     to_values,
 )
-from tasktransfer.challenge.submit import Wish, make
-from tasktransfer.cli import main
+from tasktransfer.designs.transfer.challenge.submit import Wish, make
 from tasktransfer.errors import DataError
-from tasktransfer.tasks import ALL_TASKS, DATASETS, get_task
 
 QA = get_task("Friends", "question_answering")
 RC = get_task("Friends", "reading_comprehension")

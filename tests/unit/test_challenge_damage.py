@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from challenge_records import finish_all, make_study, refresh_digest
 
-from tasktransfer.challenge.submit import Wish, make
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.challenge.submit import Wish, make
 from tasktransfer.errors import RecordError
-from tasktransfer.study import Study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.study import Study
 
 TASKS = list(DATASETS["Friends"])
 QA, RE = "question_answering", "relation_extraction"

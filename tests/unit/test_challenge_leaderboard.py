@@ -12,15 +12,23 @@ import pytest
 
 from submissions import Answer, files_of, golds_of, packed, write_release
 from tasktransfer import metrics
-from tasktransfer.analysis.bootstrap import RESAMPLES, instance_weights
-from tasktransfer.challenge.format import BASELINE_FILE, FILES, TRANSFER_FILE
-from tasktransfer.challenge.golds import Golds, TaskGolds
-from tasktransfer.challenge.leaderboard import Board, Leaderboard, make_leaderboard
-from tasktransfer.challenge.leaderboard_pages import as_html, as_markdown, write_leaderboard
-from tasktransfer.challenge.score import score_file
 from tasktransfer.cli import main
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, FILES, TRANSFER_FILE
+from tasktransfer.designs.transfer.challenge.golds import Golds, TaskGolds
+from tasktransfer.designs.transfer.challenge.leaderboard import (
+    Board,
+    Leaderboard,
+    make_leaderboard,
+)
+from tasktransfer.designs.transfer.challenge.leaderboard_pages import (
+    as_html,
+    as_markdown,
+    write_leaderboard,
+)
+from tasktransfer.designs.transfer.challenge.score import score_file
 from tasktransfer.errors import SubmissionError
-from tasktransfer.tasks import DATASETS
+from tasktransfer.stats.bootstrap import RESAMPLES, instance_weights
 
 CARDS = {name: card for cards in DATASETS.values() for name, card in cards.items()}
 

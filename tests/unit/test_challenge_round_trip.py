@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from challenge_study import MODEL, PRESET, trained_preset
-from tasktransfer.challenge.archive import Strings
-from tasktransfer.challenge.choose import choose
-from tasktransfer.challenge.policy import Policy
-from tasktransfer.challenge.score import Report, score_file
-from tasktransfer.challenge.submit import Wish, make
 from tasktransfer.cli import main
-from tasktransfer.records import read_record
-from tasktransfer.study import Study, open_study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.challenge.archive import Strings
+from tasktransfer.designs.transfer.challenge.choose import choose
+from tasktransfer.designs.transfer.challenge.policy import Policy
+from tasktransfer.designs.transfer.challenge.score import Report, score_file
+from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.results.records import read_record
+from tasktransfer.results.study import Study, open_study
 
 
 @pytest.fixture(scope="module")

@@ -11,16 +11,18 @@ import yaml
 from challenge_records import FRIENDS, finish, make_study, right_answers
 from small_study import SMALL, changed
 
-from tasktransfer import config, plan
-from tasktransfer.challenge.guard import ineligible
+from tasktransfer import config
 from tasktransfer.cli import main
-from tasktransfer.config.challenge import MEANING
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import ModelSpec
+from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.designs.transfer import plan
+from tasktransfer.designs.transfer.challenge.guard import ineligible
+from tasktransfer.designs.transfer.challenge.rules import MEANING
+from tasktransfer.designs.transfer.plan import MultiSource, Revisions
 from tasktransfer.errors import ConfigError
-from tasktransfer.plan import MultiSource, Revisions
-from tasktransfer.records import read_record
-from tasktransfer.stage import ModelSpec, digest_of
-from tasktransfer.study import open_study
-from tasktransfer.tasks import DATASETS, get_task
+from tasktransfer.results.records import read_record
+from tasktransfer.results.study import open_study
 
 DD = ("datasets", "DailyDialog")
 ALL_DD = list(DATASETS["DailyDialog"])

@@ -12,13 +12,18 @@ import pytest
 from releases import tiny_release
 from submissions import Files, files_of, golds_of, lines_of, packed, with_line, write_release
 from tasktransfer import metrics
-from tasktransfer.challenge.format import BASELINE_FILE, FILES, INVALID, TRANSFER_FILE
-from tasktransfer.challenge.golds import Golds
-from tasktransfer.challenge.read import Submission, read_submission
-from tasktransfer.challenge.score import Report, score_file, score_submission
 from tasktransfer.cli import main
-from tasktransfer.stage import Fidelity
-from tasktransfer.tasks import DATASETS, get_task
+from tasktransfer.core.stage import Fidelity
+from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.designs.transfer.challenge.format import (
+    BASELINE_FILE,
+    FILES,
+    INVALID,
+    TRANSFER_FILE,
+)
+from tasktransfer.designs.transfer.challenge.golds import Golds
+from tasktransfer.designs.transfer.challenge.read import Submission, read_submission
+from tasktransfer.designs.transfer.challenge.score import Report, score_file, score_submission
 
 EXAMPLE_VARIABLE = "TASKTRANSFER_TLIDB_EXAMPLE"
 """Names the folder tlidb/examples/example_friends_submission of a copy of the toolkit."""

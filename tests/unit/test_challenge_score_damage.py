@@ -8,11 +8,11 @@ import pytest
 
 from damaged_archives import DAMAGES, EER, FILE_LIMIT, PD, QA, RE, TOTAL_LIMIT
 from submissions import files_of, golds_of, lines_of, packed, with_line, write_release
-from tasktransfer.challenge import members
-from tasktransfer.challenge.findings import Findings, listed
-from tasktransfer.challenge.golds import Golds
-from tasktransfer.challenge.read import read_submission
 from tasktransfer.cli import main
+from tasktransfer.designs.transfer.challenge import members
+from tasktransfer.designs.transfer.challenge.findings import Findings, listed
+from tasktransfer.designs.transfer.challenge.golds import Golds
+from tasktransfer.designs.transfer.challenge.read import read_submission
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ import pytest
 
 from damaged_archives import EER, QA
 from submissions import Files, files_of, golds_of, write_release
-from tasktransfer.challenge.findings import Findings
-from tasktransfer.challenge.golds import Golds
-from tasktransfer.challenge.read import read_submission
+from tasktransfer.designs.transfer.challenge.findings import Findings
+from tasktransfer.designs.transfer.challenge.golds import Golds
+from tasktransfer.designs.transfer.challenge.read import read_submission
 
 
 @pytest.fixture(scope="module")

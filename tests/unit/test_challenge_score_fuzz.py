@@ -16,11 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from submissions import Files, files_of, golds_of, packed, write_release
-from tasktransfer.challenge.golds import Golds
-from tasktransfer.challenge.leaderboard import make_leaderboard
-from tasktransfer.challenge.leaderboard_pages import as_html, as_markdown
-from tasktransfer.challenge.read import read_submission
-from tasktransfer.challenge.score import as_json, as_text, refuse_invalid, score_submission
+from tasktransfer.designs.transfer.challenge.golds import Golds
+from tasktransfer.designs.transfer.challenge.leaderboard import make_leaderboard
+from tasktransfer.designs.transfer.challenge.leaderboard_pages import as_html, as_markdown
+from tasktransfer.designs.transfer.challenge.read import read_submission
+from tasktransfer.designs.transfer.challenge.score import (
+    as_json,
+    as_text,
+    refuse_invalid,
+    score_submission,
+)
 from tasktransfer.errors import SubmissionError
 
 settings.register_profile(

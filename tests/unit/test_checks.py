@@ -8,9 +8,9 @@ import pytest
 from test_cells import RESULTS, a_run, record_of, study
 
 from study_records import write_stage
-from tasktransfer.analysis import tallies
-from tasktransfer.analysis.tables import CHECKED, collect
-from tasktransfer.study import Study
+from tasktransfer.designs.transfer.collect.store import CHECKED, collect
+from tasktransfer.results import tallies
+from tasktransfer.results.study import Study
 
 __all__ = ["study"]
 TABLES = Path("tables")

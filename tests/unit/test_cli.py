@@ -12,8 +12,8 @@ import pytest
 from finished_stages import finish
 
 from tasktransfer import cli
-from tasktransfer.plan import run_of
-from tasktransfer.study import open_study
+from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.results.study import open_study
 from tasktransfer.training import device
 from tasktransfer.training.job import Job
 
@@ -51,7 +51,7 @@ def test_ctrl_c_ends_any_command_in_a_word(
     def stopped(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tasktransfer.study.open_study", stopped)
+    monkeypatch.setattr("tasktransfer.results.study.open_study", stopped)
     assert cli.main(["plan", "--config", DEMO]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasktransfer.datasets import ALL_TASKS, get_task
 from tasktransfer.errors import DataError
-from tasktransfer.tasks import ALL_TASKS, Instance, Task, get_task
+from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import (
     answer_text,
     encoder_option_texts,

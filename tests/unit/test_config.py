@@ -16,9 +16,9 @@ from small_study import SMALL, changed, refusal
 from tasktransfer import config
 from tasktransfer.config.keys import STUDY
 from tasktransfer.config.overrides import from_texts
-from tasktransfer.data.tiny_world.revision import MINIMUM_DIALOGUES
+from tasktransfer.core.stage import Training
+from tasktransfer.datasets.feta.tiny_world.revision import MINIMUM_DIALOGUES
 from tasktransfer.errors import ConfigError
-from tasktransfer.stage import Training
 
 ROOT = Path(__file__).resolve().parents[2]
 PRESETS = sorted((ROOT / "workflow" / "presets").glob("*.yaml"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from small_study import GONE, SMALL, changed, refusal
 
-from tasktransfer.data.tiny_world.revision import MINIMUM_DIALOGUES
+from tasktransfer.datasets.feta.tiny_world.revision import MINIMUM_DIALOGUES
 
 DD = ("datasets", "DailyDialog")
 MODEL = ("models", 0)

@@ -17,13 +17,13 @@ import yaml
 
 from study_records import write_records, write_stage
 from tasktransfer import json_text
-from tasktransfer.analysis.aggregates import aggregate
-from tasktransfer.analysis.collect import Tables
-from tasktransfer.analysis.tables import collect
+from tasktransfer.core.stage import RECIPE_VERSION, Run
+from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.errors import RecordError
-from tasktransfer.predictions import FILE_NAME
-from tasktransfer.stage import RECIPE_VERSION, Run
-from tasktransfer.study import Study, open_study
+from tasktransfer.results.predictions import FILE_NAME
+from tasktransfer.results.study import Study, open_study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 KEYS: dict[str, Any] = {

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from releases import tiny_release
-from tasktransfer.analysis.data_report import write
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.stats import (
     format_table,
@@ -17,8 +16,9 @@ from tasktransfer.data.stats import (
     task_table,
     training_overlap,
 )
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.tables.data_report import write
 from tasktransfer.errors import DataError
-from tasktransfer.tasks import DATASETS
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from record_factory import Run, single_source_runs
 
-from tasktransfer.analysis import figures
-from tasktransfer.analysis.figures import FIGURES, draw, draw_figures
-from tasktransfer.analysis.one_dataset import FRAMES, of_dataset
-from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.study_statistics import compute
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures import draw as figures
+from tasktransfer.designs.transfer.figures.draw import FIGURES, draw, draw_figures
+from tasktransfer.designs.transfer.figures.one_dataset import FRAMES, of_dataset
+from tasktransfer.designs.transfer.statistics.study_statistics import compute
 from tasktransfer.errors import RecordError
 
 TASKS = {"DailyDialog": ("dialogue_nli", "topic_classification"),

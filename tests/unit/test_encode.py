@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from tasktransfer.core.stage import FAMILIES, Family
+from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encode import _encoder_units, _text_to_text_units
 from tasktransfer.models.encoded import IGNORED, Unit
 from tasktransfer.models.tiny import new_tokenizer
-from tasktransfer.stage import FAMILIES, Family
-from tasktransfer.tasks import get_task
 from tasktransfer.tasks.card import Instance, Task
 
 OLD = " ".join(f"speaker{1 + i % 2}: old words number {i}" for i in range(40))

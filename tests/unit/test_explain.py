@@ -12,9 +12,9 @@ import yaml
 
 from study_records import write_records, write_stage
 from tasktransfer.cli import main
-from tasktransfer.stage import Run
-from tasktransfer.stage_state import claim
-from tasktransfer.study import Study, open_study
+from tasktransfer.core.stage import Run
+from tasktransfer.results.state import claim
+from tasktransfer.results.study import Study, open_study
 
 ER, DNLI, TC = "emotion_recognition", "dialogue_nli", "topic_classification"
 KEYS: dict[str, Any] = {
@@ -102,7 +102,7 @@ def test_the_number_is_that_of_the_records(study: Study, capsys: Any) -> None:
 
 
 def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any) -> None:
-    from tasktransfer.analysis.results import read_statistic  # noqa: PLC0415
+    from tasktransfer.designs.transfer.collect.results import read_statistic  # noqa: PLC0415
 
     cells = read_statistic(Path(study.tables), "cells")
     (row,) = cells[
@@ -122,7 +122,7 @@ def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any
 
 
 def test_of_one_training_nothing_is_called_significant(study: Study, capsys: Any) -> None:
-    from tasktransfer.analysis.explain.text import as_text  # noqa: PLC0415
+    from tasktransfer.designs.transfer.explain.text import as_text  # noqa: PLC0415
 
     facts = asked(capsys, *CELL)
     for significant, words in ((True, "(q <= 0.05"), (False, "(not q <= 0.05")):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from releases import tiny_release
-from tasktransfer.data.extract import LAYOUTS, phrase_around
-from tasktransfer.data.release import Release, load_release, read_instances
-from tasktransfer.tasks import DATASETS
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.feta.extract import LAYOUTS, phrase_around
+from tasktransfer.datasets.feta.release import Release, load_release, read_instances
 from tasktransfer.tasks.card import Instance
 
 DAILY = "speaker1: It is raining. speaker2: I hate rain, it spoils the picnic."

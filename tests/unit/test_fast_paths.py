@@ -15,6 +15,8 @@ from test_packing import rows_of
 from torch import Tensor, nn
 
 from small_models import Loader
+from tasktransfer.core.stage import FAMILIES, Family, Training
+from tasktransfer.datasets import get_task
 from tasktransfer.models import attention
 from tasktransfer.models.dropout import FastDropout, dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
@@ -23,8 +25,6 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees
 from tasktransfer.models.packing import first_position, pack
-from tasktransfer.stage import FAMILIES, Family, Training
-from tasktransfer.tasks import get_task
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget

@@ -16,17 +16,21 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from record_factory import Run, single_source_runs
 
-from tasktransfer.analysis.aggregate_transfer import aggregate_transfer
-from tasktransfer.analysis.figures import FIGURES
-from tasktransfer.analysis.lengths import lengths
-from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.sample_count import sample_count
-from tasktransfer.analysis.sample_ratio import ratios, sample_ratio
-from tasktransfer.analysis.source_type import source_type
-from tasktransfer.analysis.style import folded, log_ticks, series_look, signed
-from tasktransfer.analysis.task_types import LOOKS, task_type
-from tasktransfer.analysis.transfer_graph import arrow_look, arrow_threshold, transfer_graph
-from tasktransfer.tasks import DATASETS
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
+from tasktransfer.designs.transfer.figures.draw import FIGURES
+from tasktransfer.designs.transfer.figures.lengths import lengths
+from tasktransfer.designs.transfer.figures.sample_count import sample_count
+from tasktransfer.designs.transfer.figures.sample_ratio import ratios, sample_ratio
+from tasktransfer.designs.transfer.figures.source_type import source_type
+from tasktransfer.designs.transfer.figures.style import folded, log_ticks, series_look, signed
+from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type
+from tasktransfer.designs.transfer.figures.transfer_graph import (
+    arrow_look,
+    arrow_threshold,
+    transfer_graph,
+)
 
 ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
 TASKS = (ER, TC, DNLI)

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from finished_stages import TASKS, finish_all, opened
 
-from tasktransfer import cli, damage
-from tasktransfer.finished import is_finished, look
-from tasktransfer.pilot import shards
+from tasktransfer import cli
+from tasktransfer.operate.pilot import shards
+from tasktransfer.results import damage
+from tasktransfer.results.finished import is_finished, look
 
 NAMED = {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]}
 KEYS = {

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 
+from tasktransfer.core.stage import Stage
+from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import TaskTransferError
-from tasktransfer.finished import look
-from tasktransfer.forecast import calibrate as calibrating
-from tasktransfer.forecast import estimate
-from tasktransfer.forecast.calibrate import calibrate
-from tasktransfer.forecast.disk import bytes_under, disk, in_words
-from tasktransfer.forecast.estimate import Estimates
-from tasktransfer.forecast.model_size import model_size, tensor_shapes
-from tasktransfer.forecast.sizes import Sizes
-from tasktransfer.forecast.speed import Calibration
-from tasktransfer.forecast.task_sizes import SIZES
-from tasktransfer.overview import overview
-from tasktransfer.stage import Stage
-from tasktransfer.study import Study, open_study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.operate.forecast import calibrate as calibrating
+from tasktransfer.operate.forecast import estimate
+from tasktransfer.operate.forecast.calibrate import calibrate
+from tasktransfer.operate.forecast.disk import bytes_under, disk, in_words
+from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.operate.forecast.model_size import model_size, tensor_shapes
+from tasktransfer.operate.forecast.sizes import Sizes
+from tasktransfer.operate.forecast.speed import Calibration
+from tasktransfer.operate.forecast.task_sizes import SIZES
+from tasktransfer.operate.overview import overview
+from tasktransfer.results.finished import look
+from tasktransfer.results.study import Study, open_study
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT / "workflow" / "presets" / "paper.yaml"

@@ -11,14 +11,14 @@ from finished_stages import MODEL, TASKS, finish, finish_all, opened, write_chec
 
 from tasktransfer import cli
 from tasktransfer.cli import operate as commands
+from tasktransfer.core.stage import Stage
+from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
-from tasktransfer.finished import is_finished
 from tasktransfer.locks import try_lock
 from tasktransfer.operate.garbage import Garbage, as_text, find_garbage, remove
-from tasktransfer.stage import Stage
-from tasktransfer.stage_state import claim
-from tasktransfer.study import Study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.finished import is_finished
+from tasktransfer.results.state import claim
+from tasktransfer.results.study import Study
 
 
 @pytest.fixture(autouse=True)

@@ -13,19 +13,19 @@ import yaml
 from record_factory import Run, make_record, record_path, single_source_runs, write_study
 
 from small_models import make_model
-from tasktransfer.analysis.figures import FIGURES
-from tasktransfer.analysis.one_dataset import of_dataset
-from tasktransfer.analysis.paper_tables import printed_tables, write_all_tables
-from tasktransfer.analysis.results import Results, read_results
 from tasktransfer.cli import main
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.prepared import instances_folder
-from tasktransfer.data.tiny_world import generate
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.feta.tiny_world import generate
+from tasktransfer.designs.transfer.collect.results import Results, read_results
+from tasktransfer.designs.transfer.figures.draw import FIGURES
+from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
+from tasktransfer.designs.transfer.tables.paper_tables import printed_tables, write_all_tables
 from tasktransfer.errors import DataError
 from tasktransfer.models.encoded import is_synthetic, read_manifest
-from tasktransfer.records import read_record
-from tasktransfer.study import Study, open_study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.records import read_record
+from tasktransfer.results.study import Study, open_study
 
 DATASET, TASKS = "DailyDialog", ["emotion_recognition", "dialogue_nli"]
 PAIR = dict(zip(("source", "target"), TASKS, strict=True))
@@ -196,8 +196,8 @@ def mixed(folder: Path) -> Results:
 
 
 def collected(folder: Path, plan: Path) -> Results:
-    from tasktransfer.analysis.study_statistics import compute  # noqa: PLC0415
-    from tasktransfer.analysis.tables import collect  # noqa: PLC0415
+    from tasktransfer.designs.transfer.collect.store import collect  # noqa: PLC0415
+    from tasktransfer.designs.transfer.statistics.study_statistics import compute  # noqa: PLC0415
 
     collect(folder, plan, folder / "tables")
     compute(folder / "tables", folder)

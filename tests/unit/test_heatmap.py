@@ -13,18 +13,17 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from record_factory import ALGORITHMS, Run, single_source_runs
 
-from tasktransfer.analysis.aggregate_transfer import aggregate_transfer
-from tasktransfer.analysis.cell_grid import (
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
+from tasktransfer.designs.transfer.figures.cell_grid import (
     MISSING_LABEL,
     NOT_PLANNED_LABEL,
     ONE_TRAINING_LABEL,
     SURVIVES_LABEL,
 )
-from tasktransfer.analysis.heatmap import heatmap
-from tasktransfer.analysis.multi_source_bars import multi_source_bars
-from tasktransfer.analysis.report.grid import payload
-from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.style import (
+from tasktransfer.designs.transfer.figures.heatmap import heatmap
+from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
+from tasktransfer.designs.transfer.figures.style import (
     MISSING,
     NEUTRAL,
     NOT_PLANNED,
@@ -32,6 +31,7 @@ from tasktransfer.analysis.style import (
     improvement_limit,
     save,
 )
+from tasktransfer.designs.transfer.report.grid import payload
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])

@@ -10,11 +10,11 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli, json_text
-from tasktransfer.data.release import load_release
+from tasktransfer.core.stage_json import stage_of
+from tasktransfer.datasets.feta.release import load_release
 from tasktransfer.errors import ConfigError, DataError, RecordError
-from tasktransfer.records import read_record
-from tasktransfer.stage_json import stage_of
-from tasktransfer.study import open_study
+from tasktransfer.results.records import read_record
+from tasktransfer.results.study import open_study
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(ROOT / "workflow" / "presets" / "demo.yaml")

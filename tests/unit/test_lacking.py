@@ -12,9 +12,10 @@ import pytest
 from finished_stages import TASKS, finish_all, opened
 
 from releases import TinyRelease, tiny_release
-from tasktransfer import cli, lacking
+from tasktransfer import cli
 from tasktransfer.data.cache import prepare
-from tasktransfer.study import Study, open_study
+from tasktransfer.operate import lacking
+from tasktransfer.results.study import Study, open_study
 
 TASK = TASKS[1]
 FEW_DEV = "TTiDB_0.1_percent_few_shot_dev_ids.txt"

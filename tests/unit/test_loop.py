@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from small_models import Loader
+from tasktransfer.core.stage import Training
+from tasktransfer.datasets import get_task
 from tasktransfer.errors import TrainingError
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.stage import Training
-from tasktransfer.tasks import get_task
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress

@@ -12,15 +12,15 @@ import pytest
 from finished_stages import MODEL, finish, finish_all, make, opened
 
 from tasktransfer import cli
+from tasktransfer.core.stage import Stage
 from tasktransfer.errors import ConfigError
-from tasktransfer.finished import look
 from tasktransfer.operate import merge as merging
 from tasktransfer.operate.merge import as_text, failure, merge_results
-from tasktransfer.predictions import read_predictions
-from tasktransfer.records import read_record
-from tasktransfer.stage import Stage
-from tasktransfer.stage_state import claim, history
-from tasktransfer.study import Study
+from tasktransfer.results.finished import look
+from tasktransfer.results.predictions import read_predictions
+from tasktransfer.results.records import read_record
+from tasktransfer.results.state import claim, history
+from tasktransfer.results.study import Study
 
 OTHER = Path("theirs")
 

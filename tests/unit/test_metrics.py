@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasktransfer.datasets import ALL_TASKS, get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.metrics import evaluate, instance_scores, normalise_answer, score
-from tasktransfer.tasks import ALL_TASKS, MetricSpec, Task, get_task
+from tasktransfer.tasks.card import MetricSpec, Task
 
 ACT = get_task("DailyDialog", "dialogue_act_classification")
 CAUSAL_SPAN = get_task("DailyDialog", "causal_emotion_span_extraction")

@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 from study_records import write_records
-from tasktransfer.analysis.tables import collect
 from tasktransfer.cli import main
-from tasktransfer.stage import Run
-from tasktransfer.stage_state import claim
-from tasktransfer.study import Study, open_study
+from tasktransfer.core.stage import Run
+from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.results.state import claim
+from tasktransfer.results.study import Study, open_study
 
 ER, DNLI = "emotion_recognition", "dialogue_nli"
 KEYS: dict[str, Any] = {

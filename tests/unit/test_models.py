@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from small_models import Loader
+from tasktransfer.core.stage import FAMILIES, Family
+from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import _best_spans
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
-from tasktransfer.stage import FAMILIES, Family
-from tasktransfer.tasks import get_task
 
 KINDS = {  # one task of each kind
     "utterance_classification": ("DailyDialog", "emotion_recognition"),

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from paper_studies import gather, several_runs, several_score, some
 
-from tasktransfer.analysis import multi_source_tables, published
-from tasktransfer.analysis.paper_tables import table3, table6, write_all_tables
-from tasktransfer.analysis.results import Results
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.tables import multi_source_tables
+from tasktransfer.designs.transfer.tables.paper_tables import table3, table6, write_all_tables
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 from delta_frames import make_deltas
 from record_factory import Run, make_record, record_path
 
-from tasktransfer.analysis import correlation
-from tasktransfer.analysis.columns import names
-from tasktransfer.analysis.overlap import (
+from tasktransfer.designs.transfer.collect.columns import names
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics.overlap import (
     INSTANCES,
     TEST_INSTANCES,
     TRAINING_DIALOGUES,
@@ -22,9 +22,9 @@ from tasktransfer.analysis.overlap import (
     overlap,
     overlap_effect,
 )
-from tasktransfer.analysis.rows import frame
 from tasktransfer.errors import RecordError
-from tasktransfer.predictions import Prediction, write_predictions
+from tasktransfer.results.predictions import Prediction, write_predictions
+from tasktransfer.stats import correlation
 
 
 def instances(**tasks: str) -> pd.DataFrame:

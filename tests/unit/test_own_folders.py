@@ -12,10 +12,10 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
-from tasktransfer.data.tiny_world import generate
+from tasktransfer.datasets.feta.tiny_world import generate
 from tasktransfer.errors import DataError
+from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.recipe import ENCODING_VERSION
-from tasktransfer.own_folders import Maker, replacing_folder
 
 MAKER = Maker("collection", "made.json", "version")
 STUDY = (
@@ -131,7 +131,7 @@ def test_data_is_not_prepared_over_others_work(
 
 def test_what_snakemake_leaves_of_a_named_folder_is_made_again(study: Path) -> None:
     """It removes the outputs of a job, here the manifest, before the job starts."""
-    from tasktransfer.study import open_study  # noqa: PLC0415
+    from tasktransfer.results.study import open_study  # noqa: PLC0415
 
     place = open_study("study.yaml").instances("Friends")
     assert prepare(place) == 0
@@ -154,7 +154,7 @@ def test_token_ids_of_another_model_are_made_anew(
 ) -> None:
     from tasktransfer.data.cache import read_manifest  # noqa: PLC0415
     from tasktransfer.models import encode  # noqa: PLC0415
-    from tasktransfer.study import open_study  # noqa: PLC0415
+    from tasktransfer.results.study import open_study  # noqa: PLC0415
 
     def fake(instances: Path, dataset: str, tasks: list[str], *rest: Any) -> None:
         *_, out, _, model = rest

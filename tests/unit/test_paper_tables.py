@@ -21,10 +21,13 @@ from paper_studies import (
 )
 from record_factory import ALGORITHMS, Run, make_record, single_source_runs
 
-from tasktransfer.analysis import published
-from tasktransfer.analysis import table1 as first
-from tasktransfer.analysis import table2 as second
-from tasktransfer.analysis.paper_tables import (
+from tasktransfer.core.digests import digest_of
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.tables import table1 as first
+from tasktransfer.designs.transfer.tables import table2 as second
+from tasktransfer.designs.transfer.tables.paper_tables import (
     NAMES,
     table1,
     table2,
@@ -32,10 +35,7 @@ from tasktransfer.analysis.paper_tables import (
     table6,
     write_all_tables,
 )
-from tasktransfer.analysis.results import Results
-from tasktransfer.records import write_record
-from tasktransfer.stage import digest_of
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.records import write_record
 
 
 @pytest.fixture(scope="module")

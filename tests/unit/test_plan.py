@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from tasktransfer import config, plan
+from tasktransfer import config
 from tasktransfer.config import Config
-from tasktransfer.plan import MultiSource, Plan, Revisions
-from tasktransfer.stage import ModelSpec, Stage, Training
-from tasktransfer.tasks import DATASETS
+from tasktransfer.core.stage import ModelSpec, Stage, Training
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer import plan
+from tasktransfer.designs.transfer.plan import MultiSource, Plan, Revisions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -216,7 +217,7 @@ def test_names_change_no_digest() -> None:
 
 
 def test_the_recipe_version_changes_every_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasktransfer.stage.RECIPE_VERSION", 999)
+    monkeypatch.setattr("tasktransfer.core.stage.RECIPE_VERSION", 999)
     assert replace(BASE).digest != BASE.digest
 
 

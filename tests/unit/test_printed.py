@@ -12,14 +12,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tasktransfer.analysis import published
-from tasktransfer.analysis.correspondence import (
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
     beside_published,
     compared,
     published_model,
 )
-from tasktransfer.analysis.printed import (
+from tasktransfer.tables.printed import (
     Layout,
     blocks_of,
     count,
@@ -31,7 +32,6 @@ from tasktransfer.analysis.printed import (
     with_sigma,
     write_table,
 )
-from tasktransfer.analysis.tables import Metadata
 
 METADATA = Metadata(study="a_study", config_digest="0", synthetic=True, records=1)
 NASTY = "a_b 5% #1 {x} ~^\\ & $ | <y> [z] *"

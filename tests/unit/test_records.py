@@ -12,13 +12,13 @@ import pytest
 from record_factory import make_provenance, make_record
 
 from tasktransfer.errors import RecordError
-from tasktransfer.predictions import Prediction, read_predictions, write_predictions
-from tasktransfer.records import (
+from tasktransfer.files import replacing
+from tasktransfer.results.predictions import Prediction, read_predictions, write_predictions
+from tasktransfer.results.records import (
     Record,
     comparable,
     read_record,
     record_schema,
-    replacing,
     write_record,
 )
 
@@ -168,17 +168,20 @@ def test_the_schema_agrees_with_the_checks(record: Record) -> None:
 
 def test_the_schema_file_is_fresh() -> None:
     printed = subprocess.run(
-        [sys.executable, "-m", "tasktransfer.records"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "tasktransfer.results.records"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     file = ROOT / "workflow" / "schemas" / "run-record.schema.json"
     assert file.read_text() == printed, (
-        f"{file} is stale: python -m tasktransfer.records > {file.relative_to(ROOT)}"
+        f"{file} is stale: python -m tasktransfer.results.records > {file.relative_to(ROOT)}"
     )
 
 
 def test_reading_records_needs_the_standard_library_only() -> None:
     code = (
-        "import sys; before = set(sys.modules); import tasktransfer.records; "
+        "import sys; before = set(sys.modules); import tasktransfer.results.records; "
         "new = {name.split('.')[0] for name in set(sys.modules) - before}; "
         "print(sorted(new - set(sys.stdlib_module_names) - {'tasktransfer'}))"
     )

@@ -13,8 +13,8 @@ import pytest
 
 from releases import TinyRelease, tiny_release
 from tasktransfer.data.cache import prepare
+from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import DataError
-from tasktransfer.tasks import DATASETS
 
 TRAIN, DEV, TEST = (f"TTiDB_{split}_ids.txt" for split in ("train", "dev", "test"))
 FEW_TRAIN = "TTiDB_0.1_percent_few_shot_train_ids.txt"

@@ -8,9 +8,9 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer.data.cache import prepare
-from tasktransfer.data.release import load_release, read_instances
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.feta.release import load_release, read_instances
 from tasktransfer.errors import DataError
-from tasktransfer.tasks import DATASETS
 
 TRAIN, DEV = "TTiDB_train_ids.txt", "TTiDB_dev_ids.txt"
 

@@ -17,21 +17,21 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from report_results import Asked, RunName, make_results, path_of
-from tasktransfer.analysis.cell_grid import (
+from tasktransfer.designs.transfer.collect.missing import STATES as KNOWN_STATES
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.cell_grid import (
     MISSING_LABEL,
     NOT_PLANNED_LABEL,
     ONE_TRAINING_LABEL,
     SURVIVES_LABEL,
 )
-from tasktransfer.analysis.figures import FIGURES
-from tasktransfer.analysis.missing import STATES as KNOWN_STATES
-from tasktransfer.analysis.report.captions import CAPTIONS
-from tasktransfer.analysis.report.grid import payload
-from tasktransfer.analysis.report.holes import STATES
-from tasktransfer.analysis.report.page import render, write_report
-from tasktransfer.analysis.report.statistics_tables import statistics_tables
-from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.style import save, signed
+from tasktransfer.designs.transfer.figures.draw import FIGURES
+from tasktransfer.designs.transfer.figures.style import save, signed
+from tasktransfer.designs.transfer.report.captions import CAPTIONS
+from tasktransfer.designs.transfer.report.grid import payload
+from tasktransfer.designs.transfer.report.holes import STATES
+from tasktransfer.designs.transfer.report.page import render, write_report
+from tasktransfer.designs.transfer.report.statistics_tables import statistics_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"

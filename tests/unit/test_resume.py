@@ -14,12 +14,12 @@ from test_plan import BASE as STAGE
 from torch import Tensor, nn
 
 from small_models import Loader
+from tasktransfer.core.stage import FAMILIES, Family, Training
+from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import MemoryShortageError
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.stage import FAMILIES, Family, Training
-from tasktransfer.tasks import DATASETS, get_task
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from releases import tiny_release
-from tasktransfer.data import revision
-from tasktransfer.data.release import load_release
-from tasktransfer.data.revision import directory_digest, release_revision
+from tasktransfer.datasets.feta import revision
+from tasktransfer.datasets.feta.release import load_release
+from tasktransfer.datasets.feta.revision import directory_digest, release_revision
 from tasktransfer.errors import DataError, ModelError
 
 LONG_AGO = 1_500_000_000
@@ -150,7 +150,7 @@ def test_a_folder_that_is_no_checkpoint(checkpoint: Path, name: str) -> None:
 def test_revision_imports_the_standard_library_only() -> None:
     """It runs whenever the workflow is parsed."""
     code = (
-        "import sys, tasktransfer.data.revision\n"
+        "import sys, tasktransfer.datasets.feta.revision\n"
         "heavy = {'pyarrow', 'numpy', 'pandas', 'datasets', 'torch', 'transformers'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

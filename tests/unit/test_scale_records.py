@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from scale_records import paper_study, write_stage
-from tasktransfer.analysis.cells import cells
-from tasktransfer.analysis.collect import collect_runs
-from tasktransfer.plan import Plan
-from tasktransfer.stage import Run
-from tasktransfer.study import Study
+from tasktransfer.core.stage import Run
+from tasktransfer.designs.transfer.collect.collect import collect_runs
+from tasktransfer.designs.transfer.plan import Plan
+from tasktransfer.designs.transfer.statistics.cells import cells
+from tasktransfer.results.study import Study
 
 INSTANCES = 50
 

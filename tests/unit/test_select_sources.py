@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from record_factory import single_source_runs, write_study
 
-from tasktransfer.analysis.select_sources import select, select_from_tables
-from tasktransfer.analysis.tables import collect
+from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.statistics.select_sources import select, select_from_tables
 from tasktransfer.errors import RecordError
 
 TASKS = "abcd"

@@ -17,6 +17,7 @@ from finished_stages import HOST, TASKS, finish, finish_all, make, opened
 
 from tasktransfer import cli, locks
 from tasktransfer.cli import operate as commands
+from tasktransfer.core.stage import Stage
 from tasktransfer.operate import folders
 from tasktransfer.operate.costs import as_text as costs_as_text
 from tasktransfer.operate.costs import costs
@@ -24,9 +25,8 @@ from tasktransfer.operate.folders import held_if_free, is_trained
 from tasktransfer.operate.pace import Piece, pace
 from tasktransfer.operate.status import Watcher, progress
 from tasktransfer.operate.status_text import as_text
-from tasktransfer.stage import Stage
-from tasktransfer.stage_state import claim, remember
-from tasktransfer.study import Study
+from tasktransfer.results.state import claim, remember
+from tasktransfer.results.study import Study
 
 BAR = (
     "DailyDialog tiny-bert ER seed 0 [#########           ]  47 % 181/s, 0:04 gone, 0:05 left | "

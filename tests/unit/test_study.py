@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tasktransfer.analysis.tables import read_plan
 from tasktransfer.config.overrides import from_texts
+from tasktransfer.designs.transfer.collect.store import read_plan
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
-from tasktransfer.overview import overview
-from tasktransfer.revisions import UNKNOWN
-from tasktransfer.study import Study, open_study
+from tasktransfer.operate.overview import overview
+from tasktransfer.results.revisions import UNKNOWN
+from tasktransfer.results.study import Study, open_study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
@@ -251,7 +251,7 @@ def test_opening_needs_no_heavy_package() -> None:
     """It is done at every start of Snakemake and of every training."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'pandas', 'pyarrow', 'numpy']));"
-        "from tasktransfer.study import open_study;"
+        "from tasktransfer.results.study import open_study;"
         f"print(len(open_study({str(write())!r}).plan.runs))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,12 +12,12 @@ import pytest
 from record_factory import Run, single_source_runs, write_study
 from small_study import SMALL
 
-from tasktransfer.analysis import study_statistics
-from tasktransfer.analysis.columns import STATISTICS, names
-from tasktransfer.analysis.results import read_results
-from tasktransfer.analysis.study_statistics import compute
-from tasktransfer.analysis.tables import collect
 from tasktransfer.cli import main
+from tasktransfer.designs.transfer.collect.columns import STATISTICS, names
+from tasktransfer.designs.transfer.collect.results import read_results
+from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.statistics import study_statistics
+from tasktransfer.designs.transfer.statistics.study_statistics import compute
 from tasktransfer.errors import RecordError
 
 TASKS = (

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.analysis import summary as module
-from tasktransfer.analysis.columns import names
-from tasktransfer.analysis.rows import frame
-from tasktransfer.analysis.summary import summary
+from tasktransfer.designs.transfer.collect.columns import names
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics import summary as module
+from tasktransfer.designs.transfer.statistics.summary import summary
 
 INTERVALS = ("mean", "iqm", "improvement", "rank")
 

@@ -20,14 +20,14 @@ from record_factory import (
     write_study,
 )
 
-from tasktransfer.analysis import columns
-from tasktransfer.analysis.collect import Tables
-from tasktransfer.analysis.columns import TABLES, names
-from tasktransfer.analysis.tables import collect, read_tables, write_tables
+from tasktransfer.core.digests import digest_of
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.columns import TABLES, names
+from tasktransfer.designs.transfer.collect.store import collect, read_tables, write_tables
 from tasktransfer.errors import RecordError
-from tasktransfer.records import write_record
-from tasktransfer.stage import digest_of
-from tasktransfer.study import TABLES_VERSION
+from tasktransfer.results.records import write_record
+from tasktransfer.results.study import TABLES_VERSION
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
@@ -241,7 +241,8 @@ def test_a_wrong_plan_and_damaged_tables_are_refused(tmp_path: Path) -> None:
 
 def test_analysis_needs_no_torch() -> None:
     code = (
-        "import sys; import tasktransfer.analysis.figures, tasktransfer.analysis.select_sources; "
+        "import sys; import tasktransfer.designs.transfer.figures.draw; "
+        "import tasktransfer.designs.transfer.statistics.select_sources; "
         "print([m for m in sys.modules if m in ('torch', 'transformers') "
         "or m.startswith('tasktransfer.training')])"
     )

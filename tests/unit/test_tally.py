@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from test_metrics import each_task, random_golds
 
+from tasktransfer.datasets import get_task
 from tasktransfer.metrics import Coded, Fidelity, coded, evaluate, finish, score, tally
-from tasktransfer.tasks import Task, get_task
+from tasktransfer.tasks.card import Task
 
 FIDELITIES: tuple[Fidelity, ...] = ("default", "tlidb")
 ACT = get_task("DailyDialog", "dialogue_act_classification")

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from tasktransfer.core.stage import FAMILIES, Family
 from tasktransfer.models.tiny import new_tokenizer
-from tasktransfer.stage import FAMILIES, Family
 
 TEXTS = [
     f"speaker{n % 2}: the {animal} {verb} the {colour} {thing}, or so we are told."

@@ -14,23 +14,23 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.data.release import load_release, read_instances
-from tasktransfer.data.tiny_world import (
+from tasktransfer.datasets import ALL_TASKS
+from tasktransfer.datasets.dailydialog import tiny_words as daily_words
+from tasktransfer.datasets.feta.release import load_release, read_instances
+from tasktransfer.datasets.feta.tiny_world import (
     DEFAULT_DIALOGUES,
     GENERATOR_VERSION,
     HELPFUL,
     MINIMUM_DIALOGUES,
     UNRELATED,
     Pair,
-    daily_words,
-    friends_words,
     generate,
     revision,
 )
-from tasktransfer.data.tiny_world.casting import portion_sizes
-from tasktransfer.data.tiny_world.metadata import DAILY_TASKS, FRIENDS_TASKS
+from tasktransfer.datasets.feta.tiny_world.casting import portion_sizes
+from tasktransfer.datasets.feta.tiny_world.metadata import DAILY_TASKS, FRIENDS_TASKS
+from tasktransfer.datasets.friends import tiny_words as friends_words
 from tasktransfer.errors import ConfigError, DataError
-from tasktransfer.tasks import ALL_TASKS
 
 DATASETS = ("DailyDialog", "Friends")
 SPLITS = ("train", "dev", "test")
@@ -82,7 +82,8 @@ def test_bytes_are_pinned_to_the_version(world: Path) -> None:
 
 def test_same_bytes_in_another_process_with_another_hash_seed(world: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tasktransfer.data.tiny_world import generate; "
+        "import sys; from pathlib import Path; "
+        "from tasktransfer.datasets.feta.tiny_world import generate; "
         "generate(Path(sys.argv[1]))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "4711", "LC_ALL": "C"}
@@ -107,7 +108,7 @@ def test_seed_and_size_change_bytes_and_revision(world: Path, tmp_path: Path) ->
 
 def test_import_loads_no_heavy_package() -> None:
     code = (
-        "import sys; import tasktransfer.data.tiny_world as t; t.revision(0, 240); "
+        "import sys; import tasktransfer.datasets.feta.tiny_world as t; t.revision(0, 240); "
         "print([m for m in ('torch', 'pyarrow', 'numpy', 'transformers') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -155,7 +156,7 @@ def test_failure_leaves_the_old_world_and_no_scraps(
     def broken(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("tasktransfer.data.tiny_world.writer._write_text", broken)
+    monkeypatch.setattr("tasktransfer.datasets.feta.tiny_world.writer._write_text", broken)
     with pytest.raises(OSError, match="disk full"):
         generate(folder, seed=4)
     assert digest(folder) == before

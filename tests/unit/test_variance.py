@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.analysis.columns import names
-from tasktransfer.analysis.rows import frame
-from tasktransfer.analysis.variance import COMPONENTS, variance
+from tasktransfer.designs.transfer.collect.columns import names
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics.variance import COMPONENTS, variance
 
 TASKS = "abcdefgh"
 

@@ -12,7 +12,7 @@ import pytest
 from test_dag import SMALL, Sandbox, sandbox
 
 from tasktransfer import cli
-from tasktransfer.stage import STAGE_KINDS
+from tasktransfer.core.stage import STAGE_KINDS
 
 THIRD = "topic_classification"
 KEYS = {"datasets": {"DailyDialog": {"tasks": [*SMALL["datasets"]["DailyDialog"]["tasks"], THIRD]}}}

@@ -17,11 +17,11 @@ import yaml
 from scipy import stats
 
 from tasktransfer import metrics
-from tasktransfer.analysis.tables import read_tables
 from tasktransfer.data.cache import read_instances
-from tasktransfer.data.tiny_world.truth import HELPFUL, UNRELATED
-from tasktransfer.records import comparable, read_record
-from tasktransfer.tasks import ALL_TASKS
+from tasktransfer.datasets import ALL_TASKS
+from tasktransfer.datasets.feta.tiny_world.truth import HELPFUL, UNRELATED
+from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.results.records import comparable, read_record
 from tasktransfer.tasks.card import Task
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
-from tasktransfer.analysis.names import algorithm_label
-from tasktransfer.analysis.report.page import write_report
-from tasktransfer.analysis.results import Results
-from tasktransfer.analysis.style import signed
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.style import signed
+from tasktransfer.designs.transfer.report.page import write_report
+from tasktransfer.designs.transfer.tables.names import algorithm_label
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402

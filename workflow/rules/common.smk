@@ -18,12 +18,12 @@ from snakemake.settings.types import RerunTrigger
 
 from tasktransfer.config.overrides import from_texts
 from tasktransfer.errors import TaskTransferError
-from tasktransfer.finished import damage_of, is_finished, is_whole, keep_checks
-from tasktransfer.forecast.estimate import Estimates
-from tasktransfer.lacking import refuse_lacking
-from tasktransfer.stage import canonical_json, digest_of
-from tasktransfer.study import open_study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.finished import damage_of, is_finished, is_whole, keep_checks
+from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.operate.lacking import refuse_lacking
+from tasktransfer.core.digests import canonical_json, digest_of
+from tasktransfer.results.study import open_study
+from tasktransfer.datasets import DATASETS
 
 
 def config_file():

@@ -14,22 +14,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tasktransfer import __version__
-from tasktransfer.cli import (
-    analyse,
-    challenge,
-    cluster,
-    describe,
-    operate,
-    prepare,
-    train,
-)
+from tasktransfer.cli import analyse, challenge, cluster, describe, operate, prepare, train
 from tasktransfer.errors import (
     TaskTransferError,
     memory_shortage,
     refuse_little_memory,
     storage_error,
 )
-from tasktransfer.stage_state import INTERRUPTED
+from tasktransfer.results.state import INTERRUPTED
 
 PROGRAM = "tasktransfer"
 

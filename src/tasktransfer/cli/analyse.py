@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tasktransfer.cli.options import add_command, open_study
 
 if TYPE_CHECKING:
-    from tasktransfer.study import Study
+    from tasktransfer.results.study import Study
 
 
 def add_commands(commands: Any) -> None:
@@ -44,9 +44,9 @@ def collect(chosen: argparse.Namespace) -> None:
     """Make the Parquet tables from the records that are there."""
     import time
 
-    from tasktransfer.analysis.tables import collect as collect_tables
-    from tasktransfer.analysis.tables import holes_of, read_plan
-    from tasktransfer.records import replacing
+    from tasktransfer.designs.transfer.collect.store import collect as collect_tables
+    from tasktransfer.designs.transfer.collect.store import holes_of, read_plan
+    from tasktransfer.files import replacing
 
     study = open_study(chosen)
     tables = Path(study.tables)
@@ -69,8 +69,8 @@ def collect(chosen: argparse.Namespace) -> None:
 
 def select_sources(chosen: argparse.Namespace) -> None:
     """Pick the multi-source targets and their sources from the single-source results."""
-    from tasktransfer.analysis.select_sources import select_from_tables
-    from tasktransfer.analysis.tables import collect as collect_tables
+    from tasktransfer.designs.transfer.collect.store import collect as collect_tables
+    from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
 
     study = open_study(chosen)
     tables = Path(study.tables) / "single-source"
@@ -88,7 +88,7 @@ def statistics(chosen: argparse.Namespace) -> None:
     """Compute how sure the collected numbers are: intervals, tests, ranks, variance, agreement."""
     import time
 
-    from tasktransfer.analysis.study_statistics import compute
+    from tasktransfer.designs.transfer.statistics.study_statistics import compute
 
     study = open_study(chosen, need_inputs=False)
     tables = Path(study.tables)
@@ -101,7 +101,7 @@ def statistics(chosen: argparse.Namespace) -> None:
 
 def figures(chosen: argparse.Namespace) -> None:
     """Draw the figures whose data changed, and print the paper's tables."""
-    from tasktransfer.analysis.figures import draw
+    from tasktransfer.designs.transfer.figures.draw import draw
 
     study = open_study(chosen, need_inputs=False)
     for path in draw(Path(study.tables), Path(study.figures)):
@@ -110,8 +110,8 @@ def figures(chosen: argparse.Namespace) -> None:
 
 def report(chosen: argparse.Namespace) -> None:
     """Write everything into one HTML file: tables, statistics, figures, an interactive heatmap."""
-    from tasktransfer.analysis.report.page import write_report
-    from tasktransfer.analysis.results import read_results
+    from tasktransfer.designs.transfer.collect.results import read_results
+    from tasktransfer.designs.transfer.report.page import write_report
 
     study = open_study(chosen, need_inputs=False)
     results = read_results(study.tables)
@@ -122,8 +122,8 @@ def report(chosen: argparse.Namespace) -> None:
 
 def explain(chosen: argparse.Namespace) -> None:
     """Trace a cell of a heatmap: its number, seeds, interval, records, trainings and commands."""
-    from tasktransfer.analysis import explain as explaining
-    from tasktransfer.analysis.explain.text import as_text
+    from tasktransfer.designs.transfer import explain as explaining
+    from tasktransfer.designs.transfer.explain.text import as_text
 
     study = open_study(chosen, need_inputs=False)
     tables = Path(study.tables)
@@ -142,7 +142,7 @@ def explain(chosen: argparse.Namespace) -> None:
 
 
 def _write_plan_file(study: Study, folder: Path, *, single_source: bool) -> Path:
-    from tasktransfer.records import replacing
+    from tasktransfer.files import replacing
 
     path = folder / "plan.json"
     path.parent.mkdir(parents=True, exist_ok=True)

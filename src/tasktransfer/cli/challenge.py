@@ -99,7 +99,7 @@ def _add_scoring(command: argparse.ArgumentParser) -> None:
 
 def submit(chosen: argparse.Namespace) -> None:
     """Make a challenge submission from finished records."""
-    from tasktransfer.challenge.submit import Wish, make
+    from tasktransfer.designs.transfer.challenge.submit import Wish, make
 
     study = open_study(chosen, need_inputs=False)
     wish = Wish(
@@ -115,7 +115,7 @@ def submit(chosen: argparse.Namespace) -> None:
 
 def score(chosen: argparse.Namespace) -> None:
     """Check a challenge submission and score it, offline."""
-    from tasktransfer.challenge.score import (
+    from tasktransfer.designs.transfer.challenge.score import (
         as_text,
         refuse_invalid,
         score_file,
@@ -140,8 +140,11 @@ def score(chosen: argparse.Namespace) -> None:
 
 def leaderboard(chosen: argparse.Namespace) -> None:
     """Rank many challenge submissions, with intervals and paired tests."""
-    from tasktransfer.challenge.leaderboard import make_leaderboard
-    from tasktransfer.challenge.leaderboard_pages import as_markdown, write_leaderboard
+    from tasktransfer.designs.transfer.challenge.leaderboard import make_leaderboard
+    from tasktransfer.designs.transfer.challenge.leaderboard_pages import (
+        as_markdown,
+        write_leaderboard,
+    )
 
     found = make_leaderboard(
         chosen.folder,

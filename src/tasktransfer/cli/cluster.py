@@ -10,8 +10,8 @@ from tasktransfer.cli.options import add_command, folder, open_study, positive
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasktransfer.pilot import Resources, Shard
-    from tasktransfer.study import Study
+    from tasktransfer.operate.pilot import Resources, Shard
+    from tasktransfer.results.study import Study
 
 
 def add_commands(commands: Any) -> None:
@@ -59,7 +59,7 @@ def _shard_options(command: argparse.ArgumentParser) -> None:
 
 def pilot(chosen: argparse.Namespace) -> None:
     """Write a few large Slurm jobs, one a model and seed, and with --submit hand them in."""
-    from tasktransfer import pilot
+    from tasktransfer.operate import pilot
 
     study = open_study(chosen)
     _check_names(study, chosen)
@@ -83,7 +83,7 @@ def pilot(chosen: argparse.Namespace) -> None:
 
 
 def _resources(chosen: argparse.Namespace) -> Resources:
-    from tasktransfer.pilot import Resources
+    from tasktransfer.operate.pilot import Resources
 
     at_once = chosen.gpus * chosen.slots
     return Resources(

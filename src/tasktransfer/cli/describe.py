@@ -43,13 +43,13 @@ def add_commands(commands: Any) -> None:
 
 def plan(chosen: argparse.Namespace) -> None:
     """Count what a study amounts to, and estimate what it takes: hours, wall time, disk."""
-    from tasktransfer.overview import overview
-    from tasktransfer.overview_text import as_text
+    from tasktransfer.operate.overview import overview
+    from tasktransfer.operate.overview_text import as_text
 
     study = open_study(chosen, need_inputs=False)
     calibration = None
     if chosen.calibrate:
-        from tasktransfer.forecast.calibrate import calibrate
+        from tasktransfer.operate.forecast.calibrate import calibrate
 
         calibration = calibrate(study)
     seen = overview(study, chosen.devices, calibration, DEVICES[chosen.on])
@@ -59,7 +59,7 @@ def plan(chosen: argparse.Namespace) -> None:
 def validate(chosen: argparse.Namespace) -> None:
     """Check a config file, and its data and models where they are at hand."""
     from tasktransfer.config import load
-    from tasktransfer.config.challenge import MEANING, OUT_OF_SCOPE
+    from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
 
     config = load(chosen.config, overrides(chosen))
     _validate_data(chosen)
@@ -72,7 +72,7 @@ def validate(chosen: argparse.Namespace) -> None:
 
 def _validate_data(chosen: argparse.Namespace) -> None:
     """Refuse data that lacks what the study needs; say so where it is not at hand."""
-    from tasktransfer.lacking import refuse_lacking
+    from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(chosen, need_inputs=False)
     refuse_lacking(study)
@@ -96,7 +96,7 @@ def _validate_models(models: Sequence[ModelConfig]) -> None:
 def check_checkpoint(model: ModelConfig) -> None:
     """Refuse weights and a tokenizer that do not fit each other, the family or the study."""
     from tasktransfer.config import TINY
-    from tasktransfer.revisions import hub_revision, is_hub_name
+    from tasktransfer.results.revisions import hub_revision, is_hub_name
 
     if model.checkpoint == TINY:  # made here
         return

@@ -13,7 +13,7 @@ from tasktransfer.cli.options import add_command, add_set, open_study, positive
 from tasktransfer.errors import DataError
 
 if TYPE_CHECKING:
-    from tasktransfer.study import Study
+    from tasktransfer.results.study import Study
 
 WATCH_SECONDS = 10
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"

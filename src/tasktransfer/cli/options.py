@@ -10,7 +10,7 @@ from tasktransfer import json_text
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasktransfer.study import Study
+    from tasktransfer.results.study import Study
 
 
 def add_command(
@@ -85,7 +85,7 @@ def positive(text: str) -> int:
 
 def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study:
     """The study of ``--config`` and ``--set``."""
-    from tasktransfer import study
+    from tasktransfer.results import study
 
     return study.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, add_out, add_threads, open_study
 from tasktransfer.errors import ConfigError
+from tasktransfer.files import Maker, sweep_parts
 from tasktransfer.locks import one_at_a_time
-from tasktransfer.own_folders import Maker, sweep_parts
 
 if TYPE_CHECKING:
-    from tasktransfer.study import Study
+    from tasktransfer.results.study import Study
 
 
 def add_commands(commands: Any) -> None:
@@ -27,7 +27,7 @@ def add_commands(commands: Any) -> None:
 
 def world(chosen: argparse.Namespace) -> None:
     """Generate the tiny world."""
-    from tasktransfer.data.tiny_world import generate
+    from tasktransfer.datasets.feta.tiny_world import generate
 
     generate(chosen.out, seed=chosen.seed, dialogues=chosen.dialogues)
 
@@ -66,9 +66,9 @@ def _making(
 def data_prepare(chosen: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
     from tasktransfer.data.cache import MAKER, MANIFEST, prepare
-    from tasktransfer.data.release import READER_VERSION
-    from tasktransfer.data.revision import release_revision
-    from tasktransfer.tasks import DATASETS
+    from tasktransfer.datasets import DATASETS
+    from tasktransfer.datasets.feta.release import READER_VERSION
+    from tasktransfer.datasets.feta.revision import release_revision
 
     dataset = chosen.dataset
     if dataset not in DATASETS:
@@ -95,7 +95,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
 
 def data_stats(chosen: argparse.Namespace) -> None:
     """Print Table 1 and a summary of the lengths; write both with ``--out``."""
-    from tasktransfer.analysis import data_report
+    from tasktransfer.designs.transfer.tables import data_report
 
     study = open_study(chosen)
     folders = _prepared(study)
@@ -106,8 +106,8 @@ def data_stats(chosen: argparse.Namespace) -> None:
 
 def tiny_model(chosen: argparse.Namespace) -> None:
     """Build and pre-train a tiny model."""
+    from tasktransfer.datasets import DATASETS
     from tasktransfer.models.tiny import MAKER, build, recipe
-    from tasktransfer.tasks import DATASETS
 
     study = open_study(chosen, need_inputs=False)
     instances = [Path(study.tiny_instances(dataset)) for dataset in DATASETS]
@@ -128,9 +128,9 @@ def encode(chosen: argparse.Namespace) -> None:
     is checked first."""
     from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.data.cache import read_manifest
-    from tasktransfer.lacking import refuse_lacking
     from tasktransfer.models.encode import MAKER, encode_dataset, made_from
     from tasktransfer.models.recipe import ENCODING_VERSION
+    from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(chosen, need_inputs=False)
     instances = Path(study.instances(chosen.dataset))
@@ -166,7 +166,7 @@ def encode(chosen: argparse.Namespace) -> None:
 def _prepared(study: Study) -> list[Path]:
     """The cached instances of the study's datasets; made now where they are not there."""
     from tasktransfer.data.cache import prepare
-    from tasktransfer.data.tiny_world import generate
+    from tasktransfer.datasets.feta.tiny_world import generate
 
     folders = [Path(study.instances(dataset.name)) for dataset in study.config.datasets]
     data = study.config.data

@@ -17,7 +17,7 @@ from tasktransfer.cli.options import (
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasktransfer.stage import Stage
+    from tasktransfer.core.stage import Stage
 
 
 def add_commands(commands: Any) -> None:
@@ -62,7 +62,7 @@ def add_commands(commands: Any) -> None:
 def train(chosen: argparse.Namespace) -> None:
     """Train one stage and write its record."""
     from tasktransfer.config import load
-    from tasktransfer.stage_json import stage_of
+    from tasktransfer.core.stage_json import stage_of
     from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
@@ -87,8 +87,8 @@ def train(chosen: argparse.Namespace) -> None:
 
 def _run(text: str | None, stage: Stage) -> dict[str, Any] | None:
     """The run that a stage scores: read off the stage, or as ``--run`` tells it."""
-    from tasktransfer.plan import run_of
-    from tasktransfer.records import run_problem
+    from tasktransfer.designs.transfer.plan import run_of
+    from tasktransfer.results.records import run_problem
 
     if text is None:
         run = run_of(stage)

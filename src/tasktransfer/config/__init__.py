@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config import challenge, yaml_file
+from tasktransfer.config import yaml_file
 from tasktransfer.config.declare import Problems, check
 from tasktransfer.config.json_schema import json_schema
 from tasktransfer.config.keys import STUDY
@@ -28,6 +28,7 @@ from tasktransfer.config.types import (
     NamedMultiSource,
     TinyWorldConfig,
 )
+from tasktransfer.designs.transfer.challenge import rules as challenge
 from tasktransfer.errors import ConfigError
 
 __all__ = [

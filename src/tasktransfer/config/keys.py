@@ -6,8 +6,6 @@ here, to the dataclass of its section in ``types`` and, with a comment, to ``con
 
 from __future__ import annotations
 
-from tasktransfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
-from tasktransfer.config.challenge import RULES
 from tasktransfer.config.declare import (
     ABSENT,
     Choice,
@@ -22,8 +20,10 @@ from tasktransfer.config.declare import (
     Whole,
 )
 from tasktransfer.config.types import TINY_WORLD
-from tasktransfer.stage import FAMILIES, STAGE_KINDS
-from tasktransfer.tasks import DATASETS
+from tasktransfer.core.stage import FAMILIES, STAGE_KINDS
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
+from tasktransfer.designs.transfer.challenge.rules import RULES
 
 PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
 MAX_SEED = 2**32 - 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from tasktransfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
 from tasktransfer.config.declare import Problems, at, usable
 from tasktransfer.config.keys import ALL
 from tasktransfer.config.places import (
@@ -30,8 +29,9 @@ from tasktransfer.config.types import (
     NamedMultiSource,
     TinyWorldConfig,
 )
-from tasktransfer.stage import STAGE_KINDS, StageKind, Training
-from tasktransfer.tasks import DATASETS
+from tasktransfer.core.stage import STAGE_KINDS, StageKind, Training
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
 
 Values = dict[str, Any]
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from tasktransfer.config.challenge import Rules
-from tasktransfer.stage import Family, StageKind, Training, digest_of
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import Family, StageKind, Training
+from tasktransfer.designs.transfer.challenge.rules import Rules
 
 TINY_WORLD = "tiny_world"
 TINY = "tiny"

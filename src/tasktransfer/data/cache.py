@@ -16,13 +16,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from tasktransfer import json_text
-from tasktransfer.data import release as releases
-from tasktransfer.data.archive import SPLITS
-from tasktransfer.data.dialogues import Dialogue
-from tasktransfer.data.release import READER_VERSION, Release
-from tasktransfer.data.splits import full_split_of
+from tasktransfer.datasets.feta import release as releases
+from tasktransfer.datasets.feta.archive import SPLITS
+from tasktransfer.datasets.feta.dialogues import Dialogue
+from tasktransfer.datasets.feta.release import READER_VERSION, Release
+from tasktransfer.datasets.feta.splits import full_split_of
 from tasktransfer.errors import DataError
-from tasktransfer.own_folders import Maker, replacing_folder
+from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.tasks.card import Instance
 
 MANIFEST = "manifest.json"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tasktransfer import json_text
-from tasktransfer.records import Record
-from tasktransfer.stage import digest_of
+from tasktransfer.core.digests import digest_of
+from tasktransfer.results.records import Record
 
 Says = Callable[[Path], bool | None]
 

@@ -7,15 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tasktransfer.data.archive import SPLITS
-from tasktransfer.data.cache import (
-    DIALOGUES,
-    Manifest,
-    instance_file,
-    read_manifest,
-    read_table,
-)
-from tasktransfer.tasks import get_task
+from tasktransfer.data.cache import DIALOGUES, Manifest, instance_file, read_manifest, read_table
+from tasktransfer.datasets import get_task
+from tasktransfer.datasets.feta.archive import SPLITS
 
 Row = dict[str, str | int]
 

@@ -36,12 +36,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from tasktransfer.core.stage import Fidelity
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import labels, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
-from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import MetricSpec, Task
 
 __all__ = [

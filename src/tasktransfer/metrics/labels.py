@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from tasktransfer.core.stage import Fidelity
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.answers import Coded, Counts, label_numbers
-from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import MetricSpec, Task
 
 Sums = npt.NDArray[np.floating]

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from tasktransfer.core.stage import Family
 from tasktransfer.errors import ModelError
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.tokenizer import check_vocabulary, load_tokenizer
-from tasktransfer.stage import Family
 
 
 def check_model(

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from tasktransfer.core.stage import Family
 from tasktransfer.errors import ModelError
-from tasktransfer.stage import Family
 
 Note = Callable[[str], None]
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 
+from tasktransfer.core.stage import Family
 from tasktransfer.errors import ModelError
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
-from tasktransfer.stage import Family
 
 NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must", "Can't load")
 """What transformers and the hub's client say of a name that they cannot find."""

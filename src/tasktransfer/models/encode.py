@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.stage import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
+from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ModelError
+from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.encoded import IGNORED, Unit, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import check_words, load_tokenizer
-from tasktransfer.own_folders import Maker, replacing_folder
-from tasktransfer.stage import Family
-from tasktransfer.tasks import DATASETS
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import (
     answer_text,

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tasktransfer.core.stage import Fidelity
 from tasktransfer.models import attention
 from tasktransfer.models.dropout import FastDropout
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
@@ -23,7 +24,6 @@ from tasktransfer.models.family import pad
 from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.packing import pack
 from tasktransfer.models.portions import portions_by_length, portions_to_train_on
-from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import Task
 
 HEADS_FILE = "heads.safetensors"

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from tasktransfer.core.stage import Family, Fidelity
 from tasktransfer.models import attention
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
@@ -16,7 +17,6 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.packing import first_position
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.models.tokenizer import load_tokenizer
-from tasktransfer.stage import Family, Fidelity
 from tasktransfer.tasks.card import Task
 
 

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tasktransfer.core.stage import Family
 from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.datasets import DATASETS
+from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.family import pad
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
-from tasktransfer.own_folders import Maker, replacing_folder
-from tasktransfer.stage import Family
-from tasktransfer.tasks import DATASETS
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import answer_text, prompt_parts
 

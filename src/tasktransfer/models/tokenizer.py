@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.stage import Family
 from tasktransfer.errors import ModelError
 from tasktransfer.models.checkpoint import reading
-from tasktransfer.stage import Family
 
 LEAST_SHARE_OF_ROWS = 0.5
 """A model's embeddings have some rows more than its tokenizer has tokens (to a round number); with

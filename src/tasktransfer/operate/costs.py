@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import json_text
-from tasktransfer.algorithms import ALGORITHMS
-from tasktransfer.overview_text import counted, table
-from tasktransfer.stage import STAGE_KINDS
-from tasktransfer.study import Study
+from tasktransfer.core.stage import STAGE_KINDS
+from tasktransfer.designs.transfer.algorithms import ALGORITHMS
+from tasktransfer.operate.overview_text import counted, table
+from tasktransfer.results.study import Study
 
 PHASES = ("train", "dev", "test")
 JOULES_A_KWH = 3.6e6

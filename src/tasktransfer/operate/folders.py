@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import json_text, locks
-from tasktransfer.stage_state import CLAIM, LOG, StageState, history, stage_state
+from tasktransfer.results.state import CLAIM, LOG, StageState, history, stage_state
 
 FRESH_SECONDS = 300.0
 """A training writes a line at least every few minutes; a log that is older belongs to none."""

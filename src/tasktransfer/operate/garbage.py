@@ -20,16 +20,16 @@ from typing import Any, Literal
 
 from tasktransfer import locks
 from tasktransfer.config import TINY
+from tasktransfer.core.stage import Stage
+from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
-from tasktransfer.finished import CHECKPOINT, is_start
-from tasktransfer.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.folders import held_if_free, is_trained
+from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.merge import RESUME
 from tasktransfer.operate.offered import STAGES, Place, places
-from tasktransfer.stage import Stage
-from tasktransfer.stage_state import CLAIM, HISTORY, LOG, PREDICTIONS, RECORD
-from tasktransfer.study import Study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.results.finished import CHECKPOINT, is_start
+from tasktransfer.results.state import CLAIM, HISTORY, LOG, PREDICTIONS, RECORD
+from tasktransfer.results.study import Study
 
 Kind = Literal[
     "records and predictions of other settings",

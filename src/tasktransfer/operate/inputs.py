@@ -9,9 +9,9 @@ from typing import Any
 
 from tasktransfer import locks
 from tasktransfer.config import TINY
-from tasktransfer.stage_state import last_error
-from tasktransfer.study import Study
-from tasktransfer.tasks import DATASETS
+from tasktransfer.datasets import DATASETS
+from tasktransfer.results.state import last_error
+from tasktransfer.results.study import Study
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer.damage import damage, set_aside
+from tasktransfer.core.stage import Stage
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.finished import CHECKPOINT, is_start, is_whole
+from tasktransfer.files import replacing, sweep
 from tasktransfer.operate.folders import held_if_free
 from tasktransfer.operate.offered import (
     STAGES,
@@ -32,12 +32,13 @@ from tasktransfer.operate.offered import (
     places,
     renamed,
 )
-from tasktransfer.overview_text import counted
-from tasktransfer.predictions import read_predictions
-from tasktransfer.records import Record, read_record, replacing, sweep, write_record
-from tasktransfer.stage import Stage
-from tasktransfer.stage_state import HISTORY, LOG, PREDICTIONS, RECORD, remember
-from tasktransfer.study import Study
+from tasktransfer.operate.overview_text import counted
+from tasktransfer.results.damage import damage, set_aside
+from tasktransfer.results.finished import CHECKPOINT, is_start, is_whole
+from tasktransfer.results.predictions import read_predictions
+from tasktransfer.results.records import Record, read_record, write_record
+from tasktransfer.results.state import HISTORY, LOG, PREDICTIONS, RECORD, remember
+from tasktransfer.results.study import Study
 
 Outcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
 OUTCOMES: tuple[Outcome, ...] = (

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.stage import STAGE_KINDS, Stage
+from tasktransfer.designs.transfer.plan import run_of
 from tasktransfer.errors import RecordError
-from tasktransfer.finished import CHECKPOINT
-from tasktransfer.forecast.model_size import tensor_shapes
-from tasktransfer.plan import run_of
-from tasktransfer.predictions import read_predictions
-from tasktransfer.records import Record, comparable, read_record
-from tasktransfer.stage import STAGE_KINDS, Stage
-from tasktransfer.stage_state import PREDICTIONS, RECORD
+from tasktransfer.operate.forecast.model_size import tensor_shapes
+from tasktransfer.results.finished import CHECKPOINT
+from tasktransfer.results.predictions import read_predictions
+from tasktransfer.results.records import Record, comparable, read_record
+from tasktransfer.results.state import PREDICTIONS, RECORD
 
 STAGES = "stages"
 _FOLDER = re.compile(r"^seed(-?\d+)-([0-9a-f]{12})$")

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.algorithms import ALGORITHMS
-from tasktransfer.finished import Found, look
-from tasktransfer.forecast.estimate import Estimates
+from tasktransfer.core.stage import STAGE_KINDS, Stage
+from tasktransfer.designs.transfer.algorithms import ALGORITHMS
 from tasktransfer.operate.folders import state_of
+from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.inputs import unfinished_inputs
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
-from tasktransfer.stage import STAGE_KINDS, Stage
-from tasktransfer.stage_state import HISTORY, LOG, StageState, history
-from tasktransfer.study import Study
+from tasktransfer.results.finished import Found, look
+from tasktransfer.results.state import HISTORY, LOG, StageState, history
+from tasktransfer.results.study import Study
 
 STATES = ("done", "running", "waiting", "failed", "interrupted")
 

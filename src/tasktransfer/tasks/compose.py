@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
-from ..errors import DataError
-from .card import Instance, Task
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import Instance, Task
 
 _FIELD = re.compile(r"\{(\w+)\}")
 

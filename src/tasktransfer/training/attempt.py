@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from tasktransfer import errors
-from tasktransfer.damage import damage, set_aside
 from tasktransfer.errors import TaskTransferError, mendable
-from tasktransfer.records import sweep
-from tasktransfer.stage_state import RECORD, claim, history, remember
+from tasktransfer.files import sweep
+from tasktransfer.results.damage import damage, set_aside
+from tasktransfer.results.state import RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
 from tasktransfer.training.job import CHECKPOINT, Job
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 
 from tasktransfer import metrics
+from tasktransfer.core.stage import Fidelity
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.stage import Fidelity
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.setup import Setup
 

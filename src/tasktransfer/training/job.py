@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer.stage import Stage
+from tasktransfer.core.stage import Stage
 
 CHECKPOINT = "checkpoint"
 """Folder of the best epoch's weights, in the stage's folder."""

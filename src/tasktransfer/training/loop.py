@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tasktransfer.core.stage import Training
 from tasktransfer.errors import TrainingError
 from tasktransfer.models.dropout import dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.stage import Training
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.batches import Batch, epoch_batches, task_weights
 from tasktransfer.training.evaluate import evaluate

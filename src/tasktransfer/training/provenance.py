@@ -13,7 +13,7 @@ from typing import Literal
 
 import torch
 
-from tasktransfer.records import Host
+from tasktransfer.results.records import Host
 
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "pyarrow", "datasets")
 

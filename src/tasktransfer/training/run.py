@@ -19,16 +19,17 @@ from typing import Any
 import torch
 
 from tasktransfer import __version__, metrics
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import RECIPE_VERSION, Stage
+from tasktransfer.datasets import get_task
 from tasktransfer.errors import DataError
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
-from tasktransfer.predictions import FILE_NAME, Prediction, write_predictions
-from tasktransfer.records import Record, TaskResult, write_record
-from tasktransfer.stage import RECIPE_VERSION, Stage, digest_of
-from tasktransfer.stage_state import RECORD
-from tasktransfer.tasks import get_task
+from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
+from tasktransfer.results.records import Record, TaskResult, write_record
+from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
 from tasktransfer.training import provenance
 from tasktransfer.training.energy import meter

@@ -1,0 +1,1 @@
+"""The nodes of a study and its plan. Pure, standard library only."""

@@ -1,0 +1,252 @@
+"""The ten tasks on DailyDialog: two anonymous speakers, everyday talk (FETA, Table 1).
+
+Labels and metric settings are those of the release's metadata; a fidelity test compares them.
+Prompts: FETA, Tables 4 and 5. Where a query joins two fields, " ; " stands where the toolkit
+writes a separator token, because a card knows no tokenizer.
+"""
+
+from __future__ import annotations
+
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task
+
+_DATASET = "DailyDialog"
+
+_DIALOGUES = "Li et al. 2017, DailyDialog: A Manually Labelled Multi-turn Dialogue Dataset, IJCNLP"
+_RECCON = "Poria et al. 2021, Recognizing Emotion Cause in Conversations, Cognitive Computation"
+_CIDER = (
+    "Ghosal et al. 2021, CIDER: Commonsense Inference for Dialogue Explanation and Reasoning, "
+    "SIGDIAL"
+)
+_PLUSPLUS = (
+    "Sai et al. 2020, Improving Dialog Evaluation with a Multi-reference Adversarial Dataset and "
+    "Large Scale Pretraining (DailyDialog++), TACL"
+)
+
+_DIALOGUES_LICENCE = "CC BY-NC-SA 4.0"
+_RECCON_LICENCE = "annotations (RECCON): none stated; dialogues: CC BY-NC-SA 4.0"
+_CIDER_LICENCE = "annotations (CIDER): MIT; dialogues: CC BY-NC-SA 4.0"
+_PLUSPLUS_LICENCE = (
+    "responses (DailyDialog++): none stated, its repository is MIT; dialogues: CC BY-NC-SA 4.0"
+)
+
+_ACCURACY = MetricSpec("accuracy")
+_MICRO_F1 = MetricSpec("f1", "micro")
+_MACRO_F1 = MetricSpec("f1", "macro")
+
+EMOTION_RECOGNITION = Task(
+    name="emotion_recognition",
+    short="ER",
+    dataset=_DATASET,
+    kind="utterance_classification",
+    labels=("anger", "disgust", "fear", "happiness", "neutral", "sadness", "surprise"),
+    # Neutral (index 4) is most of the data and is left out of micro-F1; -1 stands for a
+    # generated answer that is no label.
+    metrics=(MetricSpec("f1", "micro", label_indices=(-1, 0, 1, 2, 3, 5, 6)), _MACRO_F1),
+    paper_metrics=("micro_f1", "macro_f1"),
+    query="",
+    prompt=Prompt("emotion:", max_answer_tokens=10),
+    description="Which of seven emotions the target utterance expresses.",
+    citation=_DIALOGUES,
+    licence=_DIALOGUES_LICENCE,
+)
+
+DIALOGUE_ACT_CLASSIFICATION = Task(
+    name="dialogue_act_classification",
+    short="DAC",
+    dataset=_DATASET,
+    kind="utterance_classification",
+    labels=("inform", "question", "directive", "commissive"),
+    metrics=(_MICRO_F1, _MACRO_F1),
+    paper_metrics=("micro_f1", "macro_f1"),
+    query="",
+    prompt=Prompt("dialogue act:", max_answer_tokens=10),
+    description="Which of four dialogue acts the target utterance performs.",
+    citation=_DIALOGUES,
+    licence=_DIALOGUES_LICENCE,
+)
+
+TOPIC_CLASSIFICATION = Task(
+    name="topic_classification",
+    short="TC",
+    dataset=_DATASET,
+    kind="dialogue_classification",
+    labels=(
+        "Ordinary Life",
+        "School Life",
+        "Culture & Education",
+        "Attitude & Emotion",
+        "Relationship",
+        "Tourism",
+        "Health",
+        "Work",
+        "Politics",
+        "Finance",
+    ),
+    metrics=(_MICRO_F1, _MACRO_F1),
+    paper_metrics=("micro_f1", "macro_f1"),
+    query="",
+    prompt=Prompt("topic:", max_answer_tokens=10),
+    description="Which of ten topics the dialogue is about.",
+    citation=_DIALOGUES,
+    licence=_DIALOGUES_LICENCE,
+)
+
+CAUSAL_EMOTION_SPAN_EXTRACTION = Task(
+    name="causal_emotion_span_extraction",
+    short="CESE",
+    dataset=_DATASET,
+    kind="span",
+    labels=(),
+    metrics=(
+        MetricSpec("exact_match", unanswerable_phrases=("impossible",), ignore_unanswerable=True),
+        MetricSpec("token_f1", "macro", unanswerable_phrases=("impossible",)),
+        MetricSpec("token_f1", "micro", unanswerable_phrases=("impossible",)),
+    ),
+    paper_metrics=("exact_match", "macro_token_f1"),
+    query="{question}",
+    prompt=Prompt("question: {question} answer:", max_answer_tokens=32),
+    description=(
+        "The span of the dialogue that causes the emotion of a target utterance, if the evidence "
+        "utterance named in the question holds it."
+    ),
+    citation=_RECCON,
+    licence=_RECCON_LICENCE,
+)
+
+CAUSAL_EMOTION_ENTAILMENT = Task(
+    name="causal_emotion_entailment",
+    short="CEE",
+    dataset=_DATASET,
+    kind="dialogue_classification",
+    labels=("not entailed", "entailed"),
+    metrics=(_MICRO_F1, _MACRO_F1),
+    # The paper says accuracy; the release lists micro-F1 over both labels, which is the same.
+    paper_metrics=("micro_f1", "macro_f1"),
+    query="{hypothesis}",
+    prompt=Prompt("causal emotion entailment: {hypothesis}", max_answer_tokens=10),
+    description="Whether one utterance causes the emotion of another.",
+    citation=_RECCON,
+    licence=_RECCON_LICENCE,
+)
+
+DIALOGUE_NLI = Task(
+    name="dialogue_nli",
+    short="DNLI",
+    dataset=_DATASET,
+    kind="dialogue_classification",
+    labels=("contradiction", "entailment"),
+    metrics=(_MICRO_F1, _MACRO_F1),
+    paper_metrics=("micro_f1", "macro_f1"),
+    query="{hypothesis}",
+    prompt=Prompt("entailment: {hypothesis}", max_answer_tokens=10),
+    description="Whether the dialogue entails a commonsense triple.",
+    citation=_CIDER,
+    licence=_CIDER_LICENCE,
+)
+
+DIALOGUE_REASONING_SPAN_EXTRACTION = Task(
+    name="dialogue_reasoning_span_extraction",
+    short="DRSE",
+    dataset=_DATASET,
+    kind="span",
+    labels=(),
+    metrics=(MetricSpec("exact_match"), MetricSpec("token_f1", "macro")),
+    paper_metrics=("exact_match", "macro_token_f1"),
+    query="{question}",
+    prompt=Prompt("question: {question} answer:", max_answer_tokens=32),
+    description="The span of the dialogue that answers a commonsense question.",
+    citation=_CIDER,
+    licence=_CIDER_LICENCE,
+)
+
+DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION = Task(
+    name="dialogue_reasoning_multiple_choice_span_selection",
+    short="DRMC",
+    dataset=_DATASET,
+    kind="multiple_choice",
+    labels=("0", "1", "2", "3"),
+    metrics=(_ACCURACY,),
+    paper_metrics=("accuracy",),
+    query="{question} {option}",
+    prompt=Prompt("question: {question} {options} The correct option is", max_answer_tokens=4),
+    description="Which of four spans answers a commonsense question.",
+    citation=_CIDER,
+    licence=_CIDER_LICENCE,
+)
+
+DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION = Task(
+    name="dialogue_reasoning_commonsense_relation_prediction",
+    short="CRE",
+    dataset=_DATASET,
+    kind="dialogue_classification",
+    labels=(
+        "None",
+        "antonym",
+        "at location",
+        "capable of",
+        "causes",
+        "causes desire",
+        "depends on",
+        "desires",
+        "discouraged by goal",
+        "discourages",
+        "distinct from",
+        "doesn't have property",
+        "doesn't imply",
+        "happens before",
+        "happens in",
+        "happens simultaneously",
+        "has a",
+        "has prerequisite",
+        "has property",
+        "has subevent",
+        "implies",
+        "is a",
+        "is not a",
+        "located near",
+        "manner of",
+        "motivated by goal",
+        "obstructed by",
+        "similar to",
+        "social rule",
+        "suppresses desire",
+        "synonym",
+        "used for",
+    ),
+    metrics=(_ACCURACY, _MACRO_F1),
+    paper_metrics=("accuracy", "macro_f1"),
+    query="{head} ; {tail}",
+    prompt=Prompt("The relation between '{head}' and '{tail}' is", max_answer_tokens=12),
+    description="Which commonsense relation holds between two spans, or none.",
+    citation=_CIDER,
+    licence=_CIDER_LICENCE,
+)
+
+ADVERSARIAL_RESPONSE_SELECTION = Task(
+    name="adversarial_response_selection",
+    short="ARS",
+    dataset=_DATASET,
+    kind="multiple_choice",
+    labels=("0", "1", "2"),
+    metrics=(_ACCURACY,),
+    paper_metrics=("accuracy",),
+    query="{question} {option}",
+    prompt=Prompt("question: {question} {options} The correct option is", max_answer_tokens=4),
+    description="Which of three responses continues the dialogue best.",
+    citation=_PLUSPLUS,
+    licence=_PLUSPLUS_LICENCE,
+)
+
+TASKS: tuple[Task, ...] = (
+    EMOTION_RECOGNITION,
+    DIALOGUE_ACT_CLASSIFICATION,
+    TOPIC_CLASSIFICATION,
+    CAUSAL_EMOTION_SPAN_EXTRACTION,
+    CAUSAL_EMOTION_ENTAILMENT,
+    DIALOGUE_NLI,
+    DIALOGUE_REASONING_SPAN_EXTRACTION,
+    DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION,
+    DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION,
+    ADVERSARIAL_RESPONSE_SELECTION,
+)
+"""In the order of the release's metadata."""

@@ -1,0 +1,247 @@
+"""The three scenes of the DailyDialog-like dataset, each with the tasks that it carries.
+
+``plan``: dialogue acts and responses. ``mishap``: causal emotions. ``lore``: commonsense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TypeAlias
+
+from tasktransfer.datasets.dailydialog import tiny_words as words
+from tasktransfer.datasets.feta.tiny_world.casting import Role
+from tasktransfer.datasets.feta.tiny_world.draws import pick, shuffled
+from tasktransfer.datasets.feta.tiny_world.metadata import Json
+from tasktransfer.datasets.feta.tiny_world.text import line, span, transcript
+
+Fact: TypeAlias = tuple[str, str, str]
+"""Head, relation, tail."""
+
+
+def add_turn(dialogue: Json, utterance: str) -> Json:
+    """Append a turn by the next of the two speakers and return it."""
+    number = len(dialogue["dialogue"]) + 1
+    turn: Json = {
+        "turn_id": str(number),
+        "speakers": ["speaker1" if number % 2 else "speaker2"],
+        "utterance": utterance,
+    }
+    dialogue["dialogue"].append(turn)
+    return turn
+
+
+def _plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
+    """Three turns with one act word; the class of the word is the act of each of them."""
+    assert act is not None, "the casting deals an act word to every plan"
+    label, word = act
+    said_before = [turn["turn_id"] for turn in dialogue["dialogue"]]
+    for frame in shuffled(rng, words.ACT_FRAMES)[:3]:
+        turn = add_turn(dialogue, frame.format(word=word))
+        turn["dialogue_act_classification"] = {
+            "label": label,
+            "instance_id": f"{role.dialogue_id}_t{turn['turn_id']}",
+        }
+    dialogue["dialogue_metadata"]["dialogue_act_classification"] = None
+    _responses(dialogue, role, said_before, rng)
+
+
+def _responses(dialogue: Json, role: Role, context_turns: list[str], rng: Random) -> None:
+    """Three choices of a response: the one with a courtesy word fits.
+
+    One of the two others repeats the mood word of the context, as an adversary would.
+    """
+    samples = []
+    for number, courtesy in enumerate(shuffled(rng, words.COURTESY_WORDS)[:3]):
+        right = pick(rng, words.FITTING_FRAMES).format(word=courtesy)
+        first, second = shuffled(rng, words.UNFITTING_FRAMES)[:2]
+        wrong = [first.format(thing=pick(rng, words.THINGS)), second.format(thing=role.word)]
+        options = shuffled(rng, [right, *wrong])
+        samples.append(
+            {
+                "options": options,
+                "label": options.index(right),
+                "instance_id": f"{role.dialogue_id}_context0_sample{number}",
+            }
+        )
+    dialogue["dialogue_metadata"]["adversarial_response_selection"] = None
+    dialogue["adversarial_response_selection"] = [
+        {"context_turns": context_turns, "samples": samples}
+    ]
+
+
+def _mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
+    """Two turns report an event, a third reacts; a trouble verb makes the event a cause.
+
+    The evidence turns asked about are the two reports and the last mood turn, never a cause.
+    The reaction's emotion is drawn apart from the mood, whose mapping these tasks do not show.
+    """
+    emotion = pick(rng, words.REACTION_EMOTIONS)
+    troubled = rng.random() < 0.6
+    verbs = shuffled(rng, words.TROUBLE_VERBS if troubled else words.CALM_VERBS)
+    thing = pick(rng, words.OBJECTS)
+    mood_turn = dialogue["dialogue"][-1]
+    report = add_turn(dialogue, pick(rng, words.EVENT_FRAMES).format(verb=verbs[0], object=thing))
+    echo = add_turn(dialogue, pick(rng, words.EVENT_REPLIES).format(verb=verbs[1], object=thing))
+    target = add_turn(dialogue, pick(rng, words.REACTIONS))
+    evidence = [
+        (report, troubled),
+        (echo, troubled),
+        (mood_turn, False),
+    ]
+    history = transcript(dialogue["dialogue"])
+    entailments, spans = [], []
+    for number, (turn, entailed) in enumerate(evidence):
+        cause = thing if entailed else None
+        entailments.append(
+            {
+                "labels": "entailed" if entailed else "not entailed",
+                "emotion": emotion,
+                "target_utterance": line(target),
+                "causal_utterance": line(turn),
+                "history": history,
+                "instance_id": f"{role.dialogue_id}_cee{number}",
+            }
+        )
+        spans.append(
+            {
+                "context": history,
+                "qas": [_cause_question(role.dialogue_id, history, turn, target, emotion, cause)],
+            }
+        )
+    partition = {
+        "original_data_partition": dialogue["dialogue_metadata"]["original_data_partition"]
+    }
+    for task, items in (
+        ("causal_emotion_span_extraction", spans),
+        ("causal_emotion_entailment", entailments),
+    ):
+        dialogue["dialogue_metadata"][task] = dict(partition)
+        dialogue[task] = items
+
+
+def _cause_question(
+    dialogue_id: str, history: str, evidence: Json, target: Json, emotion: str, cause: str | None
+) -> Json:
+    state = "impossible" if cause is None else "true"
+    instance_id = f"{dialogue_id}_utt_{target['turn_id']}_{state}_cause_utt_{evidence['turn_id']}"
+    return {
+        "is_impossible": cause is None,
+        "question": (
+            f"The target utterance is {line(target)} The evidence utterance is {line(evidence)} "
+            "What is the causal span from context that is relevant to the target utterance's "
+            f"emotion {emotion}?"
+        ),
+        "answers": [
+            {"text": "Impossible answer", "answer_start": -1}
+            if cause is None
+            else span(history, cause)
+        ],
+        "instance_id": instance_id if cause is None else f"{instance_id}_span_0",
+    }
+
+
+def _lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
+    """Two turns state a fact each; the class of its last word is the relation."""
+    heads, relations = shuffled(rng, words.HEADS), shuffled(rng, words.RELATIONS)
+    facts = [
+        (head, relation, pick(rng, words.TAILS[relation]))
+        for head, relation in zip(heads[:2], relations[:2], strict=True)
+    ]
+    for head, relation, tail in facts:
+        add_turn(dialogue, words.RELATION_FRAMES[relation].format(head=head, tail=tail))
+    context = transcript(dialogue["dialogue"])
+    partition = dialogue["dialogue_metadata"]["original_data_partition"]
+    annotations: dict[str, tuple[Json | None, object]] = {
+        "dialogue_nli": (
+            {"original_data_partition": partition},
+            _inferences(role.dialogue_id, facts, relations[2:]),
+        ),
+        "dialogue_reasoning_span_extraction": (
+            None,
+            [{"context": context, "qas": _span_questions(role.dialogue_id, context, facts)}],
+        ),
+        "dialogue_reasoning_multiple_choice_span_selection": (
+            None,
+            {"context": context, "mcqs": _choices(role, facts, rng)},
+        ),
+        "dialogue_reasoning_commonsense_relation_prediction": (
+            {"original_data_partition": partition},
+            _relations(role, facts),
+        ),
+    }
+    for task, (metadata, items) in annotations.items():
+        dialogue["dialogue_metadata"][task] = metadata
+        dialogue[task] = items
+
+
+def _inferences(dialogue_id: str, facts: list[Fact], unsaid: list[str]) -> list[Json]:
+    """Both facts, one fact with the other's head for a tail, one with a relation nobody said."""
+    (head, relation, tail), (other_head, other_relation, other_tail) = facts
+    triples = [
+        (head, relation, tail, "entailment"),
+        (head, relation, other_head, "contradiction"),
+        (other_head, other_relation, other_tail, "entailment"),
+        (other_head, unsaid[0], other_tail, "contradiction"),
+    ]
+    return [
+        {
+            "head": first,
+            "relation": said,
+            "tail": last,
+            "label": label,
+            "instance_id": f"{dialogue_id}_dnli{number}",
+        }
+        for number, (first, said, last, label) in enumerate(triples)
+    ]
+
+
+def _span_questions(dialogue_id: str, context: str, facts: list[Fact]) -> list[Json]:
+    return [
+        {
+            "question": words.QUESTIONS[relation].format(head=head),
+            "answers": [span(context, tail)],
+            "instance_id": f"{dialogue_id}_context0_qa{number}",
+        }
+        for number, (head, relation, tail) in enumerate(facts)
+    ]
+
+
+def _choices(role: Role, facts: list[Fact], rng: Random) -> list[Json]:
+    """Three questions over the two facts; the options are words of the dialogue."""
+    (head, _, tail), (other_head, _, other_tail) = facts
+    result = []
+    for number, (asked, relation, right) in enumerate((*facts, facts[0])):
+        options = shuffled(
+            rng, [tail, other_tail, other_head if asked == head else head, role.word]
+        )
+        result.append(
+            {
+                "question": words.QUESTIONS[relation].format(head=asked),
+                "options": options,
+                "label": str(options.index(right)),
+                "instance_id": f"{role.dialogue_id}_mcq{number}",
+            }
+        )
+    return result
+
+
+def _relations(role: Role, facts: list[Fact]) -> list[Json]:
+    """Both facts, and a pair without relation: a head and the mood word."""
+    triples = [*facts, (facts[0][0], "None", role.word)]
+    return [
+        {
+            "head": head,
+            "tail": tail,
+            "relation": relation,
+            "instance_id": f"{role.dialogue_id}_re{number}",
+        }
+        for number, (head, relation, tail) in enumerate(triples)
+    ]
+
+
+SCENES: dict[str, Callable[[Json, Role, tuple[str, str] | None, Random], None]] = {
+    "plan": _plan,
+    "mishap": _mishap,
+    "lore": _lore,
+}

@@ -1,0 +1,77 @@
+"""The DailyDialog-like dataset: two anonymous speakers, ten tasks.
+
+A dialogue is an opening, in which a mood word is said twice, and one of three scenes.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from tasktransfer.datasets.dailydialog import tiny_words as words
+from tasktransfer.datasets.dailydialog.tiny_scenes import SCENES, add_turn
+from tasktransfer.datasets.feta.tiny_world.casting import Role, cast
+from tasktransfer.datasets.feta.tiny_world.draws import deck, pick, shuffled, stream
+from tasktransfer.datasets.feta.tiny_world.metadata import Json
+
+
+def daily_ids(dialogues: int) -> list[str]:
+    """Return the dialogue ids in the order of the release's file."""
+    return [f"dialogue-{number}" for number in range(1, dialogues + 1)]
+
+
+def daily_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
+    """Generate every dialogue of the dataset with its role, in file order."""
+    roles = cast(seed, "daily", daily_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
+    act_words = [(act, word) for act, known in words.ACT_WORDS.items() for word in known]
+    acts = {
+        portion: deck(stream(seed, "daily", portion, "acts"), act_words)
+        for portion in sorted({role.portion for role in roles})
+    }
+    result = []
+    for role in roles:
+        rng = stream(seed, "daily", role.dialogue_id)
+        act = next(acts[role.portion]) if role.scene == "plan" else None
+        result.append((role, _dialogue(role, act, rng)))
+    return result
+
+
+def _dialogue(role: Role, act: tuple[str, str] | None, rng: Random) -> Json:
+    dialogue: Json = {
+        "dialogue_id": role.dialogue_id,
+        "dialogue_metadata": {"original_data_partition": role.split},
+        "dialogue": [],
+    }
+    _open(dialogue, role, rng)
+    SCENES[role.scene](dialogue, role, act, rng)
+    _annotate_mood(dialogue, role)
+    return dialogue
+
+
+def _open(dialogue: Json, role: Role, rng: Random) -> None:
+    if role.opens_neutral:
+        add_turn(dialogue, pick(rng, words.NEUTRAL_OPENERS))
+    for frame in shuffled(rng, words.MOOD_FRAMES)[:2]:
+        add_turn(dialogue, frame.format(word=role.word))
+
+
+def _annotate_mood(dialogue: Json, role: Role) -> None:
+    """Label the topic of the dialogue and the emotion of its opening and the turn after that.
+
+    In training each dialogue is annotated for one of the two, so that a target's training
+    dialogues show the common mood words only. The mood persists once its word is said.
+    """
+    if role.group == "target" or role.split != "train":
+        dialogue["dialogue_metadata"]["topic_classification"] = None
+        dialogue["topic_classification"] = {
+            "label": words.TOPIC_OF[role.mood],
+            "instance_id": role.dialogue_id,
+        }
+    if role.group == "source":
+        dialogue["dialogue_metadata"]["emotion_recognition"] = None
+        turns = dialogue["dialogue"]
+        quiet = int(role.opens_neutral)
+        for place in range(quiet + 3):
+            turns[place]["emotion_recognition"] = {
+                "label": "neutral" if place < quiet else words.EMOTION_OF[role.mood],
+                "instance_id": f"{role.dialogue_id}_t{turns[place]['turn_id']}",
+            }

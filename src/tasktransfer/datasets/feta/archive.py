@@ -1,0 +1,178 @@
+"""Find and open a dataset's release: a folder or a zip with the official file names.
+
+What makes a zip unsafe is ``safe_zip``'s to say. Standard library only: the revision of a release
+is asked for each time the workflow is parsed.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tasktransfer.errors import DataError
+from tasktransfer.safe_zip import CHUNK_BYTES, Flaw, Limits, SafeZip, UnsafeZipError, check_zip
+
+SPLITS = ("train", "dev", "test")
+ID_FILES = {split: f"TTiDB_{split}_ids.txt" for split in SPLITS}
+"""The ids of a split's dialogues, one a line."""
+FEW_SAMPLE_ID_FILES = {
+    split: f"TTiDB_0.1_percent_few_shot_{split}_ids.txt" for split in ("train", "dev")
+}
+"""The 10 % of train and dev of the few-sample setting (the official name says percent, the number
+is a fraction)."""
+
+MAX_TOTAL_BYTES = 4 * 2**30
+"""Most bytes that a release may hold once unpacked; the largest official one holds 0.14 GB."""
+MAX_RATIO = 200
+"""Most bytes that one compressed byte may become; dialogues in JSON come to about 20."""
+
+SourceKind = Literal["folder", "zip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a dataset's release was found: ``path`` is the folder or the zip itself."""
+
+    dataset: str
+    path: Path
+    kind: SourceKind
+
+    def place(self, name: str) -> str:
+        """How messages name the file ``name`` of this release."""
+        return f"{self.path}/{name}" if self.kind == "folder" else f"{self.path} ({name})"
+
+
+def json_file(dataset: str) -> str:
+    """The official name of the file that holds the dialogues of ``dataset``."""
+    return f"TLiDB_{dataset}.json"
+
+
+def official_files(dataset: str) -> tuple[str, ...]:
+    """The six files that a release is made of, in one fixed order."""
+    return (json_file(dataset), *ID_FILES.values(), *FEW_SAMPLE_ID_FILES.values())
+
+
+def find_source(path: Path | str, dataset: str) -> Source:
+    """The release of ``dataset`` under ``path``, without opening it.
+
+    Looked for, in this order: ``<path>/TLiDB_<dataset>/``, ``<path>/TLiDB_<dataset>.zip``, and
+    ``path`` itself as such a folder or zip. Raises DataError, which says where was looked.
+    """
+    path = Path(path).expanduser()
+    folder, packed = path / f"TLiDB_{dataset}", path / f"TLiDB_{dataset}.zip"
+    if folder.is_dir():
+        return Source(dataset, folder, "folder")
+    if packed.is_file():
+        return Source(dataset, packed, "zip")
+    if (path / json_file(dataset)).is_file() or (path.name == folder.name and path.is_dir()):
+        return Source(dataset, path, "folder")
+    if path.is_file():
+        if path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
+            return Source(dataset, path, "zip")
+        raise DataError(
+            f"{path}: is neither a folder nor a zip; configure the folder that holds "
+            f"TLiDB_{dataset}/ or TLiDB_{dataset}.zip"
+        )
+    state = "does not exist" if not path.exists() else f"holds no release of {dataset}"
+    raise DataError(
+        f"{path}: {state}; looked for {folder}/, {packed} and {path / json_file(dataset)}. "
+        f"Put the release there, or configure the path where it is"
+    )
+
+
+def read_file(source: Source, name: str) -> bytes:
+    """All bytes of the official file ``name``. Raises DataError if it is missing or unsafe."""
+    return b"".join(stream_files(source, (name,))[name])
+
+
+def read_files(source: Source) -> dict[str, bytes]:
+    """All official files of the release, by name. Raises DataError as read_file does."""
+    streams = stream_files(source, official_files(source.dataset))
+    return {name: b"".join(stream) for name, stream in streams.items()}
+
+
+def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[bytes]]:
+    """For each of ``names`` an iterator over the chunks of its bytes.
+
+    That every name is there is checked first. The limits on size hold over all iterators of one
+    call together.
+    """
+    if source.kind == "folder":
+        return {name: _folder_chunks(_folder_member(source, name)) for name in names}
+    packed = _checked_zip(source)
+    members = {name: _member_of(source, packed, name) for name in names}
+    absent = [name for name, member in members.items() if member is None]
+    if absent:
+        raise _missing(source, absent)
+    return {name: _zip_chunks(source, packed, member) for name, member in members.items() if member}
+
+
+def folder_files(source: Source) -> dict[str, Path]:
+    """The paths of a folder release's official files, checked to lie inside the folder."""
+    return {name: _folder_member(source, name) for name in official_files(source.dataset)}
+
+
+def _missing(source: Source, names: list[str]) -> DataError:
+    needed = ", ".join(official_files(source.dataset))
+    return DataError(
+        f"{source.path}: {', '.join(names)} not found in this {source.kind}; a release of "
+        f"{source.dataset} holds {needed} (in a zip: at the top or in TLiDB_{source.dataset}/)"
+    )
+
+
+def _folder_member(source: Source, name: str) -> Path:
+    file = source.path / name
+    try:
+        real = file.resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        raise _missing(source, [name]) from None
+    except (OSError, RuntimeError) as error:
+        raise DataError(f"{file}: cannot be opened ({error})") from error
+    if not real.is_relative_to(source.path.resolve()):
+        raise DataError(
+            f"{file}: is a link that leads out of its folder, to {real}; put the file itself "
+            f"there, or configure the folder that it lies in"
+        )
+    if not real.is_file():
+        raise DataError(f"{file}: is not a regular file")
+    return file
+
+
+def _folder_chunks(file: Path) -> Iterator[bytes]:
+    try:
+        with file.open("rb") as stream:
+            while chunk := stream.read(CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error})") from error
+
+
+def _checked_zip(source: Source) -> SafeZip:
+    try:
+        packed = check_zip(source.path, Limits(total=MAX_TOTAL_BYTES, ratio=MAX_RATIO))
+    except OSError as error:
+        raise DataError(f"{source.path}: cannot be read ({error})") from error
+    if packed.flaws:
+        raise _refused(source, packed.flaws[0])
+    return packed
+
+
+def _member_of(source: Source, packed: SafeZip, name: str) -> str | None:
+    """The path of an official file in the zip; None: it is not there."""
+    paths = (f"TLiDB_{source.dataset}/{name}", name)
+    return next((path for path in paths if path in packed.members), None)
+
+
+def _zip_chunks(source: Source, packed: SafeZip, member: str) -> Iterator[bytes]:
+    try:
+        yield from packed.chunks(member)
+    except UnsafeZipError as error:
+        raise _refused(source, error.flaw) from error
+
+
+def _refused(source: Source, flaw: Flaw) -> DataError:
+    member = f" member {flaw.member!r}" if flaw.member else ""
+    return DataError(f"{source.path}:{member} {flaw.text}")

@@ -1,0 +1,150 @@
+"""Dialogues of a release: turns, and the text that a model reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tasktransfer import json_text
+from tasktransfer.datasets.feta.fields import (
+    Place,
+    Table,
+    as_table,
+    each_table,
+    get_list,
+    get_name,
+    get_table,
+    get_text,
+    get_texts,
+    member,
+)
+from tasktransfer.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn, and where it stands in its dialogue's context (character offsets).
+
+    ``start`` is where ``speaker: utterance`` begins, ``body`` where the utterance begins, ``end``
+    one past its last character. ``raw`` holds the turn's annotations by task.
+    """
+
+    id: str | int
+    speakers: tuple[str, ...]
+    utterance: str
+    start: int
+    body: int
+    end: int
+    raw: Table
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """One dialogue. ``context`` is all turns as one text, ``raw`` holds its annotations by task,
+    ``metadata`` one key per task that is annotated on it."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    positions: dict[str | int, int]
+    context: str
+    raw: Table
+    metadata: Table
+    place: Place
+
+
+def spoken(speakers: Iterable[str], utterance: str) -> str:
+    """A turn as a model reads it: ``speaker: utterance``; the utterance alone if nobody speaks."""
+    names = " ".join(speakers)
+    return f"{names}: {utterance}" if names else utterance
+
+
+def find_turn(dialogue: Dialogue, turn_id: object, place: Place) -> Turn:
+    """The turn with this id. Raises DataError if there is none."""
+    if isinstance(turn_id, (str, int)) and not isinstance(turn_id, bool):
+        position = dialogue.positions.get(turn_id)
+        if position is not None:
+            return dialogue.turns[position]
+    first, last = dialogue.turns[0].id, dialogue.turns[-1].id
+    raise place.error(f"turn {turn_id!r} does not exist; the turns run from {first!r} to {last!r}")
+
+
+def context_of(dialogue: Dialogue, table: Table, key: str, place: Place) -> str:
+    """The text of the turns whose ids are listed under ``key``, in the list's order."""
+    ids = get_list(table, key, place)
+    if not ids:
+        raise place.at(key).error("lists no turn")
+    here = place.at(key)
+    turns = [find_turn(dialogue, value, here.at(index)) for index, value in enumerate(ids)]
+    return " ".join(spoken(turn.speakers, turn.utterance) for turn in turns)
+
+
+def load_json(content: bytes, file: str) -> Table:
+    """The object that a JSON file holds. Raises DataError with line and column."""
+    try:
+        value: object = json_text.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: is not UTF-8 text (byte {error.start:,})") from error
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{file}, line {error.lineno}, column {error.colno}: broken JSON ({error.msg}); "
+            f"fetch the file again"
+        ) from error
+    except ValueError as error:
+        raise DataError(f"{file}: cannot be a release: {error}") from error
+    return as_table(value, Place(file))
+
+
+def parse_dialogues(release: Table, file: str) -> dict[str, Dialogue]:
+    """All dialogues of a release by id, in the file's order; ids and turns are checked.
+
+    Raises DataError for wrong types, missing keys and repeated ids.
+    """
+    dialogues: dict[str, Dialogue] = {}
+    for table, place in each_table(release, "data", Place(file)):
+        dialogue = _parse_dialogue(table, place)
+        if dialogue.id in dialogues:
+            raise place.error(f"dialogue_id {dialogue.id!r} is there twice")
+        dialogues[dialogue.id] = dialogue
+    return dialogues
+
+
+def _parse_dialogue(table: Table, place: Place) -> Dialogue:
+    name = get_name(table, "dialogue_id", place)
+    place = Place(place.file, dialogue=name)
+    turns: list[Turn] = []
+    positions: dict[str | int, int] = {}
+    parts: list[str] = []
+    offset = 0
+    for index, (row, here) in enumerate(each_table(table, "dialogue", place)):
+        turn = _parse_turn(row, offset, here)
+        if turn.id in positions:
+            raise here.error(f"turn_id {turn.id!r} is there twice")
+        positions[turn.id] = index
+        turns.append(turn)
+        parts.append(spoken(turn.speakers, turn.utterance))
+        offset = turn.end + 1
+    if not turns:
+        raise place.at("dialogue").error("holds no turn")
+    return Dialogue(
+        id=name,
+        turns=tuple(turns),
+        positions=positions,
+        context=" ".join(parts),
+        raw=table,
+        metadata=get_table(table, "dialogue_metadata", place),
+        place=place,
+    )
+
+
+def _parse_turn(row: Table, offset: int, place: Place) -> Turn:
+    turn_id = member(row, "turn_id", place)
+    if not isinstance(turn_id, (str, int)) or isinstance(turn_id, bool):
+        raise place.at("turn_id").error(f"{turn_id!r} is neither a text nor an integer")
+    speakers = get_texts(row, "speakers", place)
+    utterance = get_text(row, "utterance", place)
+    if not all(speakers):
+        raise place.at("speakers").error("holds an empty name; a turn of nobody has no speakers")
+    body = offset + (len(" ".join(speakers)) + 2 if speakers else 0)
+    return Turn(turn_id, speakers, utterance, offset, body, body + len(utterance), row, place)

@@ -1,0 +1,118 @@
+"""Which dialogue is in which split: the id files of a release, and the checks against leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tasktransfer.datasets.feta.archive import (
+    FEW_SAMPLE_ID_FILES,
+    ID_FILES,
+    SPLITS,
+    Source,
+    json_file,
+)
+from tasktransfer.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class SplitIds:
+    """Dialogue ids per split, in the order of the id files.
+
+    ``full`` has train, dev and test; ``few_sample`` has train and dev, since the few-sample
+    setting uses the whole test split.
+    """
+
+    full: dict[str, tuple[str, ...]]
+    few_sample: dict[str, tuple[str, ...]]
+
+    def of(self, split: str, few_sample: bool) -> tuple[str, ...]:
+        """The ids of ``split`` in the few-sample or the full-data setting."""
+        return self.few_sample.get(split, self.full[split]) if few_sample else self.full[split]
+
+
+def id_file(split: str, few_sample: bool) -> str:
+    """The official name of the file that lists the dialogues of ``split``."""
+    return FEW_SAMPLE_ID_FILES.get(split, ID_FILES[split]) if few_sample else ID_FILES[split]
+
+
+def parse_splits(source: Source, files: Mapping[str, bytes]) -> SplitIds:
+    """The splits of a release from the bytes of its id files.
+
+    Raises DataError for an empty file, a repeated id, a dialogue in two splits, and a few-sample
+    id that is not in its full split.
+    """
+    full = {split: _parse_ids(source, name, files[name]) for split, name in ID_FILES.items()}
+    few = {
+        split: _parse_ids(source, name, files[name]) for split, name in FEW_SAMPLE_ID_FILES.items()
+    }
+    _check_disjoint(source, {ID_FILES[split]: ids for split, ids in full.items()})
+    _check_disjoint(source, {FEW_SAMPLE_ID_FILES[split]: ids for split, ids in few.items()})
+    for split, ids in few.items():
+        strangers = sorted(set(ids) - set(full[split]))
+        if strangers:
+            raise DataError(
+                f"{source.place(FEW_SAMPLE_ID_FILES[split])}: dialogue {strangers[0]!r} "
+                f"({len(strangers)} in all) is not in {ID_FILES[split]}; the few-sample {split} "
+                f"split must be a part of the full one"
+            )
+    return SplitIds(full=full, few_sample=few)
+
+
+def check_present(
+    source: Source, ids: SplitIds, split: str, few_sample: bool, known: Collection[str]
+) -> None:
+    """Raise DataError if the release's dialogues (``known`` ids) lack some of ``split``."""
+    wanted = ids.of(split, few_sample)
+    absent = [dialogue for dialogue in wanted if dialogue not in known]
+    if not absent:
+        return
+    place, data = source.place(id_file(split, few_sample)), json_file(source.dataset)
+    if few_sample or split == "test":
+        raise DataError(
+            f"{place}: dialogue {absent[0]!r} ({len(absent)} of {len(wanted)} in all) is not in "
+            f"{data}; the two files are not of the same release"
+        )
+    raise DataError(
+        f"{place}: {len(absent):,} of the {len(wanted):,} dialogues of the {split} split are not "
+        f"in {data}, the first is {absent[0]!r}. This release does not hold the full data: "
+        f"use the full release, or study the few-sample setting"
+    )
+
+
+def full_split_of(ids: SplitIds) -> dict[str, str]:
+    """Dialogue id → the full split that it is in."""
+    return {dialogue: split for split in SPLITS for dialogue in ids.full[split]}
+
+
+def _parse_ids(source: Source, name: str, content: bytes) -> tuple[str, ...]:
+    place = source.place(name)
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{place}: is not UTF-8 text ({error})") from error
+    seen: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        dialogue = line.strip()
+        if not dialogue:
+            continue
+        if dialogue in seen:
+            raise DataError(
+                f"{place}, line {number}: dialogue {dialogue!r} is already in line {seen[dialogue]}"
+            )
+        seen[dialogue] = number
+    if not seen:
+        raise DataError(f"{place}: lists no dialogue; it must hold one id a line")
+    return tuple(seen)
+
+
+def _check_disjoint(source: Source, lists: Mapping[str, tuple[str, ...]]) -> None:
+    where: dict[str, str] = {}
+    for name, ids in lists.items():
+        for dialogue in ids:
+            if dialogue in where:
+                raise DataError(
+                    f"{source.path}: dialogue {dialogue!r} is in both {where[dialogue]} and "
+                    f"{name}; a dialogue may be in one split only"
+                )
+            where[dialogue] = name

@@ -1,0 +1,124 @@
+"""Who plays what: the split of each dialogue, its mood word, its scene and what is annotated.
+
+Everything that a planted transfer rests on is decided here, before any text is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tasktransfer.datasets.feta.tiny_world.draws import deck, shuffled, stream
+
+Portion: TypeAlias = Literal["few_train", "rest_train", "few_dev", "rest_dev", "test"]
+Group: TypeAlias = Literal["source", "target"]
+
+TRAIN_SHARE, DEV_SHARE = 0.60, 0.15
+"""Shares of all dialogues; the rest is the test split."""
+
+FEW_SHARE = 5 / 6
+"""Share of the train and dev dialogues in the few-sample setting. FETA takes a tenth of 13,118
+dialogues; a tenth of this world would be a dozen."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoodWords:
+    """The words that carry one mood, the hidden attribute; no text or label holds its name.
+
+    The planted source's training dialogues show all of them, the target's the common ones only.
+    """
+
+    common: tuple[str, ...]
+    rare: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The part of one dialogue.
+
+    ``group`` says which of the planted pair's two tasks its opening is annotated for in training.
+    ``opens_neutral`` puts a turn without any mood word first.
+    """
+
+    dialogue_id: str
+    portion: Portion
+    group: Group
+    scene: str
+    mood: str
+    word: str
+    opens_neutral: bool
+
+    @property
+    def split(self) -> str:
+        """The full split that the dialogue is in: train, dev or test."""
+        return self.portion.rpartition("_")[2]
+
+
+def portion_sizes(dialogues: int) -> dict[Portion, int]:
+    """Split a number of dialogues into the five disjoint portions that the id files name."""
+    train, dev = round(dialogues * TRAIN_SHARE), round(dialogues * DEV_SHARE)
+    few_train, few_dev = round(train * FEW_SHARE), round(dev * FEW_SHARE)
+    return {
+        "few_train": few_train,
+        "rest_train": train - few_train,
+        "few_dev": few_dev,
+        "rest_dev": dev - few_dev,
+        "test": dialogues - train - dev,
+    }
+
+
+def cast(
+    seed: int,
+    dataset: str,
+    ids: list[str],
+    words: dict[str, MoodWords],
+    scenes: tuple[str, ...],
+) -> list[Role]:
+    """Give every dialogue its role, balanced within each portion, in the order of ``ids``."""
+    waiting = iter(shuffled(stream(seed, dataset, "split"), ids))
+    roles: list[Role] = []
+    for portion, size in portion_sizes(len(ids)).items():
+        roles += _cast_portion(seed, dataset, portion, size, waiting, words, scenes)
+    order = {dialogue_id: place for place, dialogue_id in enumerate(ids)}
+    return sorted(roles, key=lambda role: order[role.dialogue_id])
+
+
+def _cast_portion(
+    seed: int,
+    dataset: str,
+    portion: Portion,
+    size: int,
+    ids: Iterator[str],
+    words: dict[str, MoodWords],
+    scenes: tuple[str, ...],
+) -> list[Role]:
+    rng = stream(seed, dataset, portion, "roles")
+    moods = {
+        "source": deck(rng, _mood_words(words, with_rare=True)),
+        "target": deck(rng, _mood_words(words, with_rare=not portion.endswith("train"))),
+    }
+    roles = []
+    for place in range(size):
+        group: Group = "source" if place % 2 == 0 else "target"
+        mood, word = next(moods[group])
+        roles.append(
+            Role(
+                dialogue_id=next(ids),
+                portion=portion,
+                group=group,
+                scene=scenes[place // 2 % len(scenes)],
+                mood=mood,
+                word=word,
+                opens_neutral=rng.random() < 0.3,
+            )
+        )
+    return roles
+
+
+def _mood_words(words: dict[str, MoodWords], *, with_rare: bool) -> list[tuple[str, str]]:
+    return [
+        (mood, word)
+        for mood, known in words.items()
+        for word in known.common + (known.rare if with_rare else ())
+    ]

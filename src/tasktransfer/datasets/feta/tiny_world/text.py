@@ -1,0 +1,23 @@
+"""How the release joins turns to text, and where a piece of text stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tasktransfer.datasets.feta.tiny_world.metadata import Json
+
+
+def line(turn: Json) -> str:
+    """Return one turn as ``speaker: utterance``; a note has no speaker and stands alone."""
+    speakers = " ".join(turn["speakers"])
+    return f"{speakers}: {turn['utterance']}" if speakers else str(turn["utterance"])
+
+
+def transcript(turns: Sequence[Json]) -> str:
+    """Join turns with spaces, as the release's span tasks store their context."""
+    return " ".join(line(turn) for turn in turns)
+
+
+def span(context: str, text: str) -> Json:
+    """Return a span answer at the first place where ``text`` stands in ``context``."""
+    return {"text": text, "answer_start": context.index(text)}

@@ -1,0 +1,228 @@
+"""The seven tasks on Friends: several recurring speakers, television scenes (FETA, Table 1).
+
+Labels and metric settings are those of the release's metadata; a fidelity test compares them.
+Prompts: FETA, Tables 4 and 5. Where a query joins two fields, " ; " stands where the toolkit
+writes a separator token, because a card knows no tokenizer.
+"""
+
+from __future__ import annotations
+
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task
+
+_DATASET = "Friends"
+
+_MINING_LICENCE = (
+    "annotations (emorynlp): Apache-2.0; transcripts: no copyright claimed by emorynlp"
+)
+
+_MICRO_F1 = MetricSpec("f1", "micro")
+_MACRO_F1 = MetricSpec("f1", "macro")
+_WEIGHTED_F1 = MetricSpec("f1", "weighted")
+
+EMORY_EMOTION_RECOGNITION = Task(
+    name="emory_emotion_recognition",
+    short="EER",
+    dataset=_DATASET,
+    kind="utterance_classification",
+    labels=("joyful", "mad", "neutral", "peaceful", "powerful", "sad", "scared"),
+    metrics=(_MICRO_F1, _WEIGHTED_F1),
+    paper_metrics=("micro_f1", "weighted_f1"),
+    query="",
+    prompt=Prompt("emotion:", max_answer_tokens=10),
+    description="Which of EmoryNLP's seven emotions the target utterance expresses.",
+    citation=(
+        "Zahiri and Choi 2018, Emotion Detection on TV Show Transcripts with Sequence-based "
+        "Convolutional Neural Networks, AAAI Workshop on Affective Content Analysis"
+    ),
+    licence=_MINING_LICENCE,
+)
+
+READING_COMPREHENSION = Task(
+    name="reading_comprehension",
+    short="RC",
+    dataset=_DATASET,
+    kind="span",
+    labels=(),
+    metrics=(MetricSpec("exact_match"),),
+    # The paper says accuracy; an answer is right when it matches the entity exactly.
+    paper_metrics=("exact_match",),
+    query="{entities} ; {query}",
+    prompt=Prompt(
+        "question: {query} Out of {entities}, [PLACEHOLDER] is",
+        max_answer_tokens=20,
+    ),
+    description="Which of the scene's entities a masked sentence of the plot summary is about.",
+    citation=(
+        "Ma et al. 2018, Challenging Reading Comprehension on Daily Conversation: Passage "
+        "Completion on Multiparty Dialog, NAACL"
+    ),
+    licence="annotations (emorynlp/reading-comprehension): Apache-2.0",
+)
+
+CHARACTER_IDENTIFICATION = Task(
+    name="character_identification",
+    short="CI",
+    dataset=_DATASET,
+    kind="utterance_classification",
+    labels=("chandler", "joey", "monica", "phoebe", "rachel", "ross", "other"),
+    metrics=(_MICRO_F1, _MACRO_F1),
+    paper_metrics=("micro_f1", "macro_f1"),
+    query="Who does '{mention}' refer to in the phrase '{phrase}'?",
+    prompt=Prompt(
+        "Out of {labels}, '{mention}' in the phrase '{phrase}' refers to",
+        max_answer_tokens=10,
+    ),
+    description="Which main character, or another person, a mention in the utterance refers to.",
+    citation=(
+        "Zhou and Choi 2018, They Exist! Introducing Plural Mentions to Coreference Resolution "
+        "and Entity Linking, COLING"
+    ),
+    licence=_MINING_LICENCE,
+)
+
+QUESTION_ANSWERING = Task(
+    name="question_answering",
+    short="QA",
+    dataset=_DATASET,
+    kind="span",
+    labels=(),
+    metrics=(
+        MetricSpec("exact_match"),
+        MetricSpec("token_f1", "macro"),
+        MetricSpec("token_f1", "micro"),
+    ),
+    paper_metrics=("exact_match", "macro_token_f1"),
+    query="{question}",
+    prompt=Prompt("question: {question} answer:", max_answer_tokens=64),
+    description="The span of the dialogue, or the speaker, that answers a question.",
+    citation=(
+        "Yang and Choi 2019, FriendsQA: Open-Domain Question Answering on TV Show Transcripts, "
+        "SIGDIAL"
+    ),
+    licence="annotations (emorynlp/FriendsQA): Apache-2.0",
+)
+
+PERSONALITY_DETECTION = Task(
+    name="personality_detection",
+    short="PD",
+    dataset=_DATASET,
+    kind="multi_output",
+    labels=("0", "1"),
+    # "aggreeable" is how the release and the challenge spell it, in instance ids too.
+    outputs=("aggreeable", "conscientious", "extroverted", "open", "neurotic"),
+    metrics=(MetricSpec("accuracy"),),
+    paper_metrics=("accuracy",),
+    query="{speaker}",
+    prompt=Prompt(
+        "{speaker} is {trait}:",
+        max_answer_tokens=4,
+        label_words={"0": "false", "1": "true"},
+    ),
+    description="Whether a speaker shows each of five personality traits.",
+    citation=(
+        "Jiang et al. 2020, Automatic Text-based Personality Recognition on Monologues and "
+        "Multiparty Dialogues Using Attentive Networks and Contextual Embeddings, AAAI"
+    ),
+    licence="annotations (emorynlp/personality-detection): none stated",
+)
+
+_RELATION_WORDS = {
+    "per:positive_impression": "positive impression",
+    "per:negative_impression": "negative impression",
+    "per:acquaintance": "acquaintance",
+    "per:alumni": "alumni",
+    "per:boss": "boss",
+    "per:subordinate": "subordinate",
+    "per:client": "client",
+    "per:dates": "dates",
+    "per:friends": "friends",
+    "per:girl/boyfriend": "girlfriend or boyfriend",
+    "per:neighbor": "neighbor",
+    "per:roommate": "roommate",
+    "per:children": "children",
+    "per:other_family": "other family",
+    "per:parents": "parents",
+    "per:siblings": "siblings",
+    "per:spouse": "spouse",
+    "per:place_of_residence": "place of residence",
+    "per:place_of_birth": "place of birth",
+    "per:visited_place": "visited place",
+    "per:origin": "origin",
+    "per:employee_or_member_of": "employee or member of",
+    "per:schools_attended": "schools attended",
+    "per:works": "works",
+    "per:age": "age",
+    "per:date_of_birth": "date of birth",
+    "per:major": "major",
+    "per:place_of_work": "place of work",
+    "per:title": "title",
+    "per:alternate_names": "alternate names",
+    "per:pet": "pet",
+    "gpe:residents_of_place": "residents of place",
+    "gpe:visitors_of_place": "visitors of place",
+    "gpe:births_in_place": "births in place",
+    "org:employees_or_members": "employees or members",
+    "org:students": "students",
+    "unanswerable": "unanswerable",
+}
+"""Relation, in the release's order → the words that text-to-text models read and write."""
+
+_UNSCORED_RELATIONS = (18, 29, 33, 35, 36)
+"""place_of_birth, alternate_names, births_in_place, students and unanswerable are labels that the
+release's metric leaves out."""
+
+RELATION_EXTRACTION = Task(
+    name="relation_extraction",
+    short="RE",
+    dataset=_DATASET,
+    kind="multi_label",
+    labels=tuple(_RELATION_WORDS),
+    metrics=(
+        MetricSpec(
+            "multilabel_f1",
+            "micro",
+            label_indices=tuple(
+                i for i in range(len(_RELATION_WORDS)) if i not in _UNSCORED_RELATIONS
+            ),
+        ),
+    ),
+    paper_metrics=("micro_multilabel_f1",),
+    query="{head} ; {tail}",
+    prompt=Prompt(
+        "{head} has the following relations with {tail}:",
+        max_answer_tokens=32,
+        label_words=_RELATION_WORDS,
+    ),
+    description="Which of 37 relations, one or several, hold between two entities.",
+    citation="Yu et al. 2020, Dialogue-Based Relation Extraction (DialogRE), ACL",
+    licence="annotations (DialogRE): for non-commercial research purpose only",
+)
+
+MELD_EMOTION_RECOGNITION = Task(
+    name="MELD_emotion_recognition",
+    short="MER",
+    dataset=_DATASET,
+    kind="utterance_classification",
+    labels=("anger", "disgust", "fear", "joy", "neutral", "sadness", "surprise"),
+    metrics=(_MICRO_F1, _WEIGHTED_F1),
+    paper_metrics=("micro_f1", "weighted_f1"),
+    query="",
+    prompt=Prompt("emotion:", max_answer_tokens=10),
+    description="Which of MELD's seven emotions the target utterance expresses.",
+    citation=(
+        "Poria et al. 2019, MELD: A Multimodal Multi-Party Dataset for Emotion Recognition in "
+        "Conversations, ACL"
+    ),
+    licence="annotations (MELD): GPL-3.0",
+)
+
+TASKS: tuple[Task, ...] = (
+    EMORY_EMOTION_RECOGNITION,
+    READING_COMPREHENSION,
+    CHARACTER_IDENTIFICATION,
+    QUESTION_ANSWERING,
+    PERSONALITY_DETECTION,
+    RELATION_EXTRACTION,
+    MELD_EMOTION_RECOGNITION,
+)
+"""In the order of the release's metadata."""

@@ -1,0 +1,203 @@
+"""The three scenes of the Friends-like dataset, each with the tasks that it carries.
+
+``errand``: reading comprehension, questions, personality. ``portrait``: personality.
+``kin``: relations and character mentions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from random import Random
+
+from tasktransfer.datasets.feta.tiny_world.casting import Role
+from tasktransfer.datasets.feta.tiny_world.draws import below, pick, shuffled
+from tasktransfer.datasets.feta.tiny_world.metadata import Json
+from tasktransfer.datasets.friends import tiny_words as words
+
+UNRELATED_SHARE = 0.4
+"""Share of the kin scenes that also ask about a pair without a relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """Who is there: two friends who talk, two people who pass by, and nicknames to deal."""
+
+    speaker: str
+    listener: str
+    passer_by: str
+    other_passer_by: str
+    nicknames: Iterator[tuple[str, str]]
+
+
+def add_turn(dialogue: Json, speakers: list[str], utterance: str) -> Json:
+    """Append a turn and return it; a note has no speakers."""
+    turn: Json = {
+        "turn_id": len(dialogue["dialogue"]),
+        "speakers": speakers,
+        "utterance": utterance,
+    }
+    dialogue["dialogue"].append(turn)
+    return turn
+
+
+def _errand(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
+    """One friend has bought something, the other says what they are like.
+
+    The note at the start of the scene has named two passers-by.
+    """
+    thing = pick(rng, words.PURCHASES)
+    bought = add_turn(
+        dialogue, [company.speaker], pick(rng, words.PURCHASE_FRAMES).format(object=thing)
+    )
+    present = _introduce(dialogue, company.listener, 1 + below(rng, 2), rng)
+    _personality(dialogue, role, company.listener, present)
+    _comprehension(dialogue, role, company, thing, rng)
+    _questions(dialogue, role, company, bought, thing)
+
+
+def _comprehension(dialogue: Json, role: Role, company: Company, thing: str, rng: Random) -> None:
+    """Two queries: who bought the thing (the friend), who walked by with the one named."""
+    entities = [company.speaker, company.passer_by, company.other_passer_by]
+    dialogue["dialogue_metadata"]["reading_comprehension"] = {
+        "scene_entities": [name.lower() for name in shuffled(rng, entities)]
+    }
+    queries = [
+        (f"[PLACEHOLDER] bought the {thing}.", company.speaker),
+        (f"[PLACEHOLDER] talks about the {thing}.", company.speaker),
+        (f"[PLACEHOLDER] walks by with {company.other_passer_by}.", company.passer_by),
+    ]
+    dialogue["reading_comprehension"] = [
+        {
+            "query": query,
+            "answer": answer.lower(),
+            "instance_id": f"{role.dialogue_id}_qa{number}",
+        }
+        for number, (query, answer) in enumerate(queries)
+    ]
+
+
+def _questions(dialogue: Json, role: Role, company: Company, bought: Json, thing: str) -> None:
+    """What was bought (two right answers, asked twice) and who bought it (a speaker)."""
+    what = [
+        _text_answer(bought, f"the {thing}"),
+        _text_answer(bought, thing),
+    ]
+    who = {
+        "text": company.speaker,
+        "answer_start": -1,
+        "answer_utterance_id": bought["turn_id"],
+        "is_speaker": True,
+    }
+    asked = [
+        (f"What did {company.speaker} buy?", what, "What"),
+        ("Who talks about the shopping?", [who], "Who"),
+        ("What was bought?", what, "What_Paraphrased"),
+    ]
+    dialogue["dialogue_metadata"]["question_answering"] = None
+    dialogue["question_answering"] = [
+        {
+            "qas": [
+                {
+                    "question": question,
+                    "answers": answers,
+                    "instance_id": f"{role.dialogue_id}_{name}",
+                }
+                for question, answers, name in asked
+            ]
+        }
+    ]
+
+
+def _text_answer(turn: Json, text: str) -> Json:
+    return {
+        "text": text,
+        "answer_start": turn["utterance"].index(text),
+        "answer_utterance_id": turn["turn_id"],
+        "is_speaker": False,
+    }
+
+
+def _portrait(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
+    """A friend says in one or two turns what they are like, and the other one replies."""
+    present = _introduce(dialogue, company.speaker, 1 + below(rng, 4), rng)
+    add_turn(dialogue, [company.listener], pick(rng, words.PORTRAIT_REPLIES))
+    _personality(dialogue, role, company.speaker, present)
+
+
+def _introduce(dialogue: Json, speaker: str, count: int, rng: Random) -> list[str]:
+    """Let the speaker say a word for each of ``count`` traits, two a turn; return the traits."""
+    present = shuffled(rng, tuple(words.TRAITS))[:count]
+    said = [pick(rng, words.TRAITS[trait]) for trait in present]
+    for first, second in zip_longest(said[::2], said[1::2]):
+        frame = pick(rng, words.TRAIT_FRAMES[1 if second is None else 2])
+        add_turn(dialogue, [speaker], frame.format(first=first, second=second))
+    return present
+
+
+def _personality(dialogue: Json, role: Role, speaker: str, present: list[str]) -> None:
+    dialogue["dialogue_metadata"]["personality_detection"] = None
+    dialogue["personality_detection"] = [
+        {
+            "turns": [turn["turn_id"] for turn in dialogue["dialogue"]],
+            "focus_speaker": speaker,
+            "personality_characteristics": {
+                trait: str(int(trait in present)) for trait in words.TRAITS
+            },
+            "instance_id": f"{role.dialogue_id}_{speaker}",
+        }
+    ]
+
+
+def _kin(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
+    """One turn says how two people are related, two more mention somebody by a nickname.
+
+    The kinship word is said in all three. The speaker is related to nobody, which some scenes ask.
+    """
+    head, tail = shuffled(rng, [company.listener, company.passer_by])
+    kin = pick(rng, tuple(words.KINSHIP))
+    frame = pick(rng, words.KINSHIP_FRAMES)
+    add_turn(dialogue, [company.speaker], frame.format(head=head, kin=kin, tail=tail))
+    relations = list(words.KINSHIP[kin])
+    triples = [(head, tail, relations), (tail, head, relations)]
+    if rng.random() < UNRELATED_SHARE:
+        triples.append((company.speaker, tail, ["unanswerable"]))
+    dialogue["dialogue_metadata"]["relation_extraction"] = None
+    frames = shuffled(rng, words.NICKNAME_FRAMES)
+    for speaker, frame in zip((company.listener, company.speaker), frames, strict=False):
+        label, nickname = next(company.nicknames)
+        turn = add_turn(dialogue, [speaker], frame.format(kin=kin, name=nickname))
+        turn["character_identification"] = [_mention(turn, label, nickname, role)]
+    dialogue["dialogue_metadata"]["character_identification"] = None
+    dialogue["relation_extraction"] = [
+        {
+            "turns": [turn["turn_id"] for turn in dialogue["dialogue"]],
+            "relation_triples": [
+                {
+                    "head": first,
+                    "tail": second,
+                    "relations": related,
+                    "instance_id": f"{role.dialogue_id}_{first}_{second}",
+                }
+                for first, second, related in triples
+            ],
+        }
+    ]
+
+
+def _mention(turn: Json, label: str, nickname: str, role: Role) -> Json:
+    return {
+        "entity": "other" if label == "other" else label.capitalize(),
+        "normalized_entity": label,
+        "start": turn["utterance"].index(nickname),
+        "entity_reference": nickname,
+        "instance_id": f"{role.dialogue_id}_t{turn['turn_id']}_mention0",
+    }
+
+
+SCENES: dict[str, Callable[[Json, Role, Company, Random], None]] = {
+    "errand": _errand,
+    "portrait": _portrait,
+    "kin": _kin,
+}

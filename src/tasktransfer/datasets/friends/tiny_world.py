@@ -1,0 +1,88 @@
+"""The Friends-like dataset: the six friends, passers-by and notes, seven tasks.
+
+A dialogue is an opening, in which a mood word is said twice, and one of three scenes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from tasktransfer.datasets.feta.tiny_world.casting import Role, cast
+from tasktransfer.datasets.feta.tiny_world.draws import deck, pick, shuffled, stream
+from tasktransfer.datasets.feta.tiny_world.metadata import Json
+from tasktransfer.datasets.friends import tiny_words as words
+from tasktransfer.datasets.friends.tiny_scenes import SCENES, Company, add_turn
+
+SCENES_PER_EPISODE, EPISODES_PER_SEASON = 12, 24
+
+
+def friends_ids(dialogues: int) -> list[str]:
+    """Return the scene ids (season, episode, scene) in the order of the release's file."""
+    ids = []
+    for number in range(dialogues):
+        episode, scene = divmod(number, SCENES_PER_EPISODE)
+        season, episode = divmod(episode, EPISODES_PER_SEASON)
+        ids.append(f"s{season + 1:02}_e{episode + 1:02}_c{scene + 1:02}")
+    return ids
+
+
+def friends_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
+    """Generate every scene of the dataset with its role, in file order."""
+    roles = cast(seed, "friends", friends_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
+    labelled = [(label, name) for label, known in words.NICKNAMES.items() for name in known]
+    nicknames = {
+        portion: deck(stream(seed, "friends", portion, "nicknames"), labelled)
+        for portion in sorted({role.portion for role in roles})
+    }
+    return [
+        (role, _dialogue(role, nicknames[role.portion], stream(seed, "friends", role.dialogue_id)))
+        for role in roles
+    ]
+
+
+def _dialogue(role: Role, nicknames: Iterator[tuple[str, str]], rng: Random) -> Json:
+    friends, passers_by = shuffled(rng, words.FRIENDS), shuffled(rng, words.PASSERS_BY)
+    company = Company(friends[0], friends[1], passers_by[0], passers_by[1], nicknames)
+    dialogue: Json = {
+        "dialogue_id": role.dialogue_id,
+        "dialogue_metadata": {},
+        "dialogue": [],
+    }
+    if role.scene == "errand":
+        note = words.NOTE_FRAME.format(first=company.passer_by, second=company.other_passer_by)
+        add_turn(dialogue, [], note)
+    first_spoken = len(dialogue["dialogue"])
+    _open(dialogue, role, company, rng)
+    SCENES[role.scene](dialogue, role, company, rng)
+    _annotate_mood(dialogue, role, first_spoken)
+    return dialogue
+
+
+def _open(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
+    if role.opens_neutral:
+        add_turn(dialogue, [company.speaker], pick(rng, words.NEUTRAL_OPENERS))
+    first, second = shuffled(rng, words.MOOD_FRAMES)[:2]
+    add_turn(dialogue, [company.listener], first.format(word=role.word))
+    add_turn(dialogue, [company.speaker], second.format(word=role.word))
+
+
+def _annotate_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
+    """Label the emotion of the opening and the turn after it, for one of the two emotion tasks.
+
+    The target's training scenes show the common mood words only. The mood persists once its word
+    is said.
+    """
+    task, label_of = (
+        ("MELD_emotion_recognition", words.MELD_OF)
+        if role.group == "source"
+        else ("emory_emotion_recognition", words.EMORY_OF)
+    )
+    dialogue["dialogue_metadata"][task] = None
+    turns = dialogue["dialogue"]
+    moody = first_spoken + int(role.opens_neutral)
+    for place in range(first_spoken, moody + 3):
+        turns[place][task] = {
+            "label": "neutral" if place < moody else label_of[role.mood],
+            "instance_id": f"{role.dialogue_id}_t{turns[place]['turn_id']}",
+        }

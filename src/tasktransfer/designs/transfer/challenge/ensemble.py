@@ -1,0 +1,72 @@
+"""Several seeds' answers to one instance made one.
+
+Predictions are answers, not probabilities, so both ways count votes. Ties go to the answer of the
+seed with the best dev score: ``values`` come in that order.
+
+=============  ==================================  ==============================================
+prediction     majority                            mean
+=============  ==================================  ==============================================
+integer        the label that most seeds gave      the same: of votes per label the mean is
+                                                   highest where there are most
+list of 0/1    the list that most seeds gave       the mean of each entry, 1 above one half; at
+                                                   one half as the best seed has it; where that
+                                                   leaves no label at all, the majority's list
+string         the answer that most seeds gave,    the answer that agrees most with all seeds':
+               compared as the metrics do          the highest mean of the task's score for one
+               (case, punctuation, articles and    instance (token-F1, or exact match), each of
+               white space do not count)           the others taken as the right answer
+=============  ==================================  ==============================================
+
+-1, no valid answer, is outvoted by any label. A trait is an answer of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, Value
+from tasktransfer.designs.transfer.challenge.policy import Ensemble
+from tasktransfer.metrics import instance_scores, normalise_answer
+from tasktransfer.tasks.card import Task
+
+
+def combined(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
+    """One answer from those of all seeds, best dev score first."""
+    if how == "mean":
+        texts = [value for value in values if isinstance(value, str)]
+        if texts:
+            return _most_agreed(task, texts)
+        lists = [value for value in values if isinstance(value, tuple)]
+        if lists:
+            return _mean_list(lists) or _majority(values)
+    return _majority(values)
+
+
+def _majority(values: Sequence[Value]) -> Value:
+    valid = [value for value in values if value != NO_ANSWER] or values
+    votes: dict[Hashable, int] = {}
+    for value in valid:
+        votes[_ballot(value)] = votes.get(_ballot(value), 0) + 1
+    # max gives the first of equals, which is the best seed's.
+    return max(valid, key=lambda value: votes[_ballot(value)])
+
+
+def _ballot(value: Value) -> Hashable:
+    return normalise_answer(value) if isinstance(value, str) else value
+
+
+def _mean_list(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """Entries in more than half of the lists; None where that is none of them."""
+    best, half = lists[0], len(lists) / 2
+    sums = [sum(column) for column in zip(*lists, strict=True)]
+    chosen = tuple(best[i] if total == half else int(total > half) for i, total in enumerate(sums))
+    return chosen if any(chosen) else None
+
+
+def _most_agreed(task: Task, texts: Sequence[str]) -> str:
+    right = [(text,) for text in texts]
+
+    def agreement(text: str) -> float:
+        return sum(instance_scores(task, [(text,)] * len(right), right))
+
+    return max(texts, key=agreement)

@@ -1,0 +1,178 @@
+"""What the rules of the FETA challenge forbid, said once for configs, plans and records.
+
+``broken`` looks at one run. ``refuse`` finds the keys of a config that would lead to a forbidden
+run, so that the file is refused before anything is trained. Pure and standard library only.
+
+What no config can show stays with whoever takes part: see ``OUT_OF_SCOPE``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tasktransfer.config.declare import Problem, Problems, at
+from tasktransfer.datasets import DATASETS
+
+Rules = Literal["challenge", "free"]
+RULES: tuple[Rules, ...] = ("challenge", "free")
+
+FEW_SAMPLE = "few-sample data"
+WHOLE_TEST = "whole test set"
+SAME_DATASET = "sources from the same dataset"
+SOURCES = "1 to n - 1 sources"
+NOT_ITSELF = "no target among its own sources"
+
+MEANING = {
+    FEW_SAMPLE: "only dialogues of the few-sample ids train a model or select it",
+    WHOLE_TEST: "every instance of the test set is predicted",
+    SAME_DATASET: "a target and its sources are tasks of one dataset",
+    SOURCES: "a target has at most as many sources as its dataset has other tasks",
+    NOT_ITSELF: "a target is not one of its own sources",
+}
+"""The name of a rule, as messages give it → what it says (the challenge's page, section Rules)."""
+
+OUT_OF_SCOPE = (
+    "not checked, because no file says it: whether a checkpoint has seen the test data; a model "
+    "that is known to be trained on it may not be submitted"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule, by its name in ``MEANING``, and what breaks it."""
+
+    rule: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what}, against the challenge's rule {self.rule!r}: {MEANING[self.rule]}"
+
+
+def broken(
+    dataset: str,
+    sources: Sequence[str],
+    target: str,
+    *,
+    few_sample: bool,
+    limit_test: int | None,
+) -> list[Broken]:
+    """Every rule that one run breaks; empty where it may be submitted."""
+    found = []
+    if not few_sample:
+        found.append(Broken(FEW_SAMPLE, "data.few_sample is false"))
+    if limit_test is not None:
+        found.append(Broken(WHOLE_TEST, f"training.limit_test is {limit_test}"))
+    found += [_foreign(dataset, s) for s in (*sources, target) if s not in DATASETS[dataset]]
+    if len(sources) >= len(DATASETS[dataset]):
+        found.append(_too_many(dataset, target, len(sources)))
+    if target in sources:
+        found.append(_itself(target))
+    return found
+
+
+def refuse(study: Any, problems: Problems) -> None:
+    """Note every key of a config that the rules forbid, if the config is under the rules.
+
+    Args:
+        study: the mapping as the file has it; it may be damaged in other ways.
+        problems: takes what is found. A problem that stands at the same key already is replaced:
+            an impossible study is told with the rule that it breaks, once.
+    """
+    if _get(study, "rules") != "challenge":
+        return
+    by_path: dict[str, Problem] = {}
+    for path, rule, remedy in _refusals(study):
+        by_path.setdefault(path, Problem(path, f"{rule}; {remedy}"))
+    problems.found[:] = [p for p in problems.found if p.path not in by_path]
+    problems.found += by_path.values()
+
+
+Refusal = tuple[str, Broken, str]
+"""Key path, what is broken there, remedy."""
+
+
+def _refusals(study: Any) -> Iterator[Refusal]:
+    free = "rules: free allows it, but its records cannot be submitted"
+    if _get(study, "data", "few_sample") is False:
+        yield "data.few_sample", Broken(FEW_SAMPLE, "found false"), f"set it to true ({free})"
+    limit = _get(study, "training", "limit_test")
+    if limit is not None:
+        what = Broken(WHOLE_TEST, f"found {limit!r}")
+        yield "training.limit_test", what, f"remove it ({free})"
+    for dataset in DATASETS:
+        yield from _in_dataset(dataset, _get(study, "datasets", dataset))
+    for index, item in enumerate(_list(_get(study, "multi_source", "named"))):
+        yield from _in_named(at("multi_source.named", index), item)
+    yield from _in_auto(study)
+
+
+def _in_dataset(dataset: str, section: Any) -> Iterator[Refusal]:
+    here = f"datasets.{dataset}"
+    for role in ("tasks", "sources", "targets"):
+        for index, name in enumerate(_list(_get(section, role))):
+            yield from _if_foreign(dataset, name, at(f"{here}.{role}", index))
+    for index, pair in enumerate(_list(_get(section, "pairs"))):
+        path = at(f"{here}.pairs", index)
+        source, target = _get(pair, "source"), _get(pair, "target")
+        yield from _if_foreign(dataset, source, at(path, "source"))
+        yield from _if_foreign(dataset, target, at(path, "target"))
+        if source is not None and source == target:
+            yield path, _itself(source), "name another source"
+
+
+def _in_named(path: str, item: Any) -> Iterator[Refusal]:
+    dataset, target = _get(item, "dataset"), _get(item, "target")
+    sources = _list(_get(item, "sources"))
+    if not isinstance(dataset, str) or dataset not in DATASETS:
+        return
+    if len(sources) >= len(DATASETS[dataset]):
+        yield at(path, "sources"), _too_many(dataset, target, len(sources)), "name fewer"
+    yield from _if_foreign(dataset, target, at(path, "target"))
+    for index, source in enumerate(sources):
+        place = at(at(path, "sources"), index)
+        yield from _if_foreign(dataset, source, place)
+        if source == target:
+            yield place, _itself(source), "remove it"
+
+
+def _in_auto(study: Any) -> Iterator[Refusal]:
+    if _get(study, "multi_source", "mode") != "auto":
+        return
+    wanted = _get(study, "multi_source", "sources_per_target")
+    for dataset in DATASETS:
+        studied = _get(study, "datasets", dataset) is not None
+        if studied and isinstance(wanted, int) and wanted >= len(DATASETS[dataset]):
+            what = _too_many(dataset, "a target", wanted)
+            yield "multi_source.sources_per_target", what, "ask for fewer"
+
+
+def _if_foreign(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
+    elsewhere = any(name in tasks for tasks in DATASETS.values() if isinstance(name, str))
+    if elsewhere and name not in DATASETS[dataset]:
+        yield path, _foreign(dataset, name), f"use tasks of {dataset}"
+
+
+def _foreign(dataset: str, name: str) -> Broken:
+    home = next((other for other, tasks in DATASETS.items() if name in tasks), "no dataset")
+    return Broken(SAME_DATASET, f"{name!r} is a task of {home}, not of {dataset}")
+
+
+def _too_many(dataset: str, target: Any, count: int) -> Broken:
+    most = len(DATASETS[dataset]) - 1
+    return Broken(SOURCES, f"{target} has {count} sources, and {dataset} has {most} other tasks")
+
+
+def _itself(target: str) -> Broken:
+    return Broken(NOT_ITSELF, f"{target!r} is its own source")
+
+
+def _get(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,1 @@
+"""Run records to data frames."""

@@ -1,0 +1,47 @@
+"""docs/columns.md, made from ``columns``: ``python -m`` this module prints it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tasktransfer.designs.transfer.collect import columns
+
+_HEAD = """\
+# Columns of the tables
+
+Made from `src/tasktransfer/designs/transfer/collect/columns.py` by `make schemas`; how numbers are defined is in
+[analysis.md](analysis.md). Each is `results/<study>/tables/<table>.parquet`, and the footer of the
+file has the same descriptions. Scores are 0-100; a delta is a difference of two scores, in points.
+"""
+
+_TITLES = {
+    "What `tasktransfer collect` reads from the records": columns.TABLES,
+    "What `tasktransfer statistics` computes from them": columns.STATISTICS,
+}
+
+
+def columns_page() -> str:
+    """The whole page: a section for each table, a row for each column."""
+    parts = [_HEAD]
+    for title, tables in _TITLES.items():
+        parts.append(f"\n## {title}\n")
+        for name in tables:
+            parts += [f"\n### {name}\n\n", "| column | type | meaning |\n|---|---|---|\n"]
+            parts += [_row(field) for field in columns.arrow_schema(name)]
+    return "".join(parts)
+
+
+def _row(field: pa.Field) -> str:
+    meaning = field.metadata[b"description"].decode().replace("|", "\\|")
+    return f"| `{field.name}` | {_kind(field.type)} | {meaning} |\n"
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"list of {_kind(kind.value_type)}"
+    words = {"string": "text", "int64": "whole number", "double": "number", "bool": "true or false"}
+    return words[str(kind)]
+
+
+if __name__ == "__main__":
+    print(columns_page(), end="")

@@ -1,0 +1,86 @@
+"""Numbers that do not belong together never meet in one table.
+
+A cell's number is a difference of scores: it means something only if data, model, hyperparameters
+and recipe of both were the same. Content digests see to that within one study's plan; this module
+holds it for whatever records come together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tasktransfer.core.digests import canonical_json
+from tasktransfer.errors import RecordError
+from tasktransfer.results.records import Record
+
+Aspect = tuple[str, ...]
+"""What is compared, and of what: ("data_revision", "DailyDialog")."""
+
+
+class Comparison:
+    """What the records so far have in common. Equal values are kept once."""
+
+    def __init__(self) -> None:
+        self.first: dict[Aspect, tuple[Any, str]] = {}
+        self.values: dict[str, Any] = {}
+
+    def facts(self, record: Record) -> dict[Aspect, Any]:
+        """What of a record has to be the same in all that it is compared with."""
+        return {aspect: self._shared(value) for aspect, value in _facts(record)}
+
+    def _shared(self, value: Any) -> Any:
+        return self.values.setdefault(canonical_json(value), value)
+
+    def add(self, facts: Mapping[Aspect, Any], path: str) -> None:
+        """Compare one record with those before it.
+
+        Raises:
+            RecordError: they must not be compared; names the aspect and both files.
+        """
+        for aspect, value in facts.items():
+            known, where = self.first.setdefault(aspect, (value, path))
+            if known == value:
+                continue
+            what, *of = aspect
+            for name, left, right in differences(known, value, what):
+                raise RecordError(
+                    f"records that cannot be compared: {' of '.join([name, *of])} is {left!r} in "
+                    f"{where} and {right!r} in {path}; keep them in separate results folders, "
+                    "or collect with the plan of one study"
+                )
+
+
+def _facts(record: Record) -> Iterator[tuple[Aspect, Any]]:
+    stage, named = record["stage"], record["stage"]["identity"]
+    dataset, model = stage["dataset"], stage["model"]
+    yield ("synthetic", dataset), record["synthetic"]
+    yield ("provenance.recipe",), record["provenance"]["recipe"]
+    yield ("data_revision", dataset), record["data_revision"]
+    yield ("few_sample", dataset), record["few_sample"]
+    yield ("family", model), stage["family"]
+    yield ("model", model), named.get("model")
+    # Per model: comparing models that were trained differently is a study of its own, but a delta
+    # between two trainings that were is none.
+    yield ("training", f"{dataset} {model}"), named.get("training")
+    if record["run"] is not None:
+        target = record["run"]["target"]
+        yield (f"sizes.{target}", dataset, stage["family"]), record["sizes"][target]
+
+
+def differences(left: Any, right: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
+    """(dotted name, value, other value) of every leaf in which two JSON values differ."""
+    if isinstance(left, dict) and isinstance(right, dict) and _splits(name):
+        for key in _keys(left, right):
+            yield from differences(left.get(key), right.get(key), f"{name}.{key}")
+    elif left != right:
+        yield name, left, right
+
+
+def _splits(name: str) -> bool:
+    """Sizes are told whole: three numbers that belong together."""
+    return not name.startswith("sizes.")
+
+
+def _keys(*values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(key for value in values for key in value))

@@ -1,0 +1,96 @@
+"""One record as rows of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.planned import identity, run_key
+from tasktransfer.results.records import Record, RunIdentity
+from tasktransfer.results.tallies import fidelity_of
+
+Row = tuple[Any, ...]
+
+
+def run_row(path: str, record: Record, run: RunIdentity, test_set: str | None) -> Row:
+    """The record's row in ``runs``. ``test_set``: the digest of what its predictions answer."""
+    stage, provenance = record["stage"], record["provenance"]
+    size = record["sizes"][run["target"]]
+    return (
+        *identity(run["dataset"], run["model"], run["algorithm"], run["sources"]),
+        run["target"],
+        run["seed"],
+        run["family"],
+        record["score"],
+        record["dev_score"],
+        record["best_epoch"],
+        len(record["epochs"]),
+        size["train"],
+        size["dev"],
+        size["test"],
+        stage["digest"],
+        stage["parent"],
+        path,
+        record["predictions"] is not None,
+        _total(provenance["seconds"]),
+        provenance["tokens"],
+        provenance["samples_per_second"],
+        provenance["peak_memory_mb"],
+        provenance["peak_gpu_memory_mb"],
+        provenance["commit"],
+        provenance["recipe"],
+        record["data_revision"],
+        record["synthetic"],
+        record["few_sample"],
+        _weights(stage["identity"]),
+        fidelity_of(stage["identity"]),
+        *_predictions(path, record),
+        test_set,
+    )
+
+
+def _predictions(path: str, record: Record) -> Row:
+    """Path, rows and SHA-256 of the predictions."""
+    found = record["predictions"]
+    if found is None:
+        return None, None, None
+    return str(PurePosixPath(path).with_name(found["file"])), found["rows"], found["sha256"]
+
+
+def _weights(named: dict[str, Any]) -> str | None:
+    """What the identity of a stage says of the base model's weights, where it does."""
+    model = named.get("model")
+    weights = model.get("weights") if isinstance(model, dict) else None
+    return weights if isinstance(weights, str) else None
+
+
+def _total(seconds: dict[str, float]) -> float:
+    """The trainer's own total where it gives one: it holds what lies between the phases too."""
+    return seconds["total"] if "total" in seconds else sum(seconds.values())
+
+
+def score_rows(record: Record, run: RunIdentity) -> list[Row]:
+    """The record's rows in ``scores``."""
+    key = run_key(run)
+    rows: list[Row] = []
+    for task, result in record["test"].items():
+        rows += [(*key, "test", task, name, value) for name, value in result["metrics"].items()]
+        rows.append((*key, "test", task, "score", result["score"]))
+    best = record["epochs"][record["best_epoch"] - 1]
+    for task, metrics in best["dev"].items():
+        rows += [(*key, "dev", task, name, value) for name, value in metrics.items()]
+    rows.append((*key, "dev", run["target"], "score", record["dev_score"]))
+    return rows
+
+
+def frame(table: str, rows: Sequence[Row] | Iterable[Row]) -> pd.DataFrame:
+    """Rows to a frame with the table's types, also when there are none."""
+    schema = columns.arrow_schema(table)
+    values = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(v, field.type) for v, field in zip(values, schema, strict=True)]
+    return columns.to_frame(pa.Table.from_arrays(arrays, schema=schema))

@@ -1,0 +1,327 @@
+"""From a cell of a heatmap back to what made it.
+
+``explain`` gathers, as plain data that JSON can hold, everything about one cell: its number, how
+sure it is, its seeds, the records behind them, their trainings, and the commands that run those
+again. Scores are read from the records as they are now; interval and test from the statistics,
+with a word when the two are not of one time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.core.stage import Run
+from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
+from tasktransfer.designs.transfer.collect.loading import Problem, is_there, records_under
+from tasktransfer.designs.transfer.collect.missing import Holes
+from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected, expected_run
+from tasktransfer.designs.transfer.collect.results import read_statistic
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.explain.question import Cell, cell_of, cells_of, find_cell
+from tasktransfer.designs.transfer.explain.trainings import (
+    Workflow,
+    chain_of_record,
+    places_by_digest,
+    planned_training,
+)
+from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
+from tasktransfer.errors import RecordError
+
+__all__ = ["Cell", "Workflow", "cell_of", "cells_of", "collected_runs", "explain", "find_cell"]
+
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What there is to explain a cell with."""
+
+    cell: Cell
+    planned: list[Run]
+    collected: pd.DataFrame
+    tables: Path
+    workflow: Workflow
+    now: Tables
+    holes: Holes
+
+
+def collected_runs(tables: Path) -> pd.DataFrame | None:
+    """The runs that were collected last; None where no tables can be read."""
+    try:
+        return read_tables(tables)[0].runs
+    except RecordError:
+        return None
+
+
+def explain(cell: Cell, plan: Iterable[Run], tables: Path, workflow: Workflow) -> Facts:
+    """Everything about a cell.
+
+    Args:
+        cell: see ``find_cell``.
+        plan: the runs of the study's plan; empty where the places of its records are not known.
+        tables: the folder of the study's tables; it may be empty.
+        workflow: how the study is run, for the commands.
+
+    Returns:
+        ``number`` (means over the seeds that have both scores), ``statistics`` (None without),
+        ``seeds`` (each with its scores, states and ``trainings`` in their order, those of its
+        baseline as ``baseline_trainings``), ``notes`` (what a reader must know), and the names.
+
+    Raises:
+        RecordError: the cell's records must not be compared.
+    """
+    known = _known(cell, list(plan), tables, workflow)
+    seeds = [_seed(known, seed) for seed in _seeds(known)]
+    number = _number(cell, seeds)
+    statistics, remarks = _statistics(known)
+    return {
+        "dataset": cell.dataset,
+        "model": cell.model,
+        "algorithm": cell.algorithm,
+        "sources": list(cell.sources),
+        "target": cell.target,
+        "results": str(workflow.results),
+        "config": workflow.config_file,
+        "in_plan": bool(known.planned),
+        "in_tables": bool(len(_rows(known.collected, cell))),
+        "number": number,
+        "statistics": statistics,
+        "seeds": seeds,
+        "notes": [*_notes(known, seeds), *remarks],
+    }
+
+
+def _known(cell: Cell, plan: list[Run], tables: Path, workflow: Workflow) -> _Known:
+    collected = collected_runs(tables)
+    runs = frame("runs", []) if collected is None else collected
+    planned = [run for run in plan if cell_of(run) in (cell, cell.baseline)]
+    mine = [run for run in planned if cell_of(run) == cell]
+    expected = [expected_run(run) for run in planned] if mine else _expected_by_tables(runs, cell)
+    root = workflow.results
+    paths = [root / item.record for item in expected if is_there(root / item.record)]
+    now, _ = collect_runs(paths, root=root, expected=expected)
+    problems = now.problems[["path", "error"]].itertuples(index=False, name=None)
+    holes = Holes(root, [Problem(path, error) for path, error in problems])
+    return _Known(cell, planned if mine else [], runs, tables, workflow, now, holes)
+
+
+def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+    """The rows of a cell in any table that has its columns."""
+    found = runs[
+        (runs["dataset"] == cell.dataset)
+        & (runs["model"] == cell.model)
+        & (runs["algorithm"] == cell.algorithm)
+    ]
+    return found[(found["source"] == cell.source) & (found["target"] == cell.target)]
+
+
+def _expected_by_tables(runs: pd.DataFrame, cell: Cell) -> list[Expected]:
+    """Where the records of a cell were when they were collected."""
+    wanted = dict.fromkeys((cell.baseline, cell))
+    return [
+        Expected(
+            *(one.dataset, one.model, one.algorithm, one.sources, one.target),
+            *(int(seed), path, digest, (str(Path(path).parent),)),
+        )
+        for one in wanted
+        for seed, path, digest in _rows(runs, one)[["seed", "path", "digest"]].itertuples(
+            index=False, name=None
+        )
+    ]
+
+
+# --- seeds ----------------------------------------------------------------------------------------
+
+
+def _seeds(known: _Known) -> list[int]:
+    planned = {run.seed for run in known.planned if cell_of(run) == known.cell}
+    if planned:
+        return sorted(planned)
+    return sorted(int(seed) for seed in _rows(known.collected, known.cell)["seed"])
+
+
+def _seed(known: _Known, seed: int) -> Facts:
+    """One seed: its scores, the states of its runs, their trainings."""
+    cell = known.cell
+    run = _run(known, cell, seed)
+    said: Facts = {"seed": seed, **run}
+    if cell.algorithm == BASELINE:
+        return said
+    baseline = _run(known, cell.baseline, seed)
+    delta = _difference(run["score"], baseline["score"])
+    return {
+        **said,
+        "baseline_score": baseline["score"],
+        "delta": delta,
+        "improvement": _percent(delta, baseline["score"]),
+        "baseline_state": baseline["state"],
+        "baseline_reason": baseline["reason"],
+        "baseline_trainings": baseline["trainings"],
+    }
+
+
+def _run(known: _Known, cell: Cell, seed: int) -> Facts:
+    """A run of a cell: score, state, and trainings, first to last."""
+    there = _rows(known.now.runs, cell)
+    there = there[there["seed"] == seed]
+    absent = _rows(known.now.missing, cell)
+    absent = absent[absent["seed"] == seed]
+    score = float(there["score"].iloc[0]) if len(there) else None
+    state, reason = "done", None
+    if score is None:
+        state, reason = "waiting", "nothing is planned or collected"
+        if len(absent):
+            state, reason = absent["state"].iloc[0], absent["reason"].iloc[0]
+            if state == "damaged":
+                reason = f"damaged: {absent['error'].iloc[0]}"
+    return {
+        "score": score,
+        "state": state,
+        "reason": reason,
+        "trainings": _trainings(known, cell, seed),
+    }
+
+
+def _trainings(known: _Known, cell: Cell, seed: int) -> list[Facts]:
+    for run in known.planned:
+        if cell_of(run) == cell and run.seed == seed:
+            return [planned_training(stage, known.workflow, known.holes) for stage in run.stages]
+    rows = _rows(known.collected, cell)
+    paths = rows.loc[rows["seed"] == seed, "path"].tolist()
+    if not paths:
+        return []
+    results = known.workflow.results
+    places = places_by_digest(records_under(results / "stages"), results)
+    return chain_of_record(paths[0], known.workflow, known.holes, places)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _difference(score: float | None, baseline: float | None) -> float | None:
+    return None if score is None or baseline is None else score - baseline
+
+
+def _percent(delta: float | None, baseline: float | None) -> float | None:
+    return 100 * delta / baseline if delta is not None and baseline else None
+
+
+def _number(cell: Cell, seeds: Sequence[Facts]) -> Facts:
+    """Means over the seeds that count: those with both scores, for a baseline those with one."""
+    wanted = ["score"] if cell.algorithm == BASELINE else ["score", "baseline_score"]
+    used = [seed for seed in seeds if all(seed[key] is not None for key in wanted)]
+    means = {key: sum(s[key] for s in used) / len(used) if used else None for key in wanted}
+    said: Facts = {"seeds": [seed["seed"] for seed in used], "of_seeds": len(seeds), **means}
+    if cell.algorithm != BASELINE:
+        said["delta"] = _difference(means["score"], means["baseline_score"])
+        said["improvement"] = _percent(said["delta"], means["baseline_score"])
+    return said
+
+
+def _statistics(known: _Known) -> tuple[Facts | None, list[str]]:
+    """Interval and test of the cell, and what a reader must know of them."""
+    cell, file = known.cell, known.tables / "cells.parquet"
+    if cell.algorithm == BASELINE:
+        return None, []
+    try:
+        table = read_statistic(known.tables, "cells")
+    except RecordError as error:
+        remedy = known.workflow.snakemake("figures_now")
+        return None, [f"no interval and no test: {error}", f"statistics are made by: {remedy}"]
+    rows = _rows(table, cell)
+    if rows.empty:
+        return None, [f"no interval and no test: {file} has no such cell"]
+    (row,) = rows.to_dict("records")
+    family = table[
+        (table["dataset"] == cell.dataset) & ((table["n_sources"] > 1) == (len(cell.sources) > 1))
+    ]
+    current = inputs_of(known.now) == [row["inputs"]]
+    keys = ("low", "high", "standard_error", "degrees", "p", "q")
+    said: Facts = {
+        "file": str(file),
+        "delta": float(row["delta"]),
+        **{key: None if pd.isna(row[key]) else float(row[key]) for key in keys},
+        "significant": bool(row["significant"]),
+        "level": MARKED,
+        "seeds": [int(seed) for seed in row["seeds"]],
+        "instances": int(row["instances"]),
+        "family": {
+            "what": f"{'multi' if len(cell.sources) > 1 else 'single'}-source cells of "
+            f"{cell.dataset}, of all models and algorithms",
+            "tests": int(family["p"].notna().sum()),
+            "significant": int(family["significant"].sum()),
+        },
+        "up_to_date": current,
+    }
+    stale = (
+        f"the statistics are of other records than those that are there now ({file}: delta "
+        f"{row['delta']:+.2f} of seeds {', '.join(map(str, row['seeds']))}); make them again: "
+        f"{known.workflow.snakemake('figures_now')}"
+    )
+    return said, [] if current else [stale]
+
+
+# --- what a reader must know ----------------------------------------------------------------------
+
+
+def _notes(known: _Known, seeds: Sequence[Facts]) -> list[str]:
+    notes = []
+    collected = _rows(known.collected, known.cell)
+    trainings = [
+        training
+        for seed in seeds
+        for training in (*seed["trainings"], *seed.get("baseline_trainings", ()))
+    ]
+    if any(training.get("synthetic") for training in trainings):
+        notes.append("SYNTHETIC: trained on generated dialogues, not on real ones")
+    if not known.planned:
+        notes.append(
+            "the study's plan does not have this cell now (the config was changed, or its data or "
+            "models are not on this disk): what follows is what was collected earlier, and no "
+            "command of this study trains it again"
+        )
+    elif collected.empty:
+        notes.append(f"the tables in {known.tables} do not have it: collect again")
+    elif _other_trainings(known, collected):
+        notes.append(
+            f"the tables in {known.tables} hold other trainings of this cell than the plan has "
+            "now (the config, the data or a model was changed): collect again"
+        )
+    kept = {str(Path(training["record"])) for training in trainings}
+    for path, error in known.now.problems[["path", "error"]].itertuples(index=False, name=None):
+        if str(known.workflow.results / path) not in kept:
+            notes.append(f"left out: {error}")
+    return [*notes, *_unlike(trainings)]
+
+
+def _other_trainings(known: _Known, collected: pd.DataFrame) -> bool:
+    planned = {run.scored.digest for run in known.planned if cell_of(run) == known.cell}
+    return not planned.issuperset(collected["digest"])
+
+
+def _unlike(trainings: Sequence[Facts]) -> list[str]:
+    """What made some of the trainings and not the others."""
+    done = [training for training in trainings if "commit" in training]
+    facts = {
+        "commits": [training["commit"] for training in done],
+        "devices": [training["host"]["gpu"] or training["host"]["device"] for training in done],
+        "precisions": [training["host"]["precision"] for training in done],
+        **{
+            f"versions of {package}": [training["versions"].get(package) for training in done]
+            for package in dict.fromkeys(p for training in done for p in training["versions"])
+        },
+    }
+    notes = []
+    for what, values in facts.items():
+        distinct = list(dict.fromkeys(str(value) for value in values))
+        if len(distinct) > 1:
+            notes.append(f"the trainings are of {len(distinct)} {what}: {', '.join(distinct)}")
+    if any(training["dirty"] for training in done):
+        notes.append("some trainings ran with uncommitted changes: their commit is not all of it")
+    return notes

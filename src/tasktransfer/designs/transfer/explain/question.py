@@ -1,0 +1,141 @@
+"""Which cell is asked about: names as people type them to the names of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import pandas as pd
+
+from tasktransfer.core.stage import Run
+from tasktransfer.designs.transfer.collect.planned import BASELINE
+from tasktransfer.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a cell of the heatmap is named by; ``sources`` is sorted, empty for a baseline."""
+
+    dataset: str
+    model: str
+    algorithm: str
+    sources: tuple[str, ...]
+    target: str
+
+    @property
+    def source(self) -> str:
+        """The sources as the tables join them."""
+        return "+".join(self.sources)
+
+    def __str__(self) -> str:
+        origin = f"{self.source} -> " if self.sources else ""
+        return f"{self.dataset} {self.model} {self.algorithm} {origin}{self.target}"
+
+    @property
+    def baseline(self) -> Cell:
+        """The baseline that the cell is compared with."""
+        return Cell(self.dataset, self.model, BASELINE, (), self.target)
+
+
+def cell_of(run: Run) -> Cell:
+    """The cell that a planned run belongs to."""
+    return Cell(run.dataset, run.model, run.algorithm, run.sources, run.target)
+
+
+def cells_of(runs: pd.DataFrame) -> list[Cell]:
+    """The distinct cells of a table of runs, in its order."""
+    columns = runs[["dataset", "model", "algorithm", "sources", "target"]]
+    found = (
+        Cell(dataset, model, algorithm, tuple(sources), target)
+        for dataset, model, algorithm, sources, target in columns.itertuples(index=False, name=None)
+    )
+    return list(dict.fromkeys(found))
+
+
+def find_cell(
+    known: Iterable[Cell],
+    shorts: Mapping[str, str],
+    dataset: str,
+    model: str,
+    algorithm: str,
+    tasks: Sequence[str],
+) -> Cell:
+    """The cell that some words ask about.
+
+    Args:
+        known: every cell of the study.
+        shorts: task → its short name; either may be given, in any case.
+        dataset, model, algorithm: names.
+        tasks: source (several joined by ``+``) and target; for a baseline the target alone.
+
+    Raises:
+        ConfigError: a name is unknown (with the known ones, and the one that was probably meant),
+            or the study has no such cell.
+    """
+    here = list(known)
+    if not here:
+        raise ConfigError("the study has no cell: neither its plan nor its tables name a run")
+    dataset = _pick("dataset", dataset, [cell.dataset for cell in here])
+    here = [cell for cell in here if cell.dataset == dataset]
+    model = _pick(f"model of {dataset}", model, [cell.model for cell in here])
+    algorithm = _pick("algorithm", algorithm, [cell.algorithm for cell in here])
+    names = [task for cell in here for task in (*cell.sources, cell.target)]
+    source, target = _split(algorithm, tasks)
+    sources = sorted({_pick_task(dataset, word, names, shorts) for word in source})
+    found = Cell(
+        dataset, model, algorithm, tuple(sources), _pick_task(dataset, target, names, shorts)
+    )
+    if found not in here:
+        raise ConfigError(_no_such_cell(found, here))
+    return found
+
+
+def _split(algorithm: str, tasks: Sequence[str]) -> tuple[list[str], str]:
+    """The words for the sources, and the one for the target."""
+    *source, target = tasks
+    if algorithm == BASELINE and source:
+        raise ConfigError(f"a baseline has no source: give the target alone, not {' '.join(tasks)}")
+    if algorithm != BASELINE and len(source) != 1:
+        raise ConfigError(
+            f"{algorithm} needs SOURCE TARGET (several sources joined by +), found "
+            f"{' '.join(tasks)!r}"
+        )
+    return [word for words in source for word in words.split("+")], target
+
+
+def _pick_task(dataset: str, word: str, names: Iterable[str], shorts: Mapping[str, str]) -> str:
+    listed = list(dict.fromkeys(names))
+    full = {shorts[name].casefold(): name for name in listed if name in shorts}
+    named = [f"{name} ({shorts[name]})" if name in shorts else name for name in listed]
+    return full.get(word.casefold()) or _pick(f"task of {dataset}", word, listed, named)
+
+
+def _pick(what: str, word: str, names: Iterable[str], spelled: Sequence[str] | None = None) -> str:
+    """The name that a word means, whatever its case."""
+    by_casefold = {name.casefold(): name for name in dict.fromkeys(names)}
+    if word.casefold() in by_casefold:
+        return by_casefold[word.casefold()]
+    near = get_close_matches(word.casefold(), by_casefold, n=1)
+    meant = f", did you mean {by_casefold[near[0]]!r}?" if near else ""
+    raise ConfigError(
+        f"unknown {what}: {word!r}{meant}; the study has "
+        f"{', '.join(spelled or by_casefold.values())}"
+    )
+
+
+def _no_such_cell(cell: Cell, here: Sequence[Cell]) -> str:
+    """What the study has instead."""
+    like = [c for c in here if (c.model, c.algorithm) == (cell.model, cell.algorithm)]
+    of_target = sorted({c.source for c in like if c.target == cell.target and c.source})
+    of_source = sorted({c.target for c in like if c.source == cell.source})
+    said = [f"{cell}: the study has no such cell"]
+    if cell.target in cell.sources:
+        said.append(f"{cell.target} cannot be a source of itself")
+    if of_target:
+        said.append(f"sources of {cell.target} with {cell.algorithm}: {', '.join(of_target)}")
+    if of_source:
+        said.append(f"targets of {cell.source or cell.algorithm}: {', '.join(of_source)}")
+    if not of_target:
+        said.append(f"targets with {cell.algorithm}: {', '.join(sorted({c.target for c in like}))}")
+    return "; ".join(said)

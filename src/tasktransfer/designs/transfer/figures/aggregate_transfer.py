@@ -1,0 +1,191 @@
+"""Figures 7 and 8 of the paper: transfer of a dataset over all models and algorithms together."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import TwoSlopeNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures import cell_grid
+from tasktransfer.designs.transfer.figures.one_dataset import (
+    ordered,
+    seeds_of,
+    single_source_cells,
+)
+from tasktransfer.designs.transfer.figures.style import (
+    DIVERGING,
+    beyond,
+    colour_limit,
+    entitle,
+    fit_panels,
+    legend_below,
+    readable_on,
+    signed,
+)
+from tasktransfer.designs.transfer.tables.names import short_names
+
+_CELL = 0.52
+"""Width and height of a cell, inches."""
+_GAP = 0.25
+"""Between the matrix and its margins, cells."""
+_NOTE = (
+    "Below each mean: in how many combinations of model and algorithm the target improved. "
+    "Margins: mean of the row, of the column."
+)
+
+
+def pair_means(cells: pd.DataFrame) -> pd.DataFrame:
+    """The mean delta of each source and target over models and algorithms.
+
+    Args:
+        cells: rows of one dataset and one source, columns of ``columns.CELLS``.
+
+    Returns:
+        source, target; ``delta``: mean over the models and algorithms that are there, points;
+        ``n``: how many those are; ``improve``: in how many of them delta is above zero.
+    """
+    known = cells[cells["delta"].notna()]
+    return (
+        known.assign(better=known["delta"] > 0)
+        .groupby(["source", "target"], sort=False)
+        .agg(delta=("delta", "mean"), n=("delta", "size"), improve=("better", "sum"))
+        .reset_index()
+    )
+
+
+def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
+    """Draw a dataset's mean deltas, source × target; None when there is no single-source cell.
+
+    Each cell has the mean over models and algorithms and, below, in how many of them the target
+    improved. The last column has each source's mean over its targets, the last row each target's
+    mean over its sources; the corner the mean of all.
+    """
+    cells = single_source_cells(results, dataset)
+    pairs = pair_means(cells)
+    if pairs.empty:
+        return None
+    missing = results.tables.missing
+    absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] == 1)]
+    names = [*pairs["source"], *pairs["target"], *absent["source"], *absent["target"]]
+    tasks = ordered(results, "task", names)
+    short = short_names(tasks, results.metadata.shorts)
+    limit = colour_limit(pairs["delta"].to_numpy(np.float64))
+    side = max(_CELL * (len(tasks) + 1 + _GAP), 3.6)
+    figure = Figure(figsize=(side + 2.0, side + 1.9), layout="constrained")
+    axes = figure.subplots()
+    expected = int(pairs["n"].max())
+    scale = min(1.5, side / (len(tasks) + 1 + _GAP) / _CELL)
+    far = _draw(axes, pairs, tasks, limit, expected, scale)
+    lost, unplanned = _empty(pairs, absent, tasks)
+    cell_grid.hatch_missing(axes, lost)
+    cell_grid.hatch_not_planned(axes, unplanned)
+    _label(axes, [short[task] for task in tasks])
+    bar = figure.colorbar(
+        ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
+        ax=axes,
+        extend=beyond(pairs["delta"].to_numpy(np.float64), limit),
+        shrink=0.7,
+        aspect=25,
+    )
+    bar.set_label("Mean score delta, points")
+    entries: list[Artist] = [
+        *cell_grid.empty_entries(missing=bool(lost), not_planned=bool(unplanned))
+    ]
+    if far:
+        entries.append(cell_grid.beyond_entry(limit, " points"))
+    if (pairs["n"] < expected).any():
+        entries.append(
+            Patch(facecolor="none", edgecolor="none", label="* some combinations missing")
+        )
+    legend_below(figure, entries, _NOTE)
+    models, algorithms = cells["model"].nunique(), cells["algorithm"].nunique()
+    what = (
+        f"{dataset}: mean score delta over {_count(models, 'model')} "
+        f"and {_count(algorithms, 'algorithm')}"
+    )
+    entitle(figure, what, seeds_of(cells), results.metadata)
+    fit_panels(figure, np.array([[axes]]), side, side)
+    return figure
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _draw(
+    axes: Axes,
+    pairs: pd.DataFrame,
+    tasks: list[str],
+    limit: float,
+    expected: int,
+    scale: float,
+) -> list[cell_grid.Corner]:
+    """Draw the cells that have a number; gives those beyond the colours."""
+    place = {task: float(index) for index, task in enumerate(tasks)}
+    margin = len(tasks) + _GAP
+    shown: dict[cell_grid.Corner, tuple[float, str]] = {}
+    for row in pairs.itertuples():
+        mark = "" if row.n == expected else "*"
+        corner = place[str(row.target)], place[str(row.source)]
+        shown[corner] = float(row.delta), f"{row.improve}/{row.n}{mark}"  # type: ignore[arg-type]
+    for source, delta in pairs.groupby("source")["delta"].mean().items():
+        shown[margin, place[str(source)]] = float(delta), ""
+    for target, delta in pairs.groupby("target")["delta"].mean().items():
+        shown[place[str(target)], margin] = float(delta), ""
+    shown[margin, margin] = float(pairs["delta"].mean()), ""
+    norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
+    fills = [colours(norm(delta)) for delta, _ in shown.values()]
+    cell_grid.fill(axes, list(shown), fills)
+    for (corner, (delta, share)), colour in zip(shown.items(), fills, strict=True):
+        ink = readable_on(colour)
+        bold: dict[str, Any] = {} if share else {"weight": "bold"}
+        cell_grid.write(
+            axes, corner, signed(delta), 8 * scale, ink, down=0.36 if share else 0.5, **bold
+        )
+        if share:
+            cell_grid.write(axes, corner, share, 6 * scale, ink, down=0.74)
+    far = {
+        corner: readable_on(colour)
+        for (corner, (delta, _)), colour in zip(shown.items(), fills, strict=True)
+        if abs(delta) > limit
+    }
+    cell_grid.mark_beyond(axes, list(far), list(far.values()))
+    return list(far)
+
+
+def _empty(
+    pairs: pd.DataFrame, absent: pd.DataFrame, tasks: list[str]
+) -> tuple[list[cell_grid.Corner], list[cell_grid.Corner]]:
+    """The cells off the diagonal without a number: planned ones, and those of no plan."""
+    there = {*zip(pairs["source"], pairs["target"], strict=True)}
+    planned = {*zip(absent["source"], absent["target"], strict=True)}
+    missing: list[cell_grid.Corner] = []
+    not_planned: list[cell_grid.Corner] = []
+    for (row, source), (column, target) in itertools.permutations(enumerate(tasks), 2):
+        if (source, target) not in there:
+            kind = missing if (source, target) in planned else not_planned
+            kind.append((float(column), float(row)))
+    return missing, not_planned
+
+
+def _label(axes: Axes, names: list[str]) -> None:
+    count = len(names)
+    far = count + 1 + _GAP
+    places = [*(np.arange(count) + 0.5), count + _GAP + 0.5]
+    axes.set(xlim=(0, far), ylim=(far, 0))
+    axes.set_xticks(places, [*names, "mean"], rotation=90)
+    axes.set_yticks(places, [*names, "mean"])
+    axes.tick_params(length=0, labelsize=8)
+    axes.set_xlabel("target", fontsize=10)
+    axes.set_ylabel("source", fontsize=10)
+    axes.spines[:].set_visible(False)

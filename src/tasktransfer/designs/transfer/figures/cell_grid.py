@@ -1,0 +1,102 @@
+"""Cells of source × target matrices: filled, hatched, framed, marked, and with their numbers.
+
+All cells of a kind are one collection: drawing a patch for each takes several times as long.
+A cell is named by its left and upper corner in axis units; it is 1 wide and 1 high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from tasktransfer.designs.transfer.figures.style import INK, MISSING, NOT_PLANNED
+
+Corner = tuple[float, float]
+MISSING_LABEL = "missing"
+NOT_PLANNED_LABEL = "not in the study"
+SURVIVES_LABEL = "differs from 0 after false-discovery control (q ≤ 0.05)"
+ONE_TRAINING_LABEL = "one training only (q ≤ 0.05 by its test instances, other seeds unknown)"
+FRAME: dict[str, Any] = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.3}
+ONE_TRAINING: dict[str, Any] = FRAME | {"linestyle": (0, (1.2, 1.2))}
+_INSET = 0.05
+_WHOLE = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
+_TIP = np.array([(0.64, 0.14), (0.86, 0.14), (0.86, 0.36)])
+"""The mark of a cell beyond the colours: its right upper corner."""
+
+
+def fill(axes: Axes, corners: Sequence[Corner], colours: Sequence[Any]) -> None:
+    """Cells of those colours, parted by thin white lines."""
+    _add(axes, corners, _WHOLE, "cells", facecolor=list(colours), edgecolor="white", linewidth=0.8)
+
+
+def hatch_missing(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Cells that were planned and have no number."""
+    _add(axes, corners, _WHOLE, "missing", **MISSING)
+
+
+def hatch_not_planned(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Cells that are no part of the study."""
+    _add(axes, corners, _WHOLE, "not planned", **NOT_PLANNED)
+
+
+def frame(axes: Axes, corners: Sequence[Corner]) -> None:
+    """A bold frame inside cells that survive false-discovery control."""
+    _frame(axes, corners, "significant", FRAME)
+
+
+def frame_one_training(axes: Axes, corners: Sequence[Corner]) -> None:
+    """A dotted frame inside cells that would, and have one seed: another training may differ."""
+    _frame(axes, corners, "one training", ONE_TRAINING)
+
+
+def mark_beyond(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
+    """A filled corner in cells whose number is beyond the colours."""
+    _add(axes, corners, _TIP, "beyond", facecolor=list(inks), edgecolor="none")
+
+
+def beyond_entry(limit: float, unit: str) -> Line2D:
+    """The legend's entry for cells beyond the colours."""
+    label = f"beyond the colours (±{limit:g}{unit})"
+    corner = [(-1, 1), (1, 1), (1, -1)]
+    return Line2D([], [], ls="", marker=corner, color=INK, ms=5, label=label)
+
+
+def empty_entries(*, missing: bool, not_planned: bool) -> list[Patch]:
+    """The legend's entries for the kinds of hatched cells that a figure has."""
+    return [
+        *([Patch(**MISSING, label=MISSING_LABEL)] if missing else []),
+        *([Patch(**NOT_PLANNED, label=NOT_PLANNED_LABEL)] if not_planned else []),
+    ]
+
+
+def write(
+    axes: Axes, corner: Corner, text: str, size: float, colour: str, *, down: float = 0.5, **kw: Any
+) -> None:
+    """Text in a cell; ``down``: how far below the upper edge its middle is."""
+    x, y = corner
+    text_of_cell = axes.text(
+        x + 0.5, y + down, text, ha="center", va="center", fontsize=size, color=colour, **kw
+    )
+    text_of_cell.set_in_layout(False)  # it lies inside the axes: not measuring it halves the time
+
+
+def _frame(axes: Axes, corners: Sequence[Corner], label: str, look: dict[str, Any]) -> None:
+    """Over a white line, so that it is seen on dark cells as well."""
+    inside = _INSET + (1 - 2 * _INSET) * _WHOLE
+    _add(axes, corners, inside, "halo", facecolor="none", edgecolor="white", linewidth=2.4)
+    _add(axes, corners, inside, label, **look)
+
+
+def _add(axes: Axes, corners: Sequence[Corner], shape: Any, label: str, **style: Any) -> None:
+    """A shape in each cell; its points are in parts of a cell."""
+    if not corners:
+        return
+    cells = PolyCollection([shape + corner for corner in corners], label=label, **style)
+    cells.set_in_layout(False)
+    axes.add_collection(cells, autolim=False)

@@ -1,0 +1,300 @@
+"""Figure 3 of the paper: who helps whom, per dataset, model and algorithm.
+
+Rows are sources, columns targets; the diagonal holds the baseline's score, every other cell the
+relative improvement over it. What is missing and what is not in the study are hatched, each in its
+way, never drawn as zero. Cells that survive false-discovery control are framed; of one seed the
+frame is dotted, for it speaks of that training alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Colormap, TwoSlopeNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from tasktransfer.designs.transfer.collect.planned import BASELINE
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures import cell_grid
+from tasktransfer.designs.transfer.figures.one_dataset import ordered, single_source_cells
+from tasktransfer.designs.transfer.figures.style import (
+    DIVERGING,
+    INK,
+    LABEL_POINTS,
+    NEUTRAL,
+    beyond,
+    entitle,
+    fit_panels,
+    folded,
+    growth,
+    improvement_limit,
+    legend_below,
+    readable_on,
+    signed,
+)
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+CELL = 0.42
+"""Width and height of a cell, inches."""
+_PALE = "#f7f7f7"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The cells of one model and algorithm, each a mean over seeds.
+
+    ``improvement`` (%), ``delta``, ``partial``, ``significant``, ``one_training`` and ``tested``
+    are square (sources, targets), NaN or False where nothing is there; ``baseline`` has one score
+    per target. ``partial`` marks cells (on the diagonal: baselines) with fewer seeds than planned,
+    none included, ``tested`` those with a q, ``significant`` those with q ≤ 0.05, ``one_training``
+    those of one seed.
+    """
+
+    model: str
+    algorithm: str
+    improvement: Floats
+    delta: Floats
+    partial: Flags
+    significant: Flags
+    one_training: Flags
+    tested: Flags
+    baseline: Floats
+
+    @property
+    def empty(self) -> Flags:
+        """Where there is neither a delta nor, on the diagonal, a baseline's score."""
+        empty = np.isnan(self.delta)
+        np.fill_diagonal(empty, np.isnan(self.baseline))
+        return empty
+
+
+def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]]:
+    """The tasks of a dataset in order, and its panels: a list of models of lists of algorithms.
+
+    Models, algorithms and tasks come from what is there and from what is missing, so that a model
+    that failed altogether still has its (hatched) panel.
+    """
+    tables = results.tables
+    runs = tables.runs[tables.runs["dataset"] == dataset]
+    cells = single_source_cells(results, dataset)
+    absent = tables.missing[
+        (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] <= 1)
+    ]
+    sources = [*cells["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
+    tasks = ordered(results, "task", [*runs["target"], *absent["target"], *sources])
+    models = ordered(results, "model", [*runs["model"], *absent["model"]])
+    found = ordered(results, "algorithm", [*cells["algorithm"], *absent["algorithm"]])
+    algorithms = [name for name in found if name != BASELINE]
+    return tasks, [
+        [_panel(model, algorithm, tasks, runs, cells, absent) for algorithm in algorithms]
+        for model in models
+    ]
+
+
+def _panel(
+    model: str,
+    algorithm: str,
+    tasks: list[str],
+    runs: pd.DataFrame,
+    cells: pd.DataFrame,
+    absent: pd.DataFrame,
+) -> Panel:
+    here = cells[(cells["model"] == model) & (cells["algorithm"] == algorithm)]
+    gone = absent[(absent["model"] == model) & (absent["algorithm"] == algorithm)]
+    own = runs[(runs["model"] == model) & (runs["algorithm"] == BASELINE)]
+    lost = absent[(absent["model"] == model) & (absent["algorithm"] == BASELINE)]
+    partial = _square(gone, np.ones(len(gone)), tasks) > 0
+    np.fill_diagonal(partial, np.isin(tasks, lost["target"].to_numpy()))
+    return Panel(
+        model=model,
+        algorithm=algorithm,
+        improvement=_square(here, here["improvement"], tasks),
+        delta=_square(here, here["delta"], tasks),
+        partial=partial,
+        significant=_square(here, here["significant"], tasks) > 0,
+        one_training=_square(here, here["n_seeds"], tasks) == 1,
+        tested=~np.isnan(_square(here, here["q"], tasks)),
+        baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
+    )
+
+
+def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
+    """(sources, targets), NaN where there is no cell; ``values`` has one number per cell."""
+    place = {task: index for index, task in enumerate(tasks)}
+    square = np.full((len(tasks), len(tasks)), np.nan)
+    rows = [place[name] for name in cells["source"]]
+    columns = [place[name] for name in cells["target"]]
+    square[rows, columns] = np.asarray(values, np.float64)
+    return square
+
+
+def heatmap(results: Results, dataset: str) -> Figure | None:
+    """Draw the figure of one dataset; None when it has no single-source transfer run planned.
+
+    A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both; where
+    that baseline is 0 the cell shows points.
+    """
+    tasks, grid = panels(results, dataset)
+    if not grid or not grid[0]:
+        return None
+    improvements = np.concatenate([one.improvement.ravel() for row in grid for one in row])
+    limit = improvement_limit(improvements)
+    short = short_names(tasks, results.metadata.shorts)
+    names = [short[task] for task in tasks]
+    figure = _canvas(len(tasks), len(grid), len(grid[0]))
+    axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
+    scale = min(1.5, _cell_size(len(tasks), len(grid[0])) / CELL)
+    for row, line in zip(axes, grid, strict=True):
+        for place, panel in zip(row, line, strict=True):
+            _draw(place, panel, names, limit, scale)
+    side = _cell_size(len(tasks), len(grid[0])) * len(tasks)
+    _label_grid(axes, grid, side + 0.4, LABEL_POINTS * growth(figure) + 1)
+    bar = figure.colorbar(
+        ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
+        ax=axes,
+        extend=beyond(improvements, limit),
+        fraction=0.05,
+        shrink=0.9 if len(grid) == 1 else 0.6,
+        pad=0.02,
+        aspect=25,
+    )
+    bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
+    legend_below(figure, _legend_entries([panel for row in grid for panel in row], limit))
+    runs = results.tables.runs
+    seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
+    what = f"{dataset}: improvement over the baseline by transfer, %"
+    entitle(figure, what, seeds, results.metadata)
+    fit_panels(figure, axes, side, side)
+    return figure
+
+
+def _cell_size(tasks: int, columns: int) -> float:
+    """Width of a cell, inches: CELL, or more where few panels of few tasks would leave a figure
+    too narrow for its title."""
+    return max(CELL, (4.2 / columns - 0.75) / tasks)
+
+
+def _canvas(tasks: int, rows: int, columns: int) -> Figure:
+    """A figure with room for cells of that size, names, title and legend."""
+    side = _cell_size(tasks, columns) * tasks
+    width, height = (side + 0.75) * columns + 1.4, (side + 0.7) * rows + 2.0
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _draw(
+    axes: Axes,
+    panel: Panel,
+    names: list[str],
+    limit: float,
+    scale: float,
+) -> None:
+    count = len(names)
+    norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
+    axes.set(xlim=(0, count), ylim=(count, 0))
+    corners = _corners(~panel.empty)
+    looks = [_cell_look(panel, (int(y), int(x)), norm, colours) for x, y in corners]
+    for corner, (text, _, ink, style) in zip(corners, looks, strict=True):
+        cell_grid.write(axes, corner, text, scale * _size_of(text), ink, **style)
+    cell_grid.fill(axes, corners, [colour for _, colour, *_ in looks])
+    cell_grid.hatch_missing(axes, _corners(panel.empty & panel.partial))
+    cell_grid.hatch_not_planned(axes, _corners(panel.empty & ~panel.partial))
+    cell_grid.frame(axes, _corners(panel.significant & ~panel.one_training))
+    cell_grid.frame_one_training(axes, _corners(panel.significant & panel.one_training))
+    inks = {corner: ink for corner, (_, _, ink, _) in zip(corners, looks, strict=True)}
+    far = _corners(_beyond(panel, limit))
+    cell_grid.mark_beyond(axes, far, [inks[corner] for corner in far])
+    middle = np.arange(count) + 0.5
+    axes.set_xticks(middle, names, rotation=90 if count > 4 else 0)
+    axes.set_yticks(middle, names)
+    axes.tick_params(length=0, labelsize=8)
+    axes.spines[:].set_visible(False)
+
+
+def _corners(flags: Flags) -> list[cell_grid.Corner]:
+    """The cells of a square that are flagged."""
+    return [(float(target), float(source)) for source, target in np.argwhere(flags)]
+
+
+def _beyond(panel: Panel, limit: float) -> Flags:
+    """Cells whose colour is the scale's end and whose number lies beyond."""
+    return np.asarray(np.abs(panel.improvement) > limit, np.bool_)
+
+
+def _cell_look(
+    panel: Panel, cell: tuple[int, int], norm: TwoSlopeNorm, colours: Colormap
+) -> tuple[str, Any, str, dict[str, Any]]:
+    """Text, fill, ink and font style of a cell that is not empty."""
+    mark = "*" if panel.partial[cell] else ""
+    if cell[0] == cell[1]:
+        return f"{panel.baseline[cell[0]]:.1f}{mark}", NEUTRAL, INK, {"weight": "bold"}
+    improvement = float(panel.improvement[cell])
+    if np.isnan(improvement):
+        return f"Δ{signed(float(panel.delta[cell]))}{mark}", _PALE, INK, {"style": "italic"}
+    colour = colours(norm(improvement))
+    return signed(improvement) + mark, colour, readable_on(colour), {}
+
+
+def _size_of(text: str) -> float:
+    return {6: 7.0, 7: 6.0}.get(len(text), 7.6 if len(text) < 6 else 5.2)
+
+
+def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points: float) -> None:
+    """Algorithms above the columns, models left of the rows, axes named once at the rim."""
+    for place, panel in zip(axes[0], grid[0], strict=True):
+        name = folded(algorithm_label(panel.algorithm), side, points)
+        place.set_title(name, fontsize=points, pad=8)
+    for row, line in zip(axes, grid, strict=True):
+        row[0].set_ylabel(f"{folded(line[0].model, side, points)}\nsource", fontsize=points)
+    for place in axes[-1]:
+        place.set_xlabel("target", fontsize=points)
+
+
+def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
+    """Only what the figure shows."""
+    off = ~np.eye(len(every[0].baseline), dtype=bool)
+    entries: list[Artist] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
+    entries += _frames(every, off)
+    entries += cell_grid.empty_entries(
+        missing=any((one.empty & one.partial).any() for one in every),
+        not_planned=any((one.empty & ~one.partial).any() for one in every),
+    )
+    if any(_beyond(one, limit).any() for one in every):
+        entries.append(cell_grid.beyond_entry(limit, " %"))
+    if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
+        entries.append(
+            Patch(facecolor=_PALE, edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
+        )
+    if any(_starred(one, off) for one in every):
+        entries.append(Patch(facecolor="none", edgecolor="none", label="* some seeds missing"))
+    return entries
+
+
+def _frames(every: list[Panel], off: Flags) -> list[Patch]:
+    """What the frames mean, or why there are none."""
+    entries = []
+    if any((one.significant & ~one.one_training).any() for one in every):
+        entries.append(Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL))
+    if any((one.significant & one.one_training).any() for one in every):
+        entries.append(Patch(**cell_grid.ONE_TRAINING, label=cell_grid.ONE_TRAINING_LABEL))
+    if entries:
+        return entries
+    tested = any(one.tested[off].any() for one in every)
+    none = "no cell survives false-discovery control (q ≤ 0.05)" if tested else "no cell was tested"
+    return [Patch(facecolor="none", edgecolor="none", label=none)]
+
+
+def _starred(panel: Panel, off: Flags) -> bool:
+    cells = panel.partial & off & ~np.isnan(panel.delta)
+    return bool(cells.any() or (panel.partial.diagonal() & ~np.isnan(panel.baseline)).any())

@@ -1,0 +1,93 @@
+"""Figure 6 of the paper: how long utterances and dialogues are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.style import (
+    ALGORITHM_COLOURS,
+    INK,
+    LABEL_POINTS,
+    entitle,
+    legend_below,
+)
+
+_UNITS = {
+    "utterance_words": ("Utterance length, words", "utterances"),
+    "dialogue_turns": ("Dialogue length, turns", "dialogues"),
+    "dialogue_words": ("Dialogue length, words", "dialogues"),
+}
+"""Unit → what its axis says, and what is counted."""
+_SHOWN = 0.99
+"""Share of the utterances or dialogues that the axis reaches."""
+_MOST_BARS = 40
+
+
+def lengths(results: Results, dataset: str) -> Figure | None:
+    """Draw a histogram per unit; None when the dataset's dialogues were never prepared.
+
+    Bars are shares of all utterances or dialogues of the release. The axis ends where 99 % are
+    shown; the panel says how many are longer, and up to what length.
+    """
+    if results.lengths is None:
+        return None
+    here = results.lengths[results.lengths["dataset"] == dataset]
+    units = [unit for unit in _UNITS if (here["unit"] == unit).any()]
+    if not units:
+        return None
+    figure = Figure(figsize=(max(2.5 * len(units), 5.0) + 0.4, 3.7), layout="constrained")
+    for axes, unit in zip(figure.subplots(1, len(units), squeeze=False)[0], units, strict=True):
+        _draw(axes, here[here["unit"] == unit], *_UNITS[unit])
+    legend_below(
+        figure,
+        [
+            Line2D([], [], color=INK, ls="-", lw=1.4, label="median"),
+            Line2D([], [], color=INK, ls=":", lw=1.8, label="mean"),
+        ],
+    )
+    what = f"{dataset}: lengths of utterances and dialogues"
+    entitle(figure, what, None, results.metadata)
+    return figure
+
+
+def _draw(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
+    ordered = histogram.sort_values("length")
+    length = ordered["length"].to_numpy(np.int64)
+    count = ordered["count"].to_numpy(np.int64)
+    total = int(count.sum())
+    reached = np.cumsum(count) / total
+    last = int(length[np.searchsorted(reached, _SHOWN)])
+    step = max(1, -(-(last - int(length[0]) + 1) // _MOST_BARS))
+    edges = np.arange(length[0], last + step + 1, step)
+    shares, _ = np.histogram(length, edges, weights=100 * count / total)
+    axes.bar(
+        edges[:-1] - 0.5, shares, step, align="edge", color=ALGORITHM_COLOURS[0], ec="white", lw=0.4
+    )
+    median = int(length[np.searchsorted(reached, 0.5)])
+    mean = float((length * count).sum() / total)
+    axes.axvline(median, color=INK, ls="-", lw=1.4)
+    axes.axvline(mean, color=INK, ls=":", lw=1.8)
+    axes.set_title(
+        f"{total:,} {noun}\nmedian {median:,}, mean {mean:,.1f}\n{_beyond(length, count, edges)}",
+        fontsize=8,
+    )
+    axes.set_xlabel(label, fontsize=LABEL_POINTS + 0.5)
+    axes.set_ylabel(f"% of {noun}", fontsize=LABEL_POINTS + 0.5)
+    axes.tick_params(labelsize=8)
+    axes.locator_params(axis="x", nbins=6, integer=True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _beyond(length: Any, count: Any, edges: Any) -> str:
+    """How many are longer than the axis reaches."""
+    longer = int(count[length >= edges[-1]].sum())
+    if not longer:
+        return f"longest {int(length[-1]):,}"
+    return f"{longer:,} longer than {int(edges[-1]) - 1:,}, up to {int(length[-1]):,}"

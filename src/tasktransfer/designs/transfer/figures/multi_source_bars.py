@@ -1,0 +1,132 @@
+"""A bar per multi-source run beside the mean of its single sources (paper, section 6.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.one_dataset import ordered
+from tasktransfer.designs.transfer.figures.style import (
+    INK,
+    MISSING,
+    entitle,
+    folded,
+    legend_below,
+    series_look,
+    signed,
+)
+from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+
+_NAMES = ["model", "algorithm", "target", "source"]
+_PAIR = 0.8
+"""Width that the bars of one target take on the axis, of 1."""
+
+
+def multi_source_bars(results: Results, dataset: str) -> Figure | None:
+    """Draw the multi-source runs of a dataset, one panel per model; None when there are none.
+
+    A solid bar is the delta of the run on all sources (mean over seeds), the pale one on its left
+    the mean delta of the same sources one at a time. A mean over fewer single sources or seeds
+    than the run has is marked by an asterisk; where there is nothing, a hatched bar says so.
+    """
+    tables = results.tables
+    gains = multi_source_gain(tables.deltas[tables.deltas["dataset"] == dataset])
+    absent = tables.missing[
+        (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] > 1)
+    ]
+    shown = pd.concat([frame[_NAMES] for frame in (gains, absent) if len(frame)] or [gains[_NAMES]])
+    if shown.empty:
+        return None
+    models = ordered(results, "model", shown["model"])
+    algorithms = ordered(results, "algorithm", shown["algorithm"])
+    groups = list(dict.fromkeys(zip(shown["target"], shown["source"], strict=True)))
+    tasks = [task for target, source in groups for task in (target, *source.split("+"))]
+    names = short_names(dict.fromkeys(tasks), results.metadata.shorts)
+    width = max(5.6, 1.4 + len(groups) * max(1.6, 0.9 * len(algorithms)))
+    figure = Figure(figsize=(width, 2.4 * len(models) + 1.8), layout="constrained")
+    panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+    for axes, model in zip(panels, models, strict=True):
+        _draw(axes, gains[gains["model"] == model], groups, algorithms)
+        axes.set_ylabel(f"{folded(model, 2.0, 10)}\nΔ score, points", fontsize=10)
+    panels[0].set_ylim(_limits(gains))
+    labels = [
+        f"{names[target]}\nfrom " + " + ".join(names[one] for one in source.split("+"))
+        for target, source in groups
+    ]
+    panels[-1].set_xticks(range(len(groups)), labels, fontsize=8)
+    _legend(figure, algorithms, gains, len(models) * len(algorithms) * len(groups))
+    what = f"{dataset}: several sources at once against each alone"
+    entitle(figure, what, int(max(gains["n_seeds"], default=0)), results.metadata)
+    return figure
+
+
+def bar_look(rank: int) -> dict[str, Any]:
+    """An algorithm's bars: colour, and a pattern that tells them apart without it."""
+    look = series_look(rank)
+    return {"facecolor": look.colour, "edgecolor": "white", "hatch": look.hatch, "linewidth": 0.0}
+
+
+def _limits(gains: pd.DataFrame) -> tuple[float, float]:
+    """Axis limits with zero and room for the numbers at the bars' ends."""
+    values = [0.0, *gains["multi_delta"], *gains["single_delta"].dropna()]
+    low, high = min(values), max(values)
+    room = 0.28 * ((high - low) or 1.0)
+    return low - room, high + room
+
+
+def _draw(
+    axes: Axes, gains: pd.DataFrame, groups: list[tuple[str, str]], algorithms: list[str]
+) -> None:
+    rows = {(row.target, row.source, row.algorithm): row for row in gains.itertuples()}
+    bar = _PAIR / (2 * len(algorithms))
+    for place, group in enumerate(groups):
+        for rank, algorithm in enumerate(algorithms):
+            left = place - _PAIR / 2 + 2 * rank * bar + bar / 2
+            look = bar_look(rank)
+            row: Any = rows.get((*group, algorithm))
+            single = np.nan if row is None else row.single_delta
+            mark = "" if row is None or row.complete else "*"
+            _bar(axes, left, 0.92 * bar, single, mark, **look, alpha=0.4)
+            multi = np.nan if row is None else row.multi_delta
+            _bar(axes, left + bar, 0.92 * bar, multi, "", **look)
+    axes.axhline(0, color=INK, linewidth=0.8)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _bar(axes: Axes, place: float, width: float, delta: float, mark: str, **style: Any) -> None:
+    if np.isnan(delta):
+        low, high = axes.get_xaxis_transform(), 0.12
+        axes.bar(place, high, width, transform=low, **MISSING)
+        return
+    axes.bar(place, delta, width, **style)
+    axes.annotate(
+        signed(delta) + mark,
+        (place, delta),
+        xytext=(0, 2 if delta >= 0 else -2),
+        textcoords="offset points",
+        ha="center",
+        va="bottom" if delta >= 0 else "top",
+        fontsize=6.5,
+        rotation=90,
+    )
+
+
+def _legend(figure: Figure, algorithms: list[str], gains: pd.DataFrame, planned: int) -> None:
+    entries = [
+        Patch(**bar_look(rank), label=algorithm_label(name)) for rank, name in enumerate(algorithms)
+    ]
+    entries.append(Patch(facecolor="#555555", label="all sources at once"))
+    entries.append(Patch(facecolor="#555555", alpha=0.4, label="mean of its single sources"))
+    if not gains["complete"].all():
+        entries.append(Patch(facecolor="none", label="* some singles missing"))
+    if len(gains) < planned or gains["single_delta"].isna().any():
+        entries.append(Patch(**MISSING, label="missing"))
+    legend_below(figure, entries)

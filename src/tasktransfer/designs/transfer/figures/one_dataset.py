@@ -1,0 +1,104 @@
+"""The part of a study's results that one figure reads: its dataset, and the frames it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import fields, replace
+from typing import Any, TypeVar, cast
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.results import Results, Statistics
+from tasktransfer.designs.transfer.tables.names import in_order
+
+LENGTHS = "lengths"
+_Frames = TypeVar("_Frames", Tables, Statistics)
+FRAMES = (*columns.TABLES, *columns.STATISTICS, LENGTHS)
+"""Every frame of ``Results``."""
+
+
+def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES) -> Results:
+    """The same results with the rows of one dataset only; frames that are not named are empty.
+
+    ``metadata`` keeps the tasks of the dataset only and says nothing of the whole study's records
+    and config, so that equal answers mean an equal figure.
+    """
+    metadata = results.metadata
+    tasks = _tasks(results, dataset)
+    order = dict(metadata.order)
+    order["dataset"] = [dataset]
+    order["task"] = in_order(tasks, [task for task in order.get("task", ()) if task in tasks])
+    return Results(
+        tables=_reduced(results.tables, dataset, frames),
+        statistics=_reduced(results.statistics, dataset, frames),
+        metadata=replace(
+            metadata,
+            synthetic=metadata.is_synthetic(dataset),
+            real=[],
+            records=0,
+            config_digest="",
+            order=order,
+            shorts={task: name for task, name in metadata.shorts.items() if task in tasks},
+        ),
+        lengths=_lengths(results, dataset, frames),
+    )
+
+
+def single_source_cells(results: Results, dataset: str) -> pd.DataFrame:
+    """The cells of one source, of one dataset: columns of ``columns.CELLS``."""
+    cells = results.statistics.cells
+    return cells[(cells["dataset"] == dataset) & (cells["n_sources"] == 1)]
+
+
+def ordered(results: Results, what: str, names: Collection[str] | pd.Series) -> list[str]:
+    """Distinct names of "dataset", "model", "algorithm" or "task" in the study's order."""
+    return in_order(names, results.metadata.order.get(what, ()))
+
+
+def seeds_of(cells: pd.DataFrame) -> int:
+    """How many distinct seeds are behind some cells."""
+    return len({seed for seeds in cells["seeds"] for seed in seeds})
+
+
+def train_sizes(results: Results, dataset: str) -> dict[str, int]:
+    """Task → training instances, for the tasks whose size the records tell."""
+    sizes = results.tables.sizes
+    here = sizes[(sizes["dataset"] == dataset) & (sizes["train"] > 0)]
+    return dict(zip(here["task"], here["train"].astype(int), strict=True))
+
+
+def _tasks(results: Results, dataset: str) -> list[str]:
+    """Every task that is a target or a source of a run that is there or missing."""
+    tables = results.tables
+    found: dict[str, None] = {}
+    for frame in (tables.runs, tables.missing):
+        here = frame[frame["dataset"] == dataset]
+        found |= dict.fromkeys(here["target"])
+        found |= dict.fromkeys(
+            task for source in here["source"].unique() for task in _parts(source)
+        )
+    return list(found)
+
+
+def _parts(source: str) -> list[str]:
+    return source.split("+") if source else []
+
+
+def _reduced(group: _Frames, dataset: str, frames: Collection[str]) -> _Frames:
+    """A dataclass of frames with the rows of one dataset, or none."""
+    kept: dict[str, Any] = {}
+    for field in fields(cast(Any, group)):
+        frame: pd.DataFrame = getattr(group, field.name)
+        wanted = field.name in frames and "dataset" in frame
+        rows = frame["dataset"] == dataset if wanted else slice(0)
+        kept[field.name] = frame[rows].reset_index(drop=True)
+    return cast(_Frames, replace(cast(Any, group), **kept))
+
+
+def _lengths(results: Results, dataset: str, frames: Collection[str]) -> pd.DataFrame | None:
+    lengths = results.lengths
+    if lengths is None or LENGTHS not in frames:
+        return None
+    return lengths[lengths["dataset"] == dataset].reset_index(drop=True)

@@ -1,0 +1,96 @@
+"""Figure 5 of the paper: score delta by the sample count of the source and of the target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.one_dataset import (
+    ordered,
+    seeds_of,
+    single_source_cells,
+    train_sizes,
+)
+from tasktransfer.designs.transfer.figures.style import (
+    INK,
+    LABEL_POINTS,
+    Look,
+    draw_best_fit,
+    entitle,
+    folded,
+    legend_below,
+    line_note,
+    log_axis,
+    series_look,
+)
+from tasktransfer.stats.best_fit import mean_interval
+
+
+def sample_count(results: Results, dataset: str) -> Figure | None:
+    """Draw a row per model, sources on the left and targets on the right; None when no cell's
+    sizes are known.
+
+    A point is the mean delta over all cells whose source (or target) has that many training
+    samples, with its 95 % interval; tasks of equal size are one point. Lines are least squares of
+    the cells' deltas on the logarithm of the count, with their 95 % interval over tasks; none where
+    there are fewer than three distinct counts.
+    """
+    cells = single_source_cells(results, dataset)
+    cells = cells[cells["delta"].notna()]
+    sizes = train_sizes(results, dataset)
+    known = cells["source"].isin(sizes) | cells["target"].isin(sizes)
+    if not known.any():
+        return None
+    models = ordered(results, "model", cells["model"])
+    figure = Figure(figsize=(7.0, 1.8 * len(models) + 1.9), layout="constrained")
+    panels = figure.subplots(len(models), 2, squeeze=False, sharex="col", sharey=True)
+    lines = False
+    for column, role in enumerate(("source", "target")):
+        counted = cells[cells[role].isin(sizes)]
+        counted = counted.assign(count=counted[role].map(sizes).astype(float))
+        for row, model in enumerate(models):
+            here = counted[counted["model"] == model]
+            lines |= _draw(panels[row, column], here, series_look(row))
+        if len(counted):
+            log_axis(panels[0, column], [counted["count"].min(), counted["count"].max()])
+        label = f"Training samples of the {role}"
+        panels[-1, column].set_xlabel(label, fontsize=LABEL_POINTS + 0.5)
+    for axes, model in zip(panels[:, 0], models, strict=True):
+        name = folded(model, 1.6, LABEL_POINTS)
+        axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
+    legend_below(figure, _legend(lines), line_note(lines))
+    what = f"{dataset}: score delta by sample count of source and target"
+    entitle(figure, what, seeds_of(cells), results.metadata)
+    return figure
+
+
+def _draw(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
+    """Points and line of one panel; tells whether there is a line."""
+    axes.axhline(0, color=INK, linewidth=0.7, zorder=1)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    if cells.empty:
+        return False
+    line = draw_best_fit(axes, cells, "count", look)
+    for count in np.unique(cells["count"].to_numpy(np.float64)):
+        deltas = cells.loc[cells["count"] == count, "delta"]
+        mean, lower, upper = mean_interval(deltas.to_numpy(np.float64))
+        axes.plot([count, count], [lower, upper], color=INK, lw=1, zorder=5)
+        axes.plot(count, mean, look.marker, color=look.colour, ms=5.5, mec=INK, mew=0.8, zorder=6)
+    return line
+
+
+def _legend(lines: bool) -> list[Line2D | Patch]:
+    means = Line2D([], [], color=INK, marker="o", mfc="none", ls="", label="mean, 95 % interval")
+    if not lines:
+        return [means]
+    return [
+        means,
+        Line2D([], [], color=INK, lw=1.9, label="least squares over all cells"),
+        Patch(color=INK, alpha=0.12, lw=0, label="its 95 % interval over tasks"),
+    ]

@@ -1,0 +1,110 @@
+"""Figure 4 of the paper: score delta by target task type against the source/target ratio."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.one_dataset import (
+    ordered,
+    seeds_of,
+    single_source_cells,
+    train_sizes,
+)
+from tasktransfer.designs.transfer.figures.style import (
+    INK,
+    LABEL_POINTS,
+    draw_best_fit,
+    entitle,
+    folded,
+    legend_below,
+    line_note,
+    log_axis,
+)
+from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
+
+
+def ratios(results: Results, dataset: str) -> pd.DataFrame:
+    """The cells of one source whose tasks' sizes are known, with their sample ratio.
+
+    Returns:
+        columns of ``columns.CELLS``; ``ratio``: training instances of the source / of the target;
+        ``type``: the target's task type.
+    """
+    cells = single_source_cells(results, dataset)
+    sizes = train_sizes(results, dataset)
+    known = cells[
+        cells["delta"].notna() & cells["source"].isin(sizes) & cells["target"].isin(sizes)
+    ]
+    ratio = known["source"].map(sizes).astype(float) / known["target"].map(sizes).astype(float)
+    types = known["target"].map(lambda task: task_type(dataset, task))
+    return known.assign(ratio=ratio, type=types)
+
+
+def sample_ratio(results: Results, dataset: str) -> Figure | None:
+    """Draw one panel per model; None when no single-source cell has both tasks' sizes.
+
+    A point is the mean over seeds of one algorithm, source and target. Lines are least squares of
+    delta on the logarithm of the ratio per target type, with their 95 % interval over tasks;
+    none where a type has fewer than three distinct ratios.
+    """
+    cells = ratios(results, dataset)
+    if cells.empty:
+        return None
+    models = ordered(results, "model", cells["model"])
+    types = types_among(dataset, cells["target"])
+    width = max(2.7 * len(models) + 0.7, 4.8)
+    figure = Figure(figsize=(width, 4.6), layout="constrained")
+    panels = figure.subplots(1, len(models), squeeze=False, sharex=True, sharey=True)[0]
+    lines = False
+    for axes, model in zip(panels, models, strict=True):
+        lines |= _draw(axes, cells[cells["model"] == model], types)
+        axes.set_title(folded(model, 2.6, 10), fontsize=10)
+        axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
+    log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
+    panels[0].set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
+    legend_below(figure, _legend(types), _note(results, dataset, cells, lines))
+    what = f"{dataset}: score delta by target task type and sample ratio"
+    entitle(figure, what, seeds_of(cells), results.metadata)
+    return figure
+
+
+def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
+    """Points and lines of one model; tells whether there is a line."""
+    axes.axhline(0, color=INK, linewidth=0.7, zorder=1)
+    lines = False
+    for name in types:
+        look = LOOKS[name]
+        here = cells[cells["type"] == name]
+        axes.scatter(
+            here["ratio"],
+            here["delta"],
+            s=11,
+            marker=look.marker,
+            facecolor=look.colour,
+            edgecolor="white",
+            linewidth=0.3,
+            alpha=0.55,
+            zorder=2,
+        )
+        lines |= draw_best_fit(axes, here, "ratio", look)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    return lines
+
+
+def _legend(types: list[str]) -> list[Line2D]:
+    return [
+        Line2D([], [], color=LOOKS[name].colour, ls=LOOKS[name].line, lw=2, ms=5, label=name,
+               marker=LOOKS[name].marker, mec="white", mew=0.3)
+        for name in types
+    ]  # fmt: skip
+
+
+def _note(results: Results, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
+    note = f"Target task types. {line_note(lines)}"
+    left_out = int(single_source_cells(results, dataset)["delta"].notna().sum()) - len(cells)
+    return note + (f"; {left_out} cells of tasks of unknown size left out" if left_out else "")

@@ -1,0 +1,104 @@
+"""Figure 9 of the paper: score delta by the type of the source task."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.one_dataset import (
+    ordered,
+    seeds_of,
+    single_source_cells,
+)
+from tasktransfer.designs.transfer.figures.style import (
+    INK,
+    LABEL_POINTS,
+    Look,
+    entitle,
+    folded,
+    legend_below,
+    series_look,
+)
+from tasktransfer.designs.transfer.figures.task_types import task_type, types_among
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.stats.best_fit import mean_interval
+
+_GROUP = 0.84
+"""Width that the algorithms of one type take on the axis, of 1."""
+_GOLDEN = 0.6180339887
+
+
+def source_type(results: Results, dataset: str) -> Figure | None:
+    """Draw one panel per model; None when there is no single-source cell.
+
+    Small points are cells (one source and target, mean over seeds), spread sideways so that they
+    can be told apart; large marks are their means with 95 % intervals.
+    """
+    cells = single_source_cells(results, dataset)
+    cells = cells[cells["delta"].notna()]
+    if cells.empty:
+        return None
+    cells = cells.assign(type=cells["source"].map(lambda task: task_type(dataset, task)))
+    models = ordered(results, "model", cells["model"])
+    algorithms = ordered(results, "algorithm", cells["algorithm"])
+    types = types_among(dataset, cells["source"])
+    looks = {name: series_look(rank) for rank, name in enumerate(algorithms)}
+    figure = Figure(figsize=(7.0, 1.9 * len(models) + 1.9), layout="constrained")
+    panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+    for axes, model in zip(panels, models, strict=True):
+        _draw(axes, cells[cells["model"] == model], types, looks)
+        name = folded(model, 1.6, LABEL_POINTS)
+        axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
+    sources = cells.drop_duplicates("source")["type"].value_counts()
+    labels = [f"{name.replace(' ', chr(10))}\n({_tasks(int(sources[name]))})" for name in types]
+    panels[-1].set_xticks(range(len(types)), labels, fontsize=LABEL_POINTS)
+    panels[-1].set_xlim(-0.5, len(types) - 0.5)
+    entries = [
+        Line2D([], [], color=look.colour, marker=look.marker, ls="-", lw=1.6, ms=6, mec=INK,
+               label=algorithm_label(name))
+        for name, look in looks.items()
+    ]  # fmt: skip
+    legend_below(figure, entries, "Small points: source-target pairs; marks: means, 95 % intervals")
+    what = f"{dataset}: score delta by source task type"
+    entitle(figure, what, seeds_of(cells), results.metadata)
+    return figure
+
+
+def _tasks(number: int) -> str:
+    return f"{number} task" + ("" if number == 1 else "s")
+
+
+def _draw(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Look]) -> None:
+    axes.axhline(0, color=INK, linewidth=0.7, zorder=1)
+    for place in range(len(types) - 1):
+        axes.axvline(place + 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)
+    slot = _GROUP / len(looks)
+    for place, name in enumerate(types):
+        for rank, (algorithm, look) in enumerate(looks.items()):
+            here = cells[(cells["type"] == name) & (cells["algorithm"] == algorithm)]
+            if here.empty:
+                continue
+            middle = place - _GROUP / 2 + (rank + 0.5) * slot
+            _draw_column(axes, here["delta"].to_numpy(np.float64), middle, slot, look)
+    axes.tick_params(labelsize=8)
+    axes.margins(y=0.1)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_column(
+    axes: Axes, deltas: np.ndarray[tuple[int], np.dtype[np.float64]], middle: float, slot: float,
+    look: Look,
+) -> None:  # fmt: skip
+    sideways = (np.arange(len(deltas)) * _GOLDEN) % 1  # even, and the same every time
+    sideways -= np.mean(sideways)
+    axes.scatter(
+        middle + 0.7 * slot * sideways, deltas, s=7, marker=look.marker, color=look.colour,
+        alpha=0.35, linewidth=0, zorder=2,
+    )  # fmt: skip
+    mean, low, high = mean_interval(deltas)
+    axes.plot([middle, middle], [low, high], color=INK, lw=1.6, zorder=3)
+    axes.plot(middle, mean, look.marker, color=look.colour, mec=INK, mew=0.9, ms=6.5, zorder=4)

@@ -1,0 +1,46 @@
+"""The paper's four task types (Table 1), and how each looks in every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.figures.style import Look
+from tasktransfer.tasks.card import Kind
+
+UNKNOWN = "other"
+"""A task without a card: a data set of one's own."""
+
+_OF_KIND: dict[Kind, str] = {
+    "utterance_classification": "utterance classification",
+    "dialogue_classification": "dialogue classification",
+    "multi_label": "dialogue classification",
+    "multi_output": "dialogue classification",
+    "span": "span extraction",
+    "multiple_choice": "multiple choice",
+}
+_OTHERWISE = {("Friends", "reading_comprehension"): "multiple choice"}
+"""The release answers it with a span; the paper's Table 1 counts it as multiple choice."""
+
+LOOKS: dict[str, Look] = {
+    "utterance classification": Look("#e69f00", "o", "-"),
+    "dialogue classification": Look("#009e73", "s", "--"),
+    "span extraction": Look("#cc79a7", "^", "-."),
+    "multiple choice": Look("#1a1a1a", "D", ":"),
+    UNKNOWN: Look("#666666", "X", "-"),
+}
+"""Of Okabe and Ito's palette those that are far from the blue and red of transfer."""
+
+
+def task_type(dataset: str, task: str) -> str:
+    """The type of a task as the paper names it; ``other`` for a task that has no card."""
+    card = DATASETS.get(dataset, {}).get(task)
+    if card is None:
+        return UNKNOWN
+    return _OTHERWISE.get((dataset, task), _OF_KIND[card.kind])
+
+
+def types_among(dataset: str, tasks: Iterable[str]) -> list[str]:
+    """The distinct types of some tasks, in the paper's order."""
+    found = {task_type(dataset, task) for task in tasks}
+    return [name for name in LOOKS if name in found]

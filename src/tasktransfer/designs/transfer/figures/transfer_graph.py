@@ -1,0 +1,198 @@
+"""Figure 1 of the paper: tasks as nodes, an arrow from each source to the targets it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch
+
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.one_dataset import (
+    ordered,
+    seeds_of,
+    single_source_cells,
+)
+from tasktransfer.designs.transfer.figures.style import (
+    DIVERGING,
+    INK,
+    LABEL_POINTS,
+    colour_limit,
+    entitle,
+    fit_panels,
+    folded,
+    legend_below,
+    signed,
+)
+from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+
+ARROWS_PER_TASK = 3
+"""More than that many arrows per task, in one panel, and no eye can follow them."""
+_INCH = 1.15
+"""Radius of the circle of nodes, inches."""
+_PANEL = 2.2 * _INCH + 0.8
+"""Width of a panel with the names beside it, inches."""
+_NODE = 11.0
+"""Size of a node's marker, points."""
+_THIN, _THICK = 0.5, 4.0
+"""Widths of the weakest and the strongest arrow, points."""
+_DASHED = (0, (2.5, 1.2))
+
+
+def transfer_graph(results: Results, dataset: str) -> Figure | None:
+    """Draw one panel per model; None when there is no single-source cell.
+
+    An arrow's width and colour are the mean delta over the algorithms that are there; negative
+    transfer is dashed as well as red. Only the strongest arrows are drawn, as many as can be told
+    apart: the same threshold holds for all panels, and the figure says it.
+    """
+    cells = single_source_cells(results, dataset)
+    known = cells[cells["delta"].notna()]
+    if known.empty:
+        return None
+    arrows = known.groupby(["model", "source", "target"], sort=False)["delta"].mean().reset_index()
+    tasks = ordered(results, "task", [*arrows["source"], *arrows["target"]])
+    models = ordered(results, "model", arrows["model"])
+    threshold = arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
+    limit = max(colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
+    short = short_names(tasks, results.metadata.shorts)
+    width = max(_PANEL * len(models), 5.4)
+    figure = Figure(figsize=(width, _PANEL + 2), layout=ConstrainedLayoutEngine(w_pad=0.1))
+    panels = figure.subplots(1, len(models), squeeze=False)
+    for axes, model in zip(panels[0], models, strict=True):
+        here = arrows[arrows["model"] == model]
+        drawn = here[here["delta"].abs() >= threshold]
+        _draw(axes, drawn, tasks, limit)
+        _draw_nodes(axes, dataset, tasks, short)
+        name = folded(model, _PANEL - 0.2, 10)
+        axes.set_title(f"{name}\n{len(drawn)} of {len(here)} pairs drawn", fontsize=10)
+    legend_below(figure, _legend(dataset, tasks, arrows, threshold, limit), _note(threshold))
+    algorithms = ordered(results, "algorithm", known["algorithm"])
+    one = algorithm_label(algorithms[0])
+    over = one if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
+    what = f"{dataset}: score delta in points, {over}"
+    entitle(figure, what, seeds_of(known), results.metadata)
+    low, high = _reach(len(tasks))
+    fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low))
+    return figure
+
+
+def arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
+    """The absolute delta from which on arrows are drawn, at most ``most`` per model.
+
+    Rounded up to two digits, so that the caption can say it exactly; 0 where no panel has more
+    than ``most``. Where that would leave no arrow at all, because all are nearly equal, it is
+    rounded down instead and the panel is crowded.
+    """
+    beyond = [
+        sizes.iloc[most]
+        for _, deltas in arrows.groupby("model")["delta"]
+        if len(sizes := deltas.abs().sort_values(ascending=False)) > most
+    ]
+    if not beyond or max(beyond) == 0:
+        return 0.0
+    edge = float(max(beyond))
+    step = 10.0 ** (np.floor(np.log10(edge)) - 1)
+    above = float(f"{(np.floor(edge / step) + 1) * step:.3g}")
+    if (arrows["delta"].abs() >= above).any():
+        return above
+    return float(f"{np.floor(edge / step) * step:.3g}")
+
+
+def _places(count: int) -> list[tuple[float, float]]:
+    """Points on the unit circle, clockwise from the top (two of them: left and right)."""
+    first = np.pi if count == 2 else np.pi / 2
+    angles = first - 2 * np.pi * np.arange(count) / count
+    return [(float(np.cos(angle)), float(np.sin(angle))) for angle in angles]
+
+
+def _reach(count: int) -> tuple[float, float]:
+    """What the y axis has to show: the nodes and the names above and below them."""
+    heights = [y for _, y in _places(count)]
+    return min(heights) - 0.3, max(heights) + 0.3
+
+
+def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> None:
+    """Weak arrows first, so that strong ones lie above."""
+    place = dict(zip(tasks, _places(len(tasks)), strict=True))
+    by_strength = arrows.sort_values("delta", key=lambda delta: delta.abs(), kind="stable")
+    for source, target, delta in by_strength[["source", "target", "delta"]].itertuples(index=False):
+        colour, width, line = arrow_look(delta, limit)
+        arrow = FancyArrowPatch(
+            place[source],
+            place[target],
+            connectionstyle="arc3,rad=0.16",  # both directions of a pair bend apart
+            arrowstyle="-|>,head_length=0.5,head_width=0.25",
+            mutation_scale=5 + 2.2 * width,
+            shrinkA=_NODE / 2 + 1,
+            shrinkB=_NODE / 2 + 1,
+            linewidth=width,
+            linestyle=line,
+            color=colour,
+            zorder=2,
+        )
+        arrow.set_in_layout(False)
+        axes.add_patch(arrow)
+    axes.set(xlim=(-1.1, 1.1), ylim=_reach(len(tasks)))
+    axes.axis("off")
+
+
+def arrow_look(delta: float, limit: float) -> tuple[Any, float, Any]:
+    """Colour, width (points) and line style of a delta; both grow up to ``limit``. The pale middle
+    of the diverging colours is left out: it could not be seen on paper."""
+    strength = min(abs(delta) / limit, 1.0)
+    colour = mpl.colormaps[DIVERGING](0.5 + np.sign(delta) * (0.22 + 0.26 * strength))
+    return colour, _THIN + (_THICK - _THIN) * strength, _DASHED if delta < 0 else "-"
+
+
+def _draw_nodes(axes: Axes, dataset: str, tasks: list[str], short: dict[str, str]) -> None:
+    for task, (x, y) in zip(tasks, _places(len(tasks)), strict=True):
+        look = LOOKS[task_type(dataset, task)]
+        axes.plot(
+            x, y, look.marker, ms=_NODE, mfc=look.colour, mec=INK, mew=0.8, zorder=3, clip_on=False
+        )
+        axes.annotate(
+            short[task],
+            (x, y),
+            xytext=(_NODE * 0.95 * x, _NODE * 0.95 * y),
+            textcoords="offset points",
+            ha="center" if abs(x) < 0.3 else "left" if x > 0 else "right",
+            va="center" if abs(y) < 0.3 else "bottom" if y > 0 else "top",
+            fontsize=LABEL_POINTS,
+        )
+
+
+def _legend(
+    dataset: str, tasks: Sequence[str], arrows: pd.DataFrame, threshold: float, limit: float
+) -> list[Line2D]:
+    samples = [size for size in (limit, limit / 2) if size >= threshold]
+    signs = [sign for sign in (1, -1) if (sign * arrows["delta"] >= max(threshold, 1e-9)).any()]
+    entries = []
+    for sign in signs:
+        for size in samples:
+            colour, width, line = arrow_look(sign * size, limit)
+            label = f"{signed(sign * size)} points" + (" or beyond" if size == limit else "")
+            entries.append(
+                Line2D([], [], color=colour, linewidth=width, linestyle=line, label=label)
+            )
+    for name in types_among(dataset, tasks):
+        look = LOOKS[name]
+        entries.append(
+            Line2D([], [], ls="", marker=look.marker, mfc=look.colour, mec=INK, ms=8, label=name)
+        )
+    return entries
+
+
+def _note(threshold: float) -> str:
+    shown = (
+        f"Arrows of at least {threshold:g} points are drawn" if threshold else "All pairs are drawn"
+    )
+    return f"{shown}; dashed: negative transfer."

@@ -1,0 +1,98 @@
+"""What a study is, in lines: name and value."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.collect import BASELINE
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.tables.names import algorithm_label, in_order, synthetic_mark
+
+ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
+_SHORT = 12
+"""Characters of a digest that are shown, as in the paths of results."""
+
+
+def facts(results: Results) -> list[tuple[str, str]]:
+    """Name, config, data, models, versions and counts of a study."""
+    runs, known = results.tables.runs, results.metadata
+    models = runs.drop_duplicates("model")[["model", "family"]].itertuples(index=False, name=None)
+    return [
+        ("Study", known.study),
+        ("Config", f"digest {known.config_digest[:_SHORT]}"),
+        ("Data", _data(known)),
+        *_datasets(runs),
+        ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
+        ("Algorithms", ", ".join(_algorithms(results)) or "baselines only"),
+        ("Seeds", _seeds(sorted(runs["seed"].unique()))),
+        ("Records", f"{known.records:,} runs with a score"),
+        ("Missing", f"{len(results.tables.missing):,} planned runs"),
+        ("Left out", f"{len(results.tables.problems):,} damaged records"),
+        ("Trained by", f"recipe {_listed(runs['recipe'])}; code at {_commits(runs)}"),
+        ("Analysed by", _versions(known.version)),
+    ]
+
+
+def _data(known: Metadata) -> str:
+    mark = synthetic_mark(known).rstrip(". ")
+    return mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
+
+
+def _algorithms(results: Results) -> list[str]:
+    found = [*results.tables.runs["algorithm"], *results.tables.missing["algorithm"]]
+    order = results.metadata.order.get("algorithm", ())
+    return [algorithm_label(name) for name in in_order(found, order) if name != BASELINE]
+
+
+def _seeds(numbers: list[int]) -> str:
+    """How many there are, and which numbers they have."""
+    plural = "" if len(numbers) == 1 else "s"
+    listed = ", ".join(map(str, numbers))
+    return f"{len(numbers)} seed{plural} (number{plural} {listed})" if numbers else "none"
+
+
+def _datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
+    """One line per dataset: its data revision, sample and tasks."""
+    lines = []
+    for dataset, here in runs.groupby("dataset", sort=False):
+        sample = " and ".join(
+            "few-sample split" if few else "full split" for few in here["few_sample"].unique()
+        )
+        tasks = here["target"].nunique()
+        lines.append(
+            (
+                str(dataset),
+                f"revision {_listed(here['data_revision'])}, {sample}, {tasks} tasks with a score",
+            )
+        )
+    return lines
+
+
+def _listed(values: pd.Series[str]) -> str:
+    return ", ".join(str(value) for value in values.unique())
+
+
+def _commits(runs: pd.DataFrame) -> str:
+    """Every commit that trained, with how many runs it did where there are several."""
+    counts = runs["commit"].fillna("an unknown commit").value_counts(sort=False)
+    shown = {str(commit): int(count) for commit, count in counts.items()}
+    short = {commit: commit[:_SHORT] if " " not in commit else commit for commit in shown}
+    if len(shown) == 1:
+        return next(iter(short.values()))
+    return ", ".join(f"{short[commit]} ({count:,} runs)" for commit, count in shown.items())
+
+
+def _versions(version: str) -> str:
+    packages = ", ".join(f"{name} {_version(name)}" for name in ANALYSED_WITH)
+    return f"tasktransfer {version}, Python {platform.python_version()}, {packages}"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "unknown"

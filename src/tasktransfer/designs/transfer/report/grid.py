@@ -1,0 +1,250 @@
+"""What the interactive heatmap shows: every cell with its numbers, its colour and its records.
+
+Colours, limits and cell texts are those of the printed heatmap (``analysis.heatmap``), so that the
+two never disagree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
+
+from tasktransfer.designs.transfer.collect.collect import BASELINE
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.style import (
+    DIVERGING,
+    NEUTRAL,
+    improvement_limit,
+    readable_on,
+    signed,
+)
+from tasktransfer.designs.transfer.report.html_table import records
+from tasktransfer.designs.transfer.tables.names import algorithm_label, in_order, short_names
+
+WITHOUT_PERCENTAGE = "#f7f7f7"
+"""Cells over a baseline of 0: their points are written, and no colour claims a percentage."""
+
+Key = tuple[str, str, str, str]
+"""model, algorithm, source (joined; empty: baseline), target"""
+
+
+def payload(results: Results, explain: str) -> dict[str, Any]:
+    """Everything that ``heatmap.js`` reads, as JSON values (no NaN).
+
+    Args:
+        results: the study.
+        explain: the command that explains a cell, up to the dataset.
+
+    Returns:
+        ``explain``; ``runs``, a list of [seed, score, digest, record's path]; and ``datasets``,
+        each with ``name``, ``models``, ``algorithms`` ({name, label}), ``tasks`` and ``several``
+        ({name, short}: the grid's rows, of one source and of several), ``limit`` (of the colour
+        scale, %), ``colours`` (of the scale, low to high) and ``cells``. A cell has ``model``,
+        ``algorithm`` (null on the diagonal: baselines are shared), ``source``, ``target`` (their
+        names), ``state`` (transfer, baseline or missing), its numbers, ``mark`` (significant,
+        one-training or empty), ``beyond`` (the colours), ``text``, ``fill``, ``ink``, ``runs``
+        ([place in runs, place of its baseline or null]) and ``gaps`` (planned runs that are not in
+        it, and why).
+    """
+    runs = results.tables.runs
+    places = {digest: place for place, digest in enumerate(runs["digest"])}
+    rows = runs[["seed", "score", "digest", "path"]].itertuples(index=False, name=None)
+    return {
+        "explain": explain,
+        "runs": [[int(seed), _real(score), digest, path] for seed, score, digest, path in rows],
+        "datasets": [_dataset(results, dataset, places) for dataset in datasets_of(results)],
+    }
+
+
+def datasets_of(results: Results) -> list[str]:
+    """Every dataset of which something is there or missing, in the study's order."""
+    found = [*results.tables.runs["dataset"], *results.tables.missing["dataset"]]
+    return in_order(found, results.metadata.order.get("dataset", ()))
+
+
+def _dataset(results: Results, dataset: str, places: Mapping[str, int]) -> dict[str, Any]:
+    order = results.metadata.order
+    runs, missing = _of(results.tables.runs, dataset), _of(results.tables.missing, dataset)
+    cells = _of(results.statistics.cells, dataset)
+    singles = [frame[frame["n_sources"] == 1]["source"] for frame in (runs, missing)]
+    tasks = in_order(
+        [*runs["target"], *missing["target"], *singles[0], *singles[1]], order.get("task", ())
+    )
+    found = [*runs["algorithm"], *missing["algorithm"]]
+    several = [*runs[runs["n_sources"] > 1]["source"], *missing[missing["n_sources"] > 1]["source"]]
+    names = short_names(tasks, results.metadata.shorts)
+    limit = improvement_limit(cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64))
+    scale = mpl.colormaps[DIVERGING]
+    return {
+        "name": dataset,
+        "models": in_order([*runs["model"], *missing["model"]], order.get("model", ())),
+        "algorithms": [
+            {"name": name, "label": algorithm_label(name)}
+            for name in in_order(found, order.get("algorithm", ()))
+            if name != BASELINE
+        ],
+        "tasks": [{"name": task, "short": names[task]} for task in tasks],
+        "several": [
+            {"name": name, "short": " + ".join(names.get(part, part) for part in name.split("+"))}
+            for name in dict.fromkeys(several)
+        ],
+        "limit": limit,
+        "colours": [to_hex(scale(part)) for part in np.linspace(0, 1, 21)],
+        "cells": _cells(_of(results.tables.deltas, dataset), runs, missing, cells, places, limit),
+    }
+
+
+def _of(frame: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    return frame[frame["dataset"] == dataset]
+
+
+def _cells(
+    deltas: pd.DataFrame,
+    runs: pd.DataFrame,
+    missing: pd.DataFrame,
+    cells: pd.DataFrame,
+    places: Mapping[str, int],
+    limit: float,
+) -> list[dict[str, Any]]:
+    """Transfer cells and baselines that are there, then those that have nothing but gaps."""
+    gaps = _gaps(missing)
+    pairs = _pairs(deltas, places)
+    whole = cells[cells["delta"].notna()]
+    made = [_transfer(row, pairs, gaps, limit) for row in records(whole)]
+    made += _baselines(runs, places, gaps)
+    there = {(c["model"], c["algorithm"] or BASELINE, c["source"], c["target"]) for c in made}
+    return made + [
+        _missing(key, why, pairs.get(key, [])) for key, why in gaps.items() if key not in there
+    ]
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["model"], row["algorithm"], row["source"], row["target"]
+
+
+def _gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
+    """Cell → one line per planned run that is not in it."""
+    gaps: dict[Key, list[str]] = {}
+    for row in records(missing):
+        gaps.setdefault(_key(row), []).append(f"seed {row['seed']}: {reason(row)}")
+    return gaps
+
+
+def reason(row: Mapping[str, Any]) -> str:
+    """Why a planned run is missing."""
+    return str(row["reason"])
+
+
+def _pairs(deltas: pd.DataFrame, places: Mapping[str, int]) -> dict[Key, list[list[int | None]]]:
+    """Cell → its runs and their baselines, as places in ``runs``, by seed."""
+    pairs: dict[Key, list[list[int | None]]] = {}
+    for row in records(deltas.sort_values("seed", kind="stable")):
+        baseline = places.get(row["baseline_digest"])
+        pairs.setdefault(_key(row), []).append([places[row["digest"]], baseline])
+    return pairs
+
+
+_NUMBERS = ("score", "baseline_score", "delta", "improvement", "low", "high", "p", "q")
+
+
+def _transfer(
+    row: Mapping[str, Any],
+    pairs: Mapping[Key, list[list[int | None]]],
+    gaps: Mapping[Key, list[str]],
+    limit: float,
+) -> dict[str, Any]:
+    text, fill, ink = _look(row["improvement"], row["delta"], limit)
+    why = gaps.get(_key(row), [])
+    return {
+        "model": row["model"],
+        "algorithm": row["algorithm"],
+        "source": row["source"],
+        "target": row["target"],
+        "state": "transfer",
+        **{name: _real(row[name]) for name in _NUMBERS},
+        "significant": bool(row["significant"]),
+        "mark": _mark(row),
+        "beyond": bool(abs(row["improvement"]) > limit),
+        "seeds": [int(seed) for seed in row["seeds"]],
+        "instances": int(row["instances"]),
+        "text": text + ("*" if why else ""),
+        "fill": fill,
+        "ink": ink,
+        "runs": pairs.get(_key(row), []),
+        "gaps": why,
+    }
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    """The kind of frame that the printed heatmap gives a cell."""
+    if not row["significant"]:
+        return ""
+    return "one-training" if row["n_seeds"] == 1 else "significant"
+
+
+def _look(improvement: float, delta: float, limit: float) -> tuple[str, str, str]:
+    """Text, fill and ink of a cell, as the printed heatmap has them."""
+    if math.isnan(improvement):
+        return f"Δ{signed(delta)}", WITHOUT_PERCENTAGE, _ink(to_rgb(WITHOUT_PERCENTAGE))
+    colour = mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(improvement)))
+    return signed(improvement), to_hex(colour), _ink(colour)
+
+
+def _ink(colour: Any) -> str:
+    """Pure black and white: on a screen every colour then has a contrast of 4.5 or more (WCAG 2),
+    which the printed figure's softer black misses in between."""
+    return "#ffffff" if readable_on(colour) == "white" else "#000000"
+
+
+def _baselines(
+    runs: pd.DataFrame, places: Mapping[str, int], gaps: Mapping[Key, list[str]]
+) -> list[dict[str, Any]]:
+    """The diagonal: scores of the baselines of each model and task."""
+    own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
+    made = []
+    for (model, target), here in own.groupby(["model", "target"], sort=False):
+        why = gaps.get((str(model), BASELINE, "", str(target)), [])
+        score = float(here["score"].mean())
+        made.append(
+            {
+                "model": model,
+                "algorithm": None,
+                "source": "",
+                "target": target,
+                "state": "baseline",
+                "score": score,
+                "seeds": [int(seed) for seed in here["seed"]],
+                "text": f"{score:.1f}" + ("*" if why else ""),
+                "fill": NEUTRAL,
+                "ink": _ink(to_rgb(NEUTRAL)),
+                "runs": [[places[digest], None] for digest in here["digest"]],
+                "gaps": why,
+            }
+        )
+    return made
+
+
+def _missing(key: Key, why: Sequence[str], runs: Sequence[Sequence[int | None]]) -> dict[str, Any]:
+    """A cell without a number. Its transfer run may be there, and its baseline not."""
+    model, algorithm, source, target = key
+    return {
+        "model": model,
+        "algorithm": None if algorithm == BASELINE else algorithm,
+        "source": source,
+        "target": target,
+        "state": "missing",
+        "text": "",
+        "runs": list(runs),
+        "gaps": list(why),
+    }
+
+
+def _real(value: Any) -> float | None:
+    """A number for JSON, which has no NaN; ten digits are more than anyone reads."""
+    return None if pd.isna(value) else float(f"{float(value):.10g}")

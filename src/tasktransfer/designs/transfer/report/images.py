@@ -1,0 +1,48 @@
+"""Figures as parts of the page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from tasktransfer.designs.transfer.figures.style import DPI
+
+MAX_PIXELS = 4_000_000
+"""Figures are drawn for print; no page is wider than 2,000 pixels on a screen."""
+CSS_DPI = 96
+COLOURS = 256
+"""A figure has few colours; a palette makes it a third as large and looks the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """``source``: a data URI; ``width`` and ``height``: its size in print, as pixels of a page."""
+
+    source: str
+    width: int
+    height: int
+
+
+def inline(path: Path) -> Inlined:
+    """A PNG file as a data URI, made smaller where it has more than ``MAX_PIXELS``.
+
+    Raises:
+        OSError: the file is absent or no image.
+    """
+    with Image.open(path) as opened:
+        image, size = opened.convert("RGB"), opened.size
+    if image.width * image.height > MAX_PIXELS:
+        scale = math.sqrt(MAX_PIXELS / (image.width * image.height))
+        smaller = (round(image.width * scale), round(image.height * scale))
+        image = image.resize(smaller, Image.Resampling.LANCZOS)
+    flat = image.quantize(COLOURS, dither=Image.Dither.NONE)
+    buffer = io.BytesIO()
+    flat.save(buffer, "PNG", optimize=True)
+    encoded = base64.b64encode(buffer.getvalue()).decode("ascii")
+    width, height = (round(pixels * CSS_DPI / DPI) for pixels in size)
+    return Inlined(f"data:image/png;base64,{encoded}", width, height)

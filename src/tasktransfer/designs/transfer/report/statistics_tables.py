@@ -1,0 +1,233 @@
+"""The statistics, as the report prints them."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.results import Statistics
+from tasktransfer.designs.transfer.report.html_table import (
+    HtmlTable,
+    Row,
+    build,
+    interval,
+    number,
+    probability,
+    records,
+    spelled,
+    text,
+)
+from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+
+TOP = 20
+"""Rows of the long tables that are shown; the Parquet files have all."""
+
+_GROUP = (
+    text("dataset", "Dataset"),
+    text("model", "Model"),
+    text("algorithm", "Algorithm", algorithm_label),
+)
+
+
+_PAIRS = "at least three pairs of a source and a target, with numbers that are not all equal"
+"""What a rank correlation needs (``correlation.spearman``)."""
+
+
+def statistics_tables(statistics: Statistics) -> list[HtmlTable]:
+    """Every table that has rows."""
+    tables = [
+        _summary(statistics.summary),
+        _variance(statistics.variance),
+        _overall(agreement_overall(statistics.agreement)),
+        _agreement(statistics.agreement),
+        _asymmetry(statistics.asymmetry),
+        _overlap_effect(statistics.overlap_effect),
+        _overlap(statistics.overlap),
+    ]
+    return [table for table in tables if table.count]
+
+
+def agreement_lines(agreement: pd.DataFrame) -> list[str]:
+    """The paper's central claim, that trends are specific to a model, as sentences: one per
+    dataset and for models and algorithms."""
+    return [_sentence(row) for row in records(agreement_overall(agreement))]
+
+
+def _sentence(row: Row) -> str:
+    mean, low, high = (spelled(row[key], ".2f") for key in ("correlation", "lowest", "highest"))
+    count, agreeing = row["comparisons"], row["agreeing"]
+    return (
+        f"{row['dataset']}: who helps whom correlates {mean} between two {row['between']}s "
+        f"(rank correlation; mean of {count} comparison{'' if count == 1 else 's'}, {low} to "
+        f"{high}; {agreeing} above 0 with p ≤ 0.05)."
+    )
+
+
+def _summary(frame: pd.DataFrame) -> HtmlTable:
+    return build(
+        "summary",
+        "How good the algorithms are",
+        "Over all single-source cells of a dataset. Δ is the score minus that of the baseline with "
+        "the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
+        "P(improvement): how probable it is that a transfer run beats its baseline. Rank: mean "
+        "rank among the algorithms of the model, 1 is best. Intervals are 95 %; a dash: it cannot "
+        "be told from one seed.",
+        frame,
+        (
+            *_GROUP,
+            number("n_cells", "Cells", ",d"),
+            number("n_seeds", "Seeds", "d"),
+            number("mean", "Mean Δ", "+.2f"),
+            interval("mean_low", "mean_high", "interval", "+.2f"),
+            number("iqm", "IQM of Δ", "+.2f"),
+            interval("iqm_low", "iqm_high", "interval", "+.2f"),
+            number("improvement", "P(improvement)", ".2f"),
+            interval("improvement_low", "improvement_high", "interval", ".2f"),
+            number("rank", "Rank", ".2f"),
+            interval("rank_low", "rank_high", "interval", ".2f"),
+        ),
+        keys=3,
+    )
+
+
+def _variance(frame: pd.DataFrame) -> HtmlTable:
+    """One row per group, its components side by side."""
+    components = list(dict.fromkeys(frame["component"]))
+    keys = ["dataset", "model", "algorithm"]
+    wide = frame.drop_duplicates(keys)[keys]
+    for component in components:
+        part = frame[frame["component"] == component].set_index(keys)["share"]
+        wide = wide.join(part.rename(component), on=keys)
+    return build(
+        "variance",
+        "What deltas vary with",
+        "Shares of the variance of the delta: between sources, between targets, between pairs "
+        "beyond both, and between seeds (noise). A dash: cannot be told from this study.",
+        wide,
+        (*_GROUP, *(number(name, name.replace(" x ", " × "), ".0%") for name in components)),
+        keys=3,
+        needs="several sources and several targets, or several seeds, whose deltas differ",
+    )
+
+
+def _overall(frame: pd.DataFrame) -> HtmlTable:
+    return build(
+        "agreement-overall",
+        "Do models agree, do algorithms?",
+        "Mean over the comparisons of Spearman's rank correlation of two transfer matrices: 1 "
+        "means that the same pairs of tasks transfer well, 0 that they have nothing to do with "
+        "each other. Disjoint seeds: the same on two halves of the seeds, which share no noise. "
+        "Attainable: what that would be if both had the same trends, given the noise of the seeds. "
+        "Agreeing: comparisons above 0 with p ≤ 0.05.",
+        frame,
+        (
+            text("dataset", "Dataset"),
+            text("between", "Between"),
+            number("correlation", "Mean correlation", ".2f"),
+            interval("lowest", "highest", "lowest to highest", ".2f"),
+            number("disjoint", "Disjoint seeds", ".2f"),
+            number("reliability", "Attainable", ".2f"),
+            number("agreeing", "Agreeing", "d"),
+            number("comparisons", "Comparisons", "d"),
+        ),
+        keys=2,
+    )
+
+
+def _agreement(frame: pd.DataFrame) -> HtmlTable:
+    return build(
+        "agreement",
+        "Every two models and every two algorithms",
+        "Spearman's rank correlation of their transfer matrices, with a 95 % interval (bootstrap "
+        "over tasks) and p of no agreement (task labels permuted).",
+        frame,
+        (
+            text("dataset", "Dataset"),
+            text("between", "Between"),
+            text("a", "One", algorithm_label),
+            text("b", "Other", algorithm_label),
+            text("held", "Both with", algorithm_label),
+            number("n_pairs", "Pairs", "d"),
+            number("correlation", "Correlation", ".2f"),
+            interval("low", "high", "interval", ".2f"),
+            probability("p", "p"),
+            number("disjoint", "Disjoint seeds", ".2f"),
+            number("reliability", "Attainable", ".2f"),
+        ),
+        keys=5,
+        folded=True,
+        needs=_PAIRS,
+    )
+
+
+def _asymmetry(frame: pd.DataFrame) -> HtmlTable:
+    size = frame["difference"].abs()
+    known = frame[size.notna()].assign(size=size[size.notna()])
+    top = known.sort_values("size", ascending=False, kind="stable").head(TOP)
+    return build(
+        "asymmetry",
+        "Where transfer has a direction",
+        "Pairs of tasks whose two directions differ most, in points. q: p adjusted for all pairs "
+        "of the dataset.",
+        top,
+        (
+            *_GROUP,
+            text("task_a", "A"),
+            text("task_b", "B"),
+            number("a_to_b", "Δ A → B", "+.2f"),
+            number("b_to_a", "Δ B → A", "+.2f"),
+            number("difference", "Difference", "+.2f"),
+            interval("low", "high", "interval", "+.2f"),
+            probability("p", "p"),
+            probability("q", "q"),
+        ),
+        keys=5,
+        note=_rest(len(top), len(frame), "asymmetry"),
+    )
+
+
+def _overlap_effect(frame: pd.DataFrame) -> HtmlTable:
+    return build(
+        "overlap-effect",
+        "Does shared data explain transfer?",
+        "Spearman's rank correlation, over pairs of tasks, of how much they share and the delta, "
+        "with a 95 % interval (bootstrap over tasks) and p of no relation (task labels permuted).",
+        frame,
+        (
+            *_GROUP,
+            text("basis", "Shared"),
+            number("n_pairs", "Pairs", "d"),
+            number("correlation", "Correlation", ".2f"),
+            interval("low", "high", "interval", ".2f"),
+            probability("p", "p"),
+        ),
+        keys=4,
+        needs=_PAIRS,
+    )
+
+
+def _overlap(frame: pd.DataFrame) -> HtmlTable:
+    top = frame.sort_values("share", ascending=False, kind="stable").head(TOP)
+    return build(
+        "overlap",
+        "Which tasks share data",
+        "How much of the target's data the source has as well.",
+        top,
+        (
+            text("dataset", "Dataset"),
+            text("source", "Source"),
+            text("target", "Target"),
+            text("basis", "Shared"),
+            number("shared", "Shared", ",d"),
+            number("of", "Of", ",d"),
+            number("share", "Share", ".0%"),
+        ),
+        keys=4,
+        folded=True,
+        note=_rest(len(top), len(frame), "overlap"),
+    )
+
+
+def _rest(shown: int, rows: int, table: str) -> str:
+    """Where the rows are that are not shown."""
+    return f"{shown} of {rows:,} rows; tables/{table}.parquet has all." if shown < rows else ""

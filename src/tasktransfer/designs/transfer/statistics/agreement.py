@@ -1,0 +1,140 @@
+"""Whether transfer has a direction, and whether models and algorithms agree on it.
+
+The paper's central claim is that trends are specific to a model (sections 6.1 and 7). Here it is a
+number: the rank correlation of two models' transfer matrices, beside how high it could be, given
+how noisy the matrices are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics.single_source import (
+    Order,
+    by_dataset,
+    cube,
+    mean_over_seeds,
+)
+from tasktransfer.stats.correlation import correlate, spearman
+from tasktransfer.stats.resampling import Floats, generator
+
+MOST_SPLITS = 40
+
+
+def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
+    """Compare transfer matrices of mean deltas between models and between algorithms.
+
+    Args:
+        deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
+        order: see ``single_source.Order``.
+
+    Returns:
+        Columns of ``columns.AGREEMENT``: a row for every two models that share an algorithm, and
+        for every two algorithms that share a model; NaN: cannot be told. Two algorithms of a model
+        are measured against the same baseline runs, whose noise lifts their ``correlation``; two
+        models share none. ``disjoint`` is free of that: the mean, over splits of the seeds that
+        both have in two halves, of the correlation of the one's deltas on one half with the
+        other's on the other half, both ways. ``reliability`` is the same of a matrix with itself
+        (the geometric mean of the two): trends differ where ``disjoint`` is well below it.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for dataset, tasks, groups in by_dataset(deltas, order):
+        seeds = sorted({int(seed) for group in groups.values() for seed in group["seed"].unique()})
+        cubes = {key: cube(group, tasks, seeds) for key, group in groups.items()}
+        rows += [
+            (dataset, *names, *_compare(cubes[a], cubes[b], dataset, *names))
+            for names, a, b in _comparisons(list(groups))
+        ]
+    return frame("agreement", rows)
+
+
+def agreement_overall(agreement: pd.DataFrame) -> pd.DataFrame:
+    """What to say of a dataset in one line: do models agree, do algorithms?
+
+    Args:
+        agreement: columns of ``columns.AGREEMENT``.
+
+    Returns:
+        One row per dataset and ``between`` (model, algorithm). ``comparisons``: pairs of matrices
+        whose correlation is known; ``correlation``: its mean over them, ``lowest`` and
+        ``highest``; ``disjoint`` and ``reliability``: means; ``agreeing``: how many correlations
+        are above 0 with p <= 0.05.
+    """
+    known = agreement[agreement["correlation"].notna()]
+    marked = known.assign(agreeing=(known["p"] <= 0.05) & (known["correlation"] > 0))
+    return (
+        marked.groupby(["dataset", "between"], sort=False)
+        .agg(
+            comparisons=("correlation", "size"),
+            correlation=("correlation", "mean"),
+            lowest=("correlation", "min"),
+            highest=("correlation", "max"),
+            disjoint=("disjoint", "mean"),
+            reliability=("reliability", "mean"),
+            agreeing=("agreeing", "sum"),
+        )
+        .reset_index()
+    )
+
+
+_Key = tuple[str, str]
+"""Model and algorithm."""
+
+
+def _comparisons(keys: Sequence[_Key]) -> Iterator[tuple[tuple[str, str, str, str], _Key, _Key]]:
+    """(between, held, a, b) and the two matrices, models first."""
+    for between, compared in (("model", 0), ("algorithm", 1)):
+        for a, b in itertools.combinations(keys, 2):
+            if a[1 - compared] == b[1 - compared]:
+                yield (between, a[1 - compared], a[compared], b[compared]), a, b
+
+
+def _compare(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
+    """The numbers of a row, from deltas of sources × targets × seeds."""
+    found = correlate(mean_over_seeds(a), mean_over_seeds(b), *names)
+    disjoint, reliability = _over_halves(a, b, *names)
+    return found.n_pairs, found.value, found.low, found.high, found.p, disjoint, reliability
+
+
+def _over_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
+    """``disjoint`` and ``reliability`` of two groups' deltas (sources × targets × seeds)."""
+    # Only what both have is compared, so that the two numbers are of the same cells and seeds.
+    both = ~(np.isnan(a) | np.isnan(b))
+    a, b = np.where(both, a, np.nan), np.where(both, b, np.nan)
+    used = np.flatnonzero(both.any(axis=(0, 1)))
+    disjoint, own_a, own_b = [], [], []
+    for first, second in _splits(used, generator(*names, a, b)):
+        a1, a2 = mean_over_seeds(a[..., first]), mean_over_seeds(a[..., second])
+        b1, b2 = mean_over_seeds(b[..., first]), mean_over_seeds(b[..., second])
+        disjoint += [spearman(a1, b2), spearman(a2, b1)]
+        own_a.append(spearman(a1, a2))
+        own_b.append(spearman(b1, b2))
+    reliability = math.sqrt(max(0.0, _mean(own_a)) * max(0.0, _mean(own_b)))
+    return _mean(disjoint), reliability if own_a else math.nan
+
+
+def _splits(
+    seeds: np.ndarray[Any, np.dtype[np.int64]], random: np.random.Generator
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Two halves of the seeds: all ways up to 40, else 40 random ones; none of fewer than 2."""
+    half = len(seeds) // 2
+    if half == 0:
+        return
+    if math.comb(len(seeds), half) <= MOST_SPLITS:
+        firsts = [set(first) for first in itertools.combinations(seeds.tolist(), half)]
+    else:
+        firsts = [set(random.permutation(seeds)[:half].tolist()) for _ in range(MOST_SPLITS)]
+    for first in firsts:
+        yield sorted(first), [seed for seed in seeds.tolist() if seed not in first]
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan

@@ -1,0 +1,118 @@
+"""Whether a task helps another more than the other helps it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset, single_source
+from tasktransfer.stats.bootstrap import Estimate, confidences, false_discovery
+from tasktransfer.stats.resampling import Floats
+
+_CELL = ["dataset", "model", "algorithm", "source", "target"]
+
+
+def asymmetry(
+    cells: pd.DataFrame, deltas: pd.DataFrame, order: Order | None = None
+) -> pd.DataFrame:
+    """Delta of a → b against delta of b → a, per pair of tasks that has both.
+
+    The two do not vary apart: a → b after pretrain_finetune starts from the run that b → a is
+    measured against. So they are paired by seed: the variance of the mean difference over seeds,
+    n - 1 degrees, and beside it what the test instances add to each cell's squared standard error
+    (the two have different test sets). Interval and p are made of the three as ``bootstrap`` makes
+    those of a cell.
+
+    Args:
+        cells: columns of ``columns.CELLS``; cells of several sources are left alone.
+        deltas: columns of ``columns.DELTAS`` of the same study.
+        order: see ``single_source.Order``.
+
+    Returns:
+        Columns of ``columns.ASYMMETRY``. Deltas are means over the seeds that both directions
+        have. With one seed, interval and p speak of that seed's trainings, as those of cells do;
+        they are NaN where a cell has no standard error, or more seeds than the one both have.
+    """
+    pairs = _pairs(cells, _by_seed(deltas), order)
+    sure = confidences([found for _, found in pairs])
+    rows = [
+        (*names, found.delta, found.seeds, one.low, one.high, one.p, math.nan)
+        for (names, found), one in zip(pairs, sure, strict=True)
+    ]
+    result = frame("asymmetry", rows)
+    result["q"] = result.groupby("dataset", sort=False)["p"].transform(false_discovery)
+    return result
+
+
+_Pair = tuple[tuple[Any, ...], Estimate]
+"""The columns up to b_to_a, and the difference."""
+
+_BySeed = Mapping[int, float]
+
+
+def _by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
+    """Group, source and target → seed → delta."""
+    found: dict[tuple[str, ...], dict[int, float]] = {}
+    columns = single_source(deltas)[[*_CELL, "seed", "delta"]]
+    for *key, seed, delta in columns.itertuples(index=False, name=None):
+        found.setdefault(tuple(key), {})[seed] = delta
+    return found
+
+
+def _pairs(
+    cells: pd.DataFrame, series: Mapping[tuple[str, ...], _BySeed], order: Order | None
+) -> list[_Pair]:
+    result = []
+    for dataset, tasks, groups in by_dataset(cells, order):
+        for (model, algorithm), group in groups.items():
+            key = (dataset, model, algorithm)
+            found = {(str(row.source), str(row.target)): row for row in group.itertuples()}
+            for a, b in itertools.combinations(tasks, 2):
+                there, back = series.get((*key, a, b)), series.get((*key, b, a))
+                if (a, b) in found and (b, a) in found and there and back:
+                    both = found[a, b], found[b, a]
+                    result.append(_pair((*key, a, b), *both, there, back))
+    return result
+
+
+def _pair(names: tuple[str, ...], there: Any, back: Any, to_b: _BySeed, to_a: _BySeed) -> _Pair:
+    seeds = sorted(set(to_b) & set(to_a))
+    if not seeds:
+        unknown = Estimate(there.delta - back.delta, (), 0)
+        return (*names, there.delta, back.delta), unknown
+    left = np.array([to_b[seed] for seed in seeds])
+    right = np.array([to_a[seed] for seed in seeds])
+    alone = len(to_b) == len(to_a) == 1
+    parts = (
+        (_over_seeds(left - right, alone=alone), _less_one(len(seeds))),
+        (_over_instances(there, to_b), _less_one(there.instances)),
+        (_over_instances(back, to_a), _less_one(back.instances)),
+    )
+    means = float(left.mean()), float(right.mean())
+    return (*names, *means), Estimate(means[0] - means[1], parts, len(seeds))
+
+
+def _less_one(count: int) -> float:
+    return float(max(1, count - 1))
+
+
+def _over_seeds(differences: Floats, *, alone: bool) -> float:
+    """Variance of the mean of paired differences. ``alone``: no other seed is known, so that the
+    seeds' variance is left out, as in the cells; else one common seed tells nothing of it."""
+    if len(differences) > 1:
+        return float(differences.var(ddof=1)) / len(differences)
+    return 0.0 if alone else math.nan
+
+
+def _over_instances(cell: Any, deltas: _BySeed) -> float:
+    """What is in a cell's squared standard error besides its seeds' variance."""
+    each = np.array(list(deltas.values()))
+    seeds = float(each.var(ddof=1)) / len(each) if len(each) > 1 else 0.0
+    # Not max(): it would make 0 of an unknown error.
+    return float(np.maximum(0.0, cell.standard_error**2 - seeds))

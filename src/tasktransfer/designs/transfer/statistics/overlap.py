@@ -1,0 +1,159 @@
+"""Whether transfer comes from instances or dialogues that two tasks share.
+
+Two bases. `test instances`: test instances of the same id, which are in the predictions, so that
+the records alone tell them. Few tasks label the same instances (the two emotion tasks of Friends,
+emotion and act of DailyDialog). `training dialogues`: distinct dialogues with a training instance
+of both tasks, counted by ``tasktransfer data stats`` where the dialogues are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.planned import BASELINE
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics.single_source import (
+    Order,
+    by_dataset,
+    cube,
+    distinct,
+    matrix,
+    mean_over_seeds,
+)
+from tasktransfer.errors import RecordError
+from tasktransfer.results.predictions import read_predictions
+from tasktransfer.results.records import read_record
+from tasktransfer.stats.correlation import correlate
+from tasktransfer.stats.resampling import Floats
+
+TEST_INSTANCES = "test instances"
+TRAINING_DIALOGUES = "training dialogues"
+INSTANCES = ("dataset", "task", "instance_id")
+"""Columns of ``instances_in_test``."""
+
+
+def instances_in_test(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
+    """The distinct test instances of every task, from the predictions of one baseline run each.
+
+    Args:
+        runs: columns of ``columns.RUNS``.
+        root: the results folder that ``path`` is relative to.
+
+    Returns:
+        Columns ``INSTANCES``. A task without a baseline run that has predictions has no rows.
+
+    Raises:
+        RecordError: a record or predictions file is absent, damaged or changed; names it.
+    """
+    usable = runs[(runs["algorithm"] == BASELINE) & runs["has_predictions"]]
+    rows = [
+        (dataset, target, name)
+        for dataset, target, path in usable.drop_duplicates(["dataset", "target"])[
+            ["dataset", "target", "path"]
+        ].itertuples(index=False, name=None)
+        for name in dict.fromkeys(_instance_ids(root / path, target))
+    ]
+    return pd.DataFrame(rows, columns=list(INSTANCES), dtype="str")
+
+
+def _instance_ids(path: Path, target: str) -> list[str]:
+    expected = read_record(path)["predictions"]
+    if expected is None:
+        raise RecordError(f"{path}: names no predictions, the tables say it does; collect again")
+    table = read_predictions(path.with_name(expected["file"]), expected)
+    pairs = zip(table["task"].to_pylist(), table["instance_id"].to_pylist(), strict=True)
+    return [name for task, name in pairs if task == target]
+
+
+def overlap(
+    instances: pd.DataFrame, training: pd.DataFrame | None = None, order: Order | None = None
+) -> pd.DataFrame:
+    """How much of each target each source has as well.
+
+    Args:
+        instances: columns ``INSTANCES``, distinct rows.
+        training: columns dataset, source, target, shared, of, a row per ordered pair of tasks
+            (``data.stats.training_overlap``). None: not known.
+        order: see ``single_source.Order``.
+
+    Returns:
+        Columns of ``columns.OVERLAP``: per dataset and basis, a row for every ordered pair of the
+        tasks that have any.
+    """
+    counted = {TEST_INSTANCES: _shared_instances(instances)}
+    if training is not None:
+        counted[TRAINING_DIALOGUES] = training
+    datasets = pd.concat([found["dataset"] for found in counted.values()])
+    rows = [
+        (dataset, source, target, basis, shared, of, shared / of)
+        for dataset in distinct(datasets, "dataset", order)
+        for basis, found in counted.items()
+        for source, target, shared, of in _in_order(found[found["dataset"] == dataset], order)
+    ]
+    return frame("overlap", rows)
+
+
+def _shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for dataset, own in instances.groupby("dataset"):
+        sets = {str(task): set(ids) for task, ids in own.groupby("task")["instance_id"]}
+        rows += [
+            (dataset, source, target, len(sets[source] & sets[target]), len(sets[target]))
+            for source, target in itertools.permutations(sets, 2)
+        ]
+    return pd.DataFrame(rows, columns=["dataset", "source", "target", "shared", "of"])
+
+
+def _in_order(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str, int, int]]:
+    """Source, target, shared, of; targets without any are left out."""
+    tasks = distinct(pd.concat([counts["source"], counts["target"]]), "task", order)
+    found = {
+        (source, target): (int(shared), int(of))
+        for source, target, shared, of in counts[["source", "target", "shared", "of"]].itertuples(
+            index=False, name=None
+        )
+    }
+    return [
+        (*pair, *found[pair])
+        for pair in itertools.permutations(tasks, 2)
+        if pair in found and found[pair][1] > 0
+    ]
+
+
+def overlap_effect(
+    overlap: pd.DataFrame, deltas: pd.DataFrame, order: Order | None = None
+) -> pd.DataFrame:
+    """Whether sources that share more with the target help it more.
+
+    Args:
+        overlap: columns of ``columns.OVERLAP``.
+        deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
+        order: see ``single_source.Order``.
+
+    Returns:
+        Columns of ``columns.OVERLAP_EFFECT``, a row for every group and basis; NaN where it cannot
+        be told: fewer than 3 pairs, or the same share (such as none) in all.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for dataset, tasks, groups in by_dataset(deltas, order):
+        shares = _shares(overlap[overlap["dataset"] == dataset], tasks)
+        for key, group in groups.items():
+            seeds = sorted(group["seed"].unique())
+            means = mean_over_seeds(cube(group, tasks, seeds))
+            for basis, share in shares.items():
+                found = correlate(share, means, dataset, *key, basis)
+                numbers = (found.n_pairs, found.value, found.low, found.high, found.p)
+                rows.append((dataset, *key, basis, *numbers))
+    return frame("overlap_effect", rows)
+
+
+def _shares(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
+    """Basis → share as a matrix, sources × targets."""
+    return {
+        str(basis): matrix(rows, tasks, "share")
+        for basis, rows in overlap.groupby("basis", sort=False)
+    }

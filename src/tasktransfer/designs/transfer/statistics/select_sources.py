@@ -1,0 +1,117 @@
+"""Which targets and sources the multi-source study takes (paper, section 6.2)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TypedDict
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.errors import RecordError
+from tasktransfer.files import replacing
+
+
+class Selection(TypedDict):
+    """A target with the sources to train on together, best first."""
+
+    dataset: str
+    target: str
+    sources: list[str]
+
+
+def select(
+    deltas: pd.DataFrame, targets_per_dataset: int = 2, sources_per_target: int = 3
+) -> list[Selection]:
+    """Pick the targets that benefit most, and the best sources of each.
+
+    A pair's delta is the mean over models, algorithms and seeds of its single-source runs; a
+    target's benefit is the mean of that over its sources. Ties go to the task whose name comes
+    first.
+
+    Args:
+        deltas: columns of ``columns.DELTAS``; rows of several sources are left alone.
+        targets_per_dataset: how many targets of each dataset to pick.
+        sources_per_target: how many sources of each.
+
+    Returns:
+        Per dataset (in the order of the table) the targets, best first.
+
+    Raises:
+        RecordError: a cell is missing (an incomplete table must not choose), or there are fewer
+            targets or sources than asked for.
+    """
+    single = deltas[deltas["n_sources"] == 1]
+    if single.empty:
+        raise RecordError("no single-source runs to choose from: run the single-source study first")
+    chosen: list[Selection] = []
+    for dataset, found in single.groupby("dataset", sort=False):
+        _refuse_holes(str(dataset), found)
+        pairs = found.groupby(["target", "source"])["delta"].mean()
+        for target in _best_targets(str(dataset), pairs, targets_per_dataset):
+            sources = _best(pairs[target], sources_per_target)
+            if len(sources) < sources_per_target:
+                raise RecordError(
+                    f"{dataset}: {target} has {len(sources)} sources, {sources_per_target} asked "
+                    "for; lower sources_per_target or study more tasks"
+                )
+            chosen.append({"dataset": str(dataset), "target": target, "sources": sources})
+    return chosen
+
+
+def select_from_tables(
+    tables: Path, out: Path, targets_per_dataset: int = 2, sources_per_target: int = 3
+) -> list[Selection]:
+    """``select`` on the tables of a study, written to ``out`` as a JSON list.
+
+    Raises:
+        RecordError: as ``select``; also when the plan expects single-source runs that are missing.
+    """
+    frames, _ = read_tables(tables)
+    holes = frames.missing[frames.missing["n_sources"] <= 1]
+    if len(holes):
+        first = holes.iloc[0]
+        raise RecordError(
+            f"{tables}: {len(holes)} single-source or baseline runs are missing, the first: "
+            f"{first['dataset']} {first['model']} {first['algorithm']} {first['source']} -> "
+            f"{first['target']} seed {first['seed']} ({first['reason']}); run them, an incomplete "
+            "table must not choose"
+        )
+    chosen = select(frames.deltas, targets_per_dataset, sources_per_target)
+    with replacing(out) as part:
+        part.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")
+    return chosen
+
+
+def _best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str]:
+    benefit = pairs.groupby("target").mean()
+    if len(benefit) < count:
+        raise RecordError(
+            f"{dataset}: {len(benefit)} targets, {count} asked for; lower targets_per_dataset or "
+            "study more tasks"
+        )
+    return _best(benefit, count)
+
+
+def _best(values: pd.Series[float], count: int) -> list[str]:
+    """Names of the largest values; equal ones by name. Rounding keeps noise of the last bits of a
+    mean from deciding between equals."""
+    ranked = sorted(values.items(), key=lambda item: (-round(item[1], 9), str(item[0])))
+    return [str(name) for name, _ in ranked[:count]]
+
+
+def _refuse_holes(dataset: str, found: pd.DataFrame) -> None:
+    """Every pair of the sources and targets seen, with every model, algorithm and seed seen."""
+    axes = ["source", "target", "model", "algorithm", "seed"]
+    known = found[found["delta"].notna()]
+    present = set(known[axes].itertuples(index=False, name=None))
+    grid = pd.MultiIndex.from_product([found[axis].unique() for axis in axes], names=axes)
+    holes = [cell for cell in grid if cell[0] != cell[1] and cell not in present]
+    if holes:
+        source, target, model, algorithm, seed = holes[0]
+        raise RecordError(
+            f"{dataset}: {len(holes)} of the cells to choose from have no delta, the first: "
+            f"{model} {algorithm} {source} -> {target} seed {seed}; run them, an incomplete table "
+            "must not choose"
+        )

@@ -1,0 +1,84 @@
+"""The single-source deltas of a study, in groups and as square arrays.
+
+A *group* is one dataset, model and algorithm; its transfer matrix has a row per source and a
+column per target, NaN where there is no run and on the diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tasktransfer.designs.transfer.tables.names import in_order
+from tasktransfer.stats.resampling import Floats
+
+GROUP = ["dataset", "model", "algorithm"]
+Order = Mapping[str, Sequence[str]]
+"""Names of "dataset", "model", "algorithm" and "task" in the study's order (``Metadata.order``);
+names that it lacks follow in alphabetical order."""
+
+
+def single_source(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of deltas or cells that have one source and a delta."""
+    return frame[(frame["n_sources"] == 1) & frame["delta"].notna()]
+
+
+def distinct(values: pd.Series, key: str, order: Order | None) -> list[str]:
+    """The distinct names of a column in the study's order."""
+    return in_order(sorted(values.unique()), (order or {}).get(key, ()))
+
+
+def by_dataset(
+    frame: pd.DataFrame, order: Order | None
+) -> Iterator[tuple[str, list[str], dict[tuple[str, str], pd.DataFrame]]]:
+    """Per dataset: its name, its tasks in order, and (model, algorithm) → rows, in order."""
+    kept = single_source(frame)
+    for dataset in distinct(kept["dataset"], "dataset", order):
+        rows = kept[kept["dataset"] == dataset]
+        tasks = distinct(pd.concat([rows["target"], rows["source"]]), "task", order)
+        found = dict(iter(rows.groupby(["model", "algorithm"], sort=False)))
+        models = distinct(rows["model"], "model", order)
+        algorithms = distinct(rows["algorithm"], "algorithm", order)
+        keys = [(model, name) for model in models for name in algorithms if (model, name) in found]
+        yield dataset, tasks, {key: found[key] for key in keys}
+
+
+def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floats:
+    """Deltas of one group as an array, sources × targets × seeds, NaN where there is none."""
+    result = np.full((len(tasks), len(tasks), len(seeds)), np.nan)
+    place = (
+        _positions(rows["source"], tasks),
+        _positions(rows["target"], tasks),
+        _positions(rows["seed"], seeds),
+    )
+    result[place] = rows["delta"].to_numpy()
+    return result
+
+
+def matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
+    """A column of distinct pairs as an array, sources × targets, NaN where there is none. Pairs of
+    other tasks are left out."""
+    result = np.full((len(tasks), len(tasks)), np.nan)
+    source, target = _positions(rows["source"], tasks), _positions(rows["target"], tasks)
+    known = (source >= 0) & (target >= 0)
+    result[source[known], target[known]] = rows[column].to_numpy()[known]
+    return result
+
+
+def _positions(values: pd.Series, of: Sequence[Any]) -> NDArray[np.intp]:
+    """Where each value stands in ``of``; -1: nowhere."""
+    found: NDArray[np.intp] = pd.Index(of).get_indexer(pd.Index(values))
+    return found
+
+
+def mean_over_seeds(values: Floats) -> Floats:
+    """Mean over the last axis of what is there; NaN where nothing is."""
+    there = ~np.isnan(values)
+    total: Floats = np.where(there, values, 0.0).sum(axis=-1)
+    count = there.sum(axis=-1)
+    result: Floats = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return result

@@ -1,0 +1,137 @@
+"""Tables on disk to statistics on disk: what the command ``statistics`` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.results import Statistics
+from tasktransfer.designs.transfer.collect.store import Metadata, read_tables, write_frames
+from tasktransfer.designs.transfer.statistics.agreement import agreement
+from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
+from tasktransfer.designs.transfer.statistics.cells import cells
+from tasktransfer.designs.transfer.statistics.overlap import (
+    instances_in_test,
+    overlap,
+    overlap_effect,
+)
+from tasktransfer.designs.transfer.statistics.summary import summary
+from tasktransfer.designs.transfer.statistics.variance import variance
+from tasktransfer.errors import RecordError
+
+OVERLAP_DATA = "overlap_data.parquet"
+"""Training dialogues that tasks share, from ``tasktransfer data stats``; may be absent."""
+
+Progress = Callable[[str], None]
+
+
+def compute(
+    tables_folder: str | Path, results_root: str | Path, progress: Progress = lambda text: None
+) -> Statistics:
+    """Compute the statistics of collected tables and write them beside the tables.
+
+    Cells of an earlier call whose records are the same are taken over from its ``cells.parquet``.
+    Equal tables and predictions give equal bytes.
+
+    Args:
+        tables_folder: what ``collect`` wrote, and where the statistics go.
+        results_root: the results folder that the paths in the tables are relative to.
+        progress: told what is done next, one line each.
+
+    Raises:
+        RecordError: a table, record or predictions file is absent, damaged or changed since it was
+            collected, or the shared dialogues were counted in other data.
+    """
+    folder, root = Path(tables_folder), Path(results_root)
+    tables, metadata = read_tables(folder)
+    training = _read_training(folder / OVERLAP_DATA, tables, metadata)
+    previous = _read_previous(folder / "cells.parquet")
+    result = of_tables(tables, root, metadata, training, previous, progress)
+    progress("writing")
+    write_frames(folder, {name: getattr(result, name) for name in columns.STATISTICS}, metadata)
+    return result
+
+
+def of_tables(
+    tables: Tables,
+    root: Path,
+    metadata: Metadata,
+    training: pd.DataFrame | None = None,
+    previous: pd.DataFrame | None = None,
+    progress: Progress = lambda text: None,
+) -> Statistics:
+    """The statistics of tables in memory; arguments as those of the functions it calls."""
+    order = metadata.order
+    progress("cells: intervals and tests from the predictions")
+    found = cells(tables, root, previous)
+    deltas = tables.deltas
+    progress("summary, variance and asymmetry")
+    summaries = summary(deltas, order)
+    parts = variance(deltas, order)
+    pairs = asymmetry(found, deltas, order)
+    progress("agreement of the transfer matrices")
+    agreements = agreement(deltas, order)
+    progress("overlap of tasks")
+    shared = overlap(instances_in_test(tables.runs, root), training, order)
+    return Statistics(
+        cells=found,
+        summary=summaries,
+        variance=parts,
+        asymmetry=pairs,
+        agreement=agreements,
+        overlap=shared,
+        overlap_effect=overlap_effect(shared, deltas, order),
+    )
+
+
+def _read_previous(path: Path) -> pd.DataFrame | None:
+    """The cells of an earlier call; None where there are none that can be read. Those of another
+    version or a damaged file are computed again, not an error."""
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException):
+        return None
+    same = table.schema.equals(columns.arrow_schema("cells"))
+    return columns.to_frame(table) if same else None
+
+
+def _read_training(path: Path, tables: Tables, metadata: Metadata) -> pd.DataFrame | None:
+    """How many training dialogues the study's tasks share; None: never counted."""
+    if not path.exists():
+        return None
+    wanted = {"dataset", "source", "target", "shared", "of", "synthetic", "few_sample"}
+    remedy = f"run `tasktransfer data stats --out {path.parent}` again, or delete the file"
+    try:
+        found = pd.read_parquet(path)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise RecordError(f"{path}: cannot be read: {error}; {remedy}") from error
+    absent = sorted(wanted - set(found.columns))
+    if absent:
+        raise RecordError(f"{path}: has no column {', '.join(absent)}; {remedy}")
+    _check_same_data(path, found, tables, metadata, remedy)
+    studied = set(tables.runs["target"]) | set(tables.runs["sources"].explode().dropna())
+    return found[found["source"].isin(studied) & found["target"].isin(studied)]
+
+
+def _check_same_data(
+    path: Path, found: pd.DataFrame, tables: Tables, metadata: Metadata, remedy: str
+) -> None:
+    """Dialogues of the tiny world say nothing of runs on real ones, nor full data of few."""
+    of_runs = tables.runs.drop_duplicates("dataset").set_index("dataset")["few_sample"]
+    for row in found.drop_duplicates("dataset").itertuples(index=False):
+        counted = {"synthetic": bool(row.synthetic), "few_sample": bool(row.few_sample)}
+        trained = {
+            "synthetic": metadata.is_synthetic(str(row.dataset)),
+            "few_sample": bool(of_runs.get(row.dataset, row.few_sample)),
+        }
+        if counted != trained:
+            raise RecordError(
+                f"{path}: {row.dataset} was counted with {counted}, the runs have {trained}; "
+                f"{remedy}"
+            )

@@ -1,0 +1,225 @@
+"""How good an algorithm is over all pairs of tasks, and how sure that is.
+
+Point estimates and intervals follow Agarwal et al. (2021), "Deep reinforcement learning at the edge
+of the statistical precipice": interquartile mean, probability of improvement and mean rank, with
+intervals from a stratified bootstrap.
+
+What is resampled: the seeds, within each target (the stratum), with replacement. The tasks are not:
+they are the benchmark, not a sample of tasks, and so an interval says what other seeds would have
+given on the same tasks. All sources of a target, and all algorithms of a model, take the same
+draws, because their deltas of one seed are against one and the same baseline run and move together.
+
+A resample of n seeds varies less than n new seeds would, by sqrt((n - 1) / n), and few strata of
+few seeds do not tell their spread well. So the percentiles' distances from the estimate are
+multiplied by sqrt(n / (n - 1)) * t / 1.96, with t of as many degrees of freedom as the targets'
+seeds less one each. With one seed there is no interval. Noise pulls mean ranks to the middle, and
+resampling pulls them once more; so the interval of a rank reaches as far to the one side as to the
+other. In simulated studies of 4 or 10 tasks and 2 to 5 seeds the intervals of mean, interquartile
+mean and probability of improvement held the true value in 95 to 99 of 100, those of ranks in 84 to
+95 (the rank without noise).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset, cube
+from tasktransfer.stats.resampling import Floats, generator
+
+RESAMPLES = 2000
+MOST_VALUES = 2_000_000
+"""Values held at once while resampling: 16 MB."""
+
+
+@dataclass(frozen=True)
+class _Deltas:
+    """One algorithm's deltas: a row per pair of tasks, its seeds' values first, then NaN."""
+
+    values: Floats
+    counts: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    """Source and target of each row, as positions in the tasks."""
+    seeds: int
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Statistics of resamples: one value a resample; ``cells`` (resamples × pairs) are means."""
+
+    mean: Floats
+    iqm: Floats
+    improvement: Floats
+    cells: Floats
+
+
+def summary(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
+    """One row per dataset, model and algorithm.
+
+    Args:
+        deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
+        order: see ``single_source.Order``.
+
+    Returns:
+        Columns of ``columns.SUMMARY``. ``mean`` weighs every pair of tasks the same, as Table 2
+        does; ``iqm`` and ``improvement`` weigh every delta the same. Ranks are of the cells' mean
+        deltas, among the model's algorithms, over the pairs that all of them have.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for dataset, tasks, groups in by_dataset(deltas, order):
+        for model in dict.fromkeys(model for model, _ in groups):
+            own = {name: group for (other, name), group in groups.items() if other == model}
+            rows += _of_model(dataset, model, tasks, own)
+    return frame("summary", rows)
+
+
+def _of_model(
+    dataset: str, model: str, tasks: Sequence[str], groups: Mapping[str, pd.DataFrame]
+) -> list[tuple[Any, ...]]:
+    found = {name: _packed(group, tasks) for name, group in groups.items()}
+    most = max(one.values.shape[1] for one in found.values())
+    drawn = generator(dataset, model).random((RESAMPLES, len(tasks), most))
+    draws = {name: _resample(one, drawn) for name, one in found.items()}
+    ranks = _ranks(found, draws)
+    rows = []
+    for name, one in found.items():
+        widening = _widening(one)
+        rank, rank_draws, n_ranked = ranks[name]
+        flat = one.values[~np.isnan(one.values)]
+        cells, resampled = _cell_means(one), draws[name]
+        improvement = float(_wins(flat).mean())
+        rows.append(
+            (
+                *(dataset, model, name, len(one.pairs), one.seeds),
+                *_ends(float(cells.mean()), resampled.mean, widening),
+                *_ends(float(_iqm(flat)), resampled.iqm, widening),
+                *_ends(improvement, resampled.improvement, widening, least=0.0, most=1.0),
+                *_ends(
+                    rank, rank_draws, widening, least=1.0, most=float(len(found)), symmetric=True
+                ),
+                n_ranked,
+            )
+        )
+    return rows
+
+
+def _packed(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
+    seeds = sorted(group["seed"].unique())
+    square = cube(group, tasks, seeds)
+    pairs = np.argwhere(~np.isnan(square).all(axis=2))
+    values = square[pairs[:, 0], pairs[:, 1]]
+    # A stable sort on "is absent" moves the holes to the end and keeps the order of the seeds.
+    values = np.take_along_axis(values, np.argsort(np.isnan(values), axis=1, kind="stable"), axis=1)
+    counts = (~np.isnan(values)).sum(axis=1)
+    return _Deltas(values[:, : counts.max()], counts, pairs, len(seeds))
+
+
+def _resample(one: _Deltas, drawn: Floats) -> _Draws:
+    """``drawn``: resamples × targets × seeds, uniform on [0, 1): which of a target's seeds."""
+    size = max(1, MOST_VALUES // one.values.size)
+    parts = [_statistics(one, drawn[at : at + size]) for at in range(0, len(drawn), size)]
+    return _Draws(
+        mean=np.concatenate([part.mean for part in parts]),
+        iqm=np.concatenate([part.iqm for part in parts]),
+        improvement=np.concatenate([part.improvement for part in parts]),
+        cells=np.concatenate([part.cells for part in parts]),
+    )
+
+
+def _statistics(one: _Deltas, drawn: Floats) -> _Draws:
+    slots = one.values.shape[1]
+    which = (drawn[:, one.pairs[:, 1], :slots] * one.counts[:, None]).astype(np.int64)
+    values = one.values[np.arange(len(one.pairs))[:, None], which]
+    there = np.arange(slots) < one.counts[:, None]
+    cells = np.where(there, values, 0.0).sum(axis=2) / one.counts
+    flat = values[:, there]
+    return _Draws(
+        mean=cells.mean(axis=1),
+        iqm=_iqm(flat),
+        improvement=_wins(flat).mean(axis=1),
+        cells=cells,
+    )
+
+
+def _iqm(values: Floats) -> Floats:
+    """Mean of the middle half along the last axis: a quarter of the values, rounded down, is cut
+    off at each end."""
+    result: Floats = stats.trim_mean(values, 0.25, axis=-1)
+    return result
+
+
+def _wins(values: Floats) -> Floats:
+    result: Floats = (values > 0) + 0.5 * (values == 0)
+    return result
+
+
+def _cell_means(one: _Deltas) -> Floats:
+    result: Floats = np.nansum(one.values, axis=1) / one.counts
+    return result
+
+
+def _ranks(
+    found: Mapping[str, _Deltas], draws: Mapping[str, _Draws]
+) -> dict[str, tuple[float, Floats, int]]:
+    """Algorithm → mean rank, mean ranks of the resamples, and the number of cells ranked."""
+    listed = [{(int(s), int(t)): i for i, (s, t) in enumerate(one.pairs)} for one in found.values()]
+    shared = [pair for pair in listed[0] if all(pair in other for other in listed)]
+    if not shared:
+        none = np.full(RESAMPLES, np.nan)
+        return dict.fromkeys(found, (math.nan, none, 0))
+    at = [[rows[pair] for pair in shared] for rows in listed]
+    means = np.stack([_cell_means(one)[i] for one, i in zip(found.values(), at, strict=True)])
+    drawn = np.stack([one.cells[:, i] for one, i in zip(draws.values(), at, strict=True)])
+    ranks = _mean_ranks(means[:, None])[:, 0]
+    resampled = _mean_ranks(drawn)
+    return {
+        name: (float(rank), line, len(shared))
+        for name, rank, line in zip(found, ranks, resampled, strict=True)
+    }
+
+
+def _mean_ranks(means: Floats) -> Floats:
+    """Algorithms × resamples × cells → mean rank over cells, the highest delta first; ties share
+    their mean rank. Counting suits the few algorithms that there are."""
+    better = [(means > one).sum(axis=0) + 0.5 * (means == one).sum(axis=0) for one in means]
+    result: Floats = np.stack(better).mean(axis=2) + 0.5
+    return result
+
+
+def _widening(one: _Deltas) -> float:
+    """See the head of this module; NaN where there is nothing to resample."""
+    seeds = float(one.counts.mean())
+    by_target = [
+        one.counts[one.pairs[:, 1] == target].max() for target in np.unique(one.pairs[:, 1])
+    ]
+    degrees = sum(count - 1 for count in by_target)
+    if degrees == 0:
+        return math.nan
+    return math.sqrt(seeds / (seeds - 1)) * float(stats.t.ppf(0.975, degrees)) / 1.96
+
+
+def _ends(
+    estimate: float,
+    draws: Floats,
+    widening: float,
+    least: float = -math.inf,
+    most: float = math.inf,
+    symmetric: bool = False,
+) -> tuple[float, float, float]:
+    """The estimate and the ends of its interval, which holds the estimate."""
+    if math.isnan(widening) or math.isnan(estimate):
+        return estimate, math.nan, math.nan
+    low, high = (float(end) for end in np.quantile(draws, [0.025, 0.975]))
+    below, above = max(0.0, estimate - low), max(0.0, high - estimate)
+    if symmetric:
+        below = above = max(below, above)
+    low, high = estimate - widening * below, estimate + widening * above
+    return estimate, max(low, least), min(high, most)

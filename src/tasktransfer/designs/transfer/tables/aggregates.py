@@ -1,0 +1,125 @@
+"""Average, top-1 and bottom-1 transfer (paper, section 3.3, Table 2; bottom-1: section 6.1).
+
+Only single-source runs enter. A *cell* is one (source, target, seed) whose transfer run and
+baseline are both there; a study over tasks T with n seeds expects |T|(|T|-1)n cells of every
+model and algorithm. Whatever is computed over fewer says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.collect import BASELINE
+from tasktransfer.designs.transfer.tables.names import in_order
+
+GROUP = ["dataset", "model", "algorithm"]
+_PAIR = [*GROUP, "source", "target"]
+_CELL = [*_PAIR, "seed"]
+
+AGGREGATES = (
+    "average_score",
+    "average_sigma",
+    "average_delta",
+    "average_delta_sigma",
+    "top1_score",
+    "top1_delta",
+    "bottom1_score",
+    "bottom1_delta",
+)
+
+
+def aggregate(
+    deltas: pd.DataFrame,
+    missing: pd.DataFrame,
+    order: Mapping[str, Sequence[str]] | None = None,
+) -> pd.DataFrame:
+    """One row per dataset, model and algorithm.
+
+    Args:
+        deltas: columns of ``columns.DELTAS``; rows of several sources are left alone.
+        missing: columns of ``columns.MISSING``: the expected runs that are not there.
+        order: names of "dataset", "model" and "algorithm" in the order that rows shall have
+            (``Metadata.order``); names that it lacks follow as they come.
+
+    Returns:
+        dataset, model, algorithm, then (scores 0-100, deltas in points of score)
+
+        - average_score, average_delta: mean over ordered pairs of the pair's mean over seeds.
+        - average_sigma, average_delta_sigma: sample standard deviation (ddof = 1), over seeds, of
+          the average over pairs within one seed; NaN with one seed. The paper does not define its
+          sigma; this is ours.
+        - top1_score: per target the maximum over sources of max(baseline, score), averaged over
+          targets; top1_delta: per target max(0, maximum over sources of delta), averaged.
+        - bottom1_score, bottom1_delta: per target the minimum over sources, averaged.
+          For top-1 and bottom-1, scores are averaged over seeds *before* the best or worst source
+          is chosen, so that the choice is of a source and not of a lucky seed.
+        - n_pairs: ordered pairs of tasks expected; n_cells, n_expected: cells present and
+          expected; n_seeds: seeds present; complete: whether all expected cells are there.
+    """
+    cells = _present(deltas)
+    counts = _in_order(_counts(cells, missing), order or {})
+    if cells.empty:
+        return counts.reindex(columns=[*GROUP, *AGGREGATES, *_COUNTS])
+    pairs = cells.groupby(_PAIR, sort=False)[["score", "baseline_score", "delta"]].mean()
+    per_seed = cells.groupby([*GROUP, "seed"], sort=False)[["score", "delta"]].mean()
+    averages = pairs.groupby(GROUP, sort=False)[["score", "delta"]].mean()
+    sigmas = per_seed.groupby(GROUP, sort=False)[["score", "delta"]].std(ddof=1)
+    extremes = _extremes(pairs).groupby(GROUP, sort=False).mean()
+    values = extremes.assign(
+        average_score=averages["score"],
+        average_sigma=sigmas["score"],
+        average_delta=averages["delta"],
+        average_delta_sigma=sigmas["delta"],
+    )
+    joined = counts.merge(values.reset_index(), on=GROUP, how="left")
+    return joined[[*GROUP, *AGGREGATES, *_COUNTS]]
+
+
+_COUNTS = ["n_pairs", "n_cells", "n_expected", "n_seeds", "complete"]
+
+
+def _present(deltas: pd.DataFrame) -> pd.DataFrame:
+    return deltas[(deltas["n_sources"] == 1) & deltas["delta"].notna()]
+
+
+def _extremes(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Per target: best and worst source. Indexed by GROUP and target."""
+    with_baseline = pairs.assign(or_baseline=pairs[["score", "baseline_score"]].max(axis=1))
+    targets = with_baseline.groupby([*GROUP, "target"], sort=False)
+    return pd.DataFrame(
+        {
+            "top1_score": targets["or_baseline"].max(),
+            "top1_delta": targets["delta"].max().clip(lower=0),
+            "bottom1_score": targets["score"].min(),
+            "bottom1_delta": targets["delta"].min(),
+        }
+    )
+
+
+def _counts(cells: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
+    """Cells present and expected per group, groups without any present cell included."""
+    absent = missing[(missing["n_sources"] == 1) & (missing["algorithm"] != BASELINE)]
+    both = pd.concat(
+        [cells[_CELL].assign(present=True), absent[_CELL].assign(present=False)],
+        ignore_index=True,
+    ).drop_duplicates(_CELL)
+    groups = both.groupby(GROUP, sort=False)
+    counts = pd.DataFrame({"n_cells": groups["present"].sum(), "n_expected": groups.size()})
+    counts["n_pairs"] = both.drop_duplicates(_PAIR).groupby(GROUP, sort=False).size()
+    counts["n_seeds"] = both[both["present"]].groupby(GROUP, sort=False)["seed"].nunique()
+    counts["n_seeds"] = counts["n_seeds"].fillna(0).astype("int64")
+    counts["complete"] = counts["n_cells"] == counts["n_expected"]
+    return counts.reset_index()
+
+
+def _in_order(counts: pd.DataFrame, order: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Rows by dataset, model, algorithm."""
+    ranks = {
+        key: {name: rank for rank, name in enumerate(in_order(counts[key], order.get(key, ())))}
+        for key in GROUP
+    }
+    return counts.sort_values(
+        GROUP, key=lambda column: column.map(ranks[str(column.name)]), ignore_index=True
+    )

@@ -1,0 +1,92 @@
+"""The sizes of a study's data: printed, and written as CSV and Parquet.
+
+``table1``: samples per dataset, task and split (the paper's Table 1). ``lengths``: how many
+utterances and dialogues have which length (Figure 6's data). ``overlap_data``: how many training
+dialogues each two tasks share, for the statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from tasktransfer.data.cache import read_manifest
+from tasktransfer.data.stats import (
+    format_table,
+    length_distributions,
+    split_statistics,
+    task_table,
+    training_overlap,
+)
+from tasktransfer.designs.transfer.tables.names import mark_of
+from tasktransfer.files import replacing
+
+
+def as_text(folders: Sequence[Path]) -> str:
+    """Table 1 and a summary of the lengths, for people.
+
+    Raises:
+        DataError: a folder is no cache of instances.
+    """
+    generated = _generated(folders)
+    real = [dataset for dataset, synthetic in generated.items() if not synthetic]
+    mark = mark_of(real) if any(generated.values()) else ""
+    samples = format_table(task_table(split_statistics(folders)))
+    lengths = format_table(_summary(length_distributions(folders)))
+    return f"{mark}Samples per task and split\n\n{samples}\n{mark}Lengths\n\n{lengths}"
+
+
+def write(folders: Sequence[Path], out: Path) -> list[Path]:
+    """``table1``, ``lengths`` and ``overlap_data`` as CSV and Parquet, each written atomically.
+
+    A column ``synthetic`` says whether the dialogues are generated.
+
+    Raises:
+        DataError: a folder is no cache of instances.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    generated = _generated(folders)
+    written = []
+    frames = {
+        "table1": pd.DataFrame(split_statistics(folders)),
+        "lengths": pd.DataFrame(length_distributions(folders)),
+        "overlap_data": pd.DataFrame(training_overlap(folders)),
+    }
+    for name, frame in frames.items():
+        marked = frame.assign(synthetic=frame["dataset"].map(generated))
+        with replacing(out / f"{name}.csv") as part:
+            marked.to_csv(part, index=False)
+        with replacing(out / f"{name}.parquet") as part:
+            marked.to_parquet(part, index=False)
+        written += [out / f"{name}.csv", out / f"{name}.parquet"]
+    return written
+
+
+def _generated(folders: Sequence[Path]) -> dict[str, bool]:
+    """Dataset → whether its dialogues are generated, as the release's metadata says."""
+    manifests = map(read_manifest, folders)
+    return {manifest.dataset: manifest.synthetic for manifest in manifests}
+
+
+def _summary(rows: Sequence[dict[str, str | int]]) -> list[dict[str, str | int]]:
+    """Count, mean, median and longest per dataset and unit."""
+    frame = pd.DataFrame(rows)
+    summary: list[dict[str, str | int]] = []
+    for (dataset, unit), group in frame.groupby(["dataset", "unit"], sort=False):
+        ordered = group.sort_values("length")
+        count = int(ordered["count"].sum())
+        middle = ordered.loc[ordered["count"].cumsum() >= count / 2, "length"].iloc[0]
+        mean = float((ordered["length"] * ordered["count"]).sum() / count)
+        summary.append(
+            {
+                "dataset": str(dataset),
+                "unit": str(unit),
+                "count": count,
+                "mean": f"{mean:.1f}",
+                "median": int(middle),
+                "longest": int(ordered["length"].max()),
+            }
+        )
+    return summary

@@ -1,0 +1,244 @@
+"""Tables 3 and 6 of the paper: several sources at once against each of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.tables.correspondence import (
+    Correspondence,
+    beside_published,
+    compared,
+    correspondence,
+    says_why_not,
+)
+from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names, synthetic_mark
+from tasktransfer.tables.printed import (
+    INCOMPLETE,
+    OTHERWISE,
+    Layout,
+    Line,
+    blocks_of,
+    number,
+    ranks,
+    shorts,
+)
+
+PAPER_SOURCES = 3
+"""The paper's multi-source runs have the three best sources of a target."""
+
+_KEYS = ["dataset", "target", "model", "algorithm"]
+_ROW = {
+    "dataset": "dataset",
+    "target": "target task",
+    "short": "its short name",
+    "source": "source tasks joined by +",
+    "n_sources": "number of source tasks; the paper has 3 and does not list them all",
+    "model": "model, as the study names it",
+    "algorithm": "transfer algorithm",
+}
+_SINGLE = "mean over the sources of the delta of each alone (itself a mean over seeds), points"
+_COUNTS = {
+    "n_seeds": "seeds of the runs on all sources at once",
+    "n_expected": "seeds that were planned",
+    "n_singles": "sources whose runs alone are there",
+    "complete": "n_seeds == n_expected and n_singles == n_sources, the singles with all seeds",
+}
+COLUMNS3 = {
+    **_ROW,
+    "gain": "multi-source delta - mean delta of its sources alone, points",
+    **_COUNTS,
+    "published_gain": "the paper's Table 3",
+    "difference_gain": "gain - published_gain",
+}
+"""Column of Table 3 → meaning. ``published_`` and ``difference_`` only where comparable."""
+COLUMNS6 = {
+    **_ROW,
+    "single_source_delta": _SINGLE,
+    "multi_source_delta": "delta of the run on all sources at once, mean over seeds, points",
+    **_COUNTS,
+    "published_single_source_delta": "the paper's Table 6",
+    "published_multi_source_delta": "the paper's Table 6",
+    "published_note": "what to know about the published numbers; null: nothing",
+    "difference_single_source_delta": "single_source_delta - published_single_source_delta",
+    "difference_multi_source_delta": "multi_source_delta - published_multi_source_delta",
+}
+"""Column of Table 6 → meaning. ``published_`` and ``difference_`` only where comparable."""
+
+
+def table3(results: Results) -> pd.DataFrame | None:
+    """What several sources at once gain over each of them alone, beside the paper's.
+
+    Returns:
+        One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS3``;
+        None where no multi-source run was made or planned.
+    """
+    rows = _gains(results)
+    if rows is None:
+        return None
+    frame = rows[[*_ROW, "gain", *_COUNTS]]
+    return beside_published(frame, published.table3(), ["gain"], _KEYS, correspondence(results))
+
+
+def table6(results: Results) -> pd.DataFrame | None:
+    """The two deltas behind Table 3, beside the paper's.
+
+    Returns:
+        One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS6``;
+        None where no multi-source run was made or planned.
+    """
+    rows = _gains(results)
+    if rows is None:
+        return None
+    measures = ["single_source_delta", "multi_source_delta"]
+    frame = rows[[*_ROW, *measures, *_COUNTS]]
+    found = correspondence(results)
+    return beside_published(frame, published.table6(), measures, _KEYS, found, also=["note"])
+
+
+def _gains(results: Results) -> pd.DataFrame | None:
+    """``multi_source_gain`` in the study's order, with these tables' names of columns."""
+    tables, order = results.tables, results.metadata.order
+    gains = multi_source_gain(tables.deltas, tables.missing)
+    if gains.empty:
+        return None
+    places = {
+        "dataset": ranks(list(gains["dataset"]), order.get("dataset", ())),
+        "target": ranks(list(gains["target"]), order.get("task", ())),
+        "source": ranks(list(gains["source"]), ()),
+        "model": ranks(list(gains["model"]), order.get("model", ())),
+        "algorithm": ranks(list(gains["algorithm"]), order.get("algorithm", ())),
+    }
+    gains = gains.sort_values(
+        list(places), key=lambda column: column.map(places[str(column.name)]), ignore_index=True
+    )
+    names = _short(gains, results.metadata)
+    return gains.assign(short=gains["target"].map(names)).rename(
+        columns={
+            "difference": "gain",
+            "single_delta": "single_source_delta",
+            "multi_delta": "multi_source_delta",
+        }
+    )
+
+
+def _short(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
+    sources = [task for joined in frame["source"] for task in str(joined).split("+")]
+    return short_names(dict.fromkeys([*frame["target"], *sources]), shorts(metadata))
+
+
+def caption3(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> str:
+    """What Table 3 shows."""
+    return (
+        f"{synthetic_mark(metadata)}Delta of transfer from several sources at once minus the mean "
+        f"delta of the same sources one at a time, in points, study {metadata.study}."
+        + _remarks(frame, found, "Table 3")
+    )
+
+
+def caption6(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> str:
+    """What Table 6 shows, and what is known of the paper's numbers."""
+    text = (
+        f"{synthetic_mark(metadata)}Mean delta of sources one at a time, and delta of all of them "
+        f"at once, in points, study {metadata.study}." + _remarks(frame, found, "Table 6")
+    )
+    if compared(frame):
+        names = _short(frame, metadata)
+        noted = frame[frame["published_note"].notna()]
+        notes = [
+            f"{names[row['target']]}, {row['model']}, {algorithm_label(str(row['algorithm']))}: "
+            f"{row['published_note']}"
+            for row in noted.to_dict("records")
+        ]
+        text += f" *: {'; '.join(notes)}." if notes else ""
+    return text
+
+
+def _remarks(frame: pd.DataFrame, found: Correspondence, which: str) -> str:
+    text = ""
+    if not frame["complete"].all():
+        text += (
+            f" {INCOMPLETE}: computed from fewer seeds or single sources than planned"
+            " (present/expected)."
+        )
+    if compared(frame):
+        text += (
+            f" Published: the paper's {which}, from the three best sources of a target, which it"
+            " does not all list; difference: ours minus published."
+        )
+        if (frame["n_sources"] != PAPER_SOURCES).any():
+            text += f" {OTHERWISE}: from another number of sources than the paper's three."
+    return text + says_why_not(frame, found)
+
+
+_HEAD = ("Dataset", "Target", "Sources", "Model", "Algorithm")
+_TAIL = ("Seeds", "Singles")
+
+
+def layout3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
+    """One line per row, the published value and the difference in columns of their own."""
+    head = ("Gain", "Published", "Diff.") if compared(frame) else ("Gain",)
+    return _layout(frame, metadata, {"gain": head})
+
+
+def layout6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
+    """One line per row, published values and differences in columns of their own."""
+    single, multi = "Singles'\nmean Δ", "All at\nonce Δ"
+    if not compared(frame):
+        return _layout(
+            frame, metadata, {"single_source_delta": (single,), "multi_source_delta": (multi,)}
+        )
+    return _layout(
+        frame,
+        metadata,
+        {
+            "single_source_delta": (single, "Published", "Diff."),
+            "multi_source_delta": (multi, "Published", "Diff."),
+        },
+    )
+
+
+def _layout(
+    frame: pd.DataFrame, metadata: Metadata, measures: Mapping[str, tuple[str, ...]]
+) -> Layout:
+    names = _short(frame, metadata)
+    entries = [
+        (f"{row['dataset']} {row['target']}", (_line(row, names, list(measures)),))
+        for row in frame.to_dict("records")
+    ]
+    head = (*_HEAD, *(title for titles in measures.values() for title in titles), *_TAIL)
+    return Layout(head, len(_HEAD), blocks_of(entries))
+
+
+def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[str]) -> Line:
+    mark = "" if row["complete"] else INCOMPLETE
+    numbers: list[str] = []
+    for measure in measures:
+        numbers.append(number(row[measure], "+.2f"))
+        if f"published_{measure}" in row:
+            numbers += _published(row, measure)
+    return (
+        str(row["dataset"]),
+        names[row["target"]],
+        " + ".join(names[task] for task in str(row["source"]).split("+")),
+        str(row["model"]),
+        algorithm_label(str(row["algorithm"])) + mark,
+        *numbers,
+        f"{row['n_seeds']}/{row['n_expected']}",
+        f"{row['n_singles']}/{row['n_sources']}",
+    )
+
+
+def _published(row: Mapping[Hashable, Any], measure: str) -> tuple[str, str]:
+    value = number(row[f"published_{measure}"], "+.2f")
+    off = number(row[f"difference_{measure}"], "+.2f")
+    known = not pd.isna(row[f"published_{measure}"])
+    other = OTHERWISE if known and row["n_sources"] != PAPER_SOURCES else ""
+    note = "" if pd.isna(row.get("published_note")) else "*"
+    return value + note, off + other

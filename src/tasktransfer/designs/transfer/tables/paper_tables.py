@@ -1,0 +1,131 @@
+"""The tables of the paper, for notebooks as frames and for people as files.
+
+From a notebook::
+
+    from tasktransfer.designs.transfer.tables.paper_tables import table2
+    from tasktransfer.designs.transfer.collect.results import read_results
+
+    table2(read_results("results/demo/tables"))
+
+Tables 4 and 5 of the paper are prompts: the cards of ``tasktransfer.tasks`` hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.tables import multi_source_tables as multi
+from tasktransfer.designs.transfer.tables import table1 as first
+from tasktransfer.designs.transfer.tables import table2 as second
+from tasktransfer.designs.transfer.tables.correspondence import (
+    PUBLISHED,
+    Correspondence,
+    correspondence,
+)
+from tasktransfer.designs.transfer.tables.multi_source_tables import table3, table6
+from tasktransfer.designs.transfer.tables.names import synthetic_mark
+from tasktransfer.designs.transfer.tables.table1 import table1
+from tasktransfer.designs.transfer.tables.table2 import table2
+from tasktransfer.tables.printed import Layout, plain_layout, write_table
+
+__all__ = ["NAMES", "printed_tables", "table1", "table2", "table3", "table6", "write_all_tables"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """How a table is made and printed, and what is said where the study has none of it."""
+
+    make: Callable[[Results], pd.DataFrame | None]
+    caption: Callable[[pd.DataFrame, Metadata, Correspondence], str]
+    layout: Callable[[pd.DataFrame, Metadata], Layout]
+    columns: Mapping[str, str]
+    nothing: str
+
+
+_TABLES = {
+    "table1": _Table(table1, first.caption, first.layout, first.COLUMNS, "has no task yet"),
+    "table2": _Table(
+        table2, second.caption, second.layout, second.COLUMNS, "has no single-source transfer"
+    ),
+    "table3": _Table(
+        table3, multi.caption3, multi.layout3, multi.COLUMNS3, "has no run of several sources"
+    ),
+    "table6": _Table(
+        table6, multi.caption6, multi.layout6, multi.COLUMNS6, "has no run of several sources"
+    ),
+}
+_CHECK = "published_check"
+NAMES = (*_TABLES, _CHECK)
+"""The files that ``write_all_tables`` makes, each as parquet, csv, md and tex."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A table as people see it: what all of its files and the report are made of."""
+
+    name: str
+    title: str
+    caption: str
+    frame: pd.DataFrame
+    layout: Layout
+
+
+def printed_tables(results: Results) -> list[Printed]:
+    """Tables 1, 2, 3 and 6, and the check of the published Table 2, in the order of ``NAMES``."""
+    return [*(_printed(name, results) for name in _TABLES), _check()]
+
+
+def write_all_tables(results: Results, out: Path) -> list[Path]:
+    """Write Tables 1, 2, 3 and 6, and the check of the published Table 2, into ``out``.
+
+    All of ``NAMES`` are written, whatever the study has: a table without rows says so.
+
+    Returns:
+        The files written: ``<name>.parquet``, ``.csv``, ``.md`` and ``.tex`` of each.
+    """
+    return [path for table in printed_tables(results) for path in _write(table, results, out)]
+
+
+def _write(table: Printed, results: Results, out: Path) -> list[Path]:
+    known = _TABLES.get(table.name)
+    return write_table(
+        out,
+        table.name,
+        table.frame,
+        results.metadata if known else None,
+        table.caption,
+        title=table.title,
+        layout=table.layout,
+        described=known.columns if known else published.CONSISTENCY,
+    )
+
+
+def _printed(name: str, results: Results) -> Printed:
+    table, metadata = _TABLES[name], results.metadata
+    frame = table.make(results)
+    if frame is None:
+        ours = [name for name in table.columns if not name.startswith(PUBLISHED)]
+        frame = pd.DataFrame(columns=ours)
+        caption = f"{synthetic_mark(metadata)}Study {metadata.study} {table.nothing}."
+    else:
+        caption = table.caption(frame, metadata, correspondence(results))
+    title = f"Table {name.removeprefix('table')}"
+    return Printed(name, title, caption, frame, table.layout(frame, metadata))
+
+
+def _check() -> Printed:
+    """``published.consistency``: of the paper alone, so it is the same beside every study."""
+    caption = (
+        "Check of the paper's own Table 2, nothing of this study: score minus delta is the mean "
+        "baseline, so it is the same for the three algorithms and for both aggregates, within "
+        f"{published.ROUNDING} points of rounding."
+    )
+    frame = published.consistency()
+    return Printed(_CHECK, "Published Table 2", caption, frame, plain_layout(frame))

@@ -1,0 +1,165 @@
+"""Table 1 of the paper: the tasks and their samples."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.tables.correspondence import (
+    Correspondence,
+    beside_published,
+    compared,
+    correspondence,
+    says_why_not,
+)
+from tasktransfer.designs.transfer.tables.names import short_names, synthetic_mark
+from tasktransfer.tables.printed import DASH, Layout, Line, blocks_of, count, ranks, shorts
+
+SPLITS = ("train", "dev", "test")
+COLUMNS = {
+    "dataset": "dataset",
+    "task": "task",
+    "short": "its short name",
+    "task_type": "kind of task; null: a task without a card",
+    "metrics": "metrics whose mean is the task's score, joined by ;",
+    "train": "training instances of this study; NaN: no run of the task yet",
+    "dev": "dev instances of this study",
+    "test": "test instances of this study",
+    "published_train": "the paper's few-sample training samples",
+    "published_dev": "the paper's few-sample dev samples",
+    "published_test": "the paper's test samples",
+    "published_original_samples": "samples of the original data set, as the paper gives them",
+    "published_task_type": "kind of task, as the paper names it",
+    "published_metrics": "metrics, as the paper names them, joined by ;",
+    "difference_train": "train - published_train",
+    "difference_dev": "dev - published_dev",
+    "difference_test": "test - published_test",
+}
+"""Column → meaning. ``published_`` and ``difference_`` only where something is comparable."""
+
+_KINDS = {
+    "utterance_classification": "utterance classification",
+    "dialogue_classification": "dialogue classification",
+    "multi_label": "multi-label classification",
+    "multi_output": "multi-output classification",
+    "multiple_choice": "multiple choice",
+    "span": "span extraction",
+}
+_HEAD = ("Dataset", "Task", "Short", "Type", "Metrics", "", "Original", "Train", "Dev", "Test")
+
+
+def table1(results: Results) -> pd.DataFrame | None:
+    """Tasks and samples, beside the paper's few-sample setting.
+
+    Returns:
+        One row per dataset and task of the study, columns as in ``COLUMNS``; None without tasks.
+    """
+    sizes = _with_absent_tasks(results)
+    if sizes.empty:
+        return None
+    named = zip(sizes["dataset"], sizes["task"], strict=True)
+    cards = [DATASETS.get(dataset, {}).get(task) for dataset, task in named]
+    short = short_names(dict.fromkeys(sizes["task"]), shorts(results.metadata))
+    frame = pd.DataFrame(
+        {
+            "dataset": sizes["dataset"],
+            "task": sizes["task"],
+            "short": sizes["task"].map(short),
+            "task_type": [card and _KINDS[card.kind] for card in cards],
+            "metrics": [card and ";".join(map(_metric, card.paper_metrics)) for card in cards],
+            **{split: sizes[split].astype("float64") for split in SPLITS},
+        }
+    )
+    return beside_published(
+        frame,
+        published.table1(),
+        SPLITS,
+        ["dataset", "task"],
+        correspondence(results),
+        also=["original_samples", "task_type", "metrics"],
+    )
+
+
+def _with_absent_tasks(results: Results) -> pd.DataFrame:
+    """The sizes, and the tasks that were planned and have no record yet, in the study's order."""
+    tables, order = results.tables, results.metadata.order
+    planned = tables.missing[["dataset", "target"]].rename(columns={"target": "task"})
+    found = pd.concat([tables.sizes, planned], ignore_index=True)
+    found = found.drop_duplicates(["dataset", "task"])
+    places = {
+        "dataset": ranks(list(found["dataset"]), order.get("dataset", ())),
+        "task": ranks(list(found["task"]), order.get("task", ())),
+    }
+    return found.sort_values(
+        ["dataset", "task"],
+        key=lambda column: column.map(places[str(column.name)]),
+        ignore_index=True,
+    )
+
+
+def _metric(key: str) -> str:
+    """``micro_multilabel_f1`` → micro-F1, as the paper spells metrics."""
+    if key.endswith("token_f1"):
+        return "token-F1"
+    if key.endswith("_f1"):
+        return f"{key.split('_', 1)[0]}-F1"
+    return key.replace("_", " ")
+
+
+def caption(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> str:
+    """What the table shows."""
+    text = (
+        f"{synthetic_mark(metadata)}Tasks of study {metadata.study}: instances per split, as "
+        "trained and scored."
+    )
+    if compared(frame):
+        text += (
+            " Published: the paper's Table 1, its few-sample train and dev and its test split;"
+            " Original: samples of the original data set."
+        )
+    return text + says_why_not(frame, found)
+
+
+def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
+    """One line per task; where the paper has the task, its line and the difference below."""
+    with_paper = compared(frame)
+    entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
+    if with_paper:
+        return Layout(_HEAD, 6, blocks_of(entries))
+    keep = [place for place, title in enumerate(_HEAD) if title not in ("", "Original")]
+    cut = [(block, (tuple(entry[0][place] for place in keep),)) for block, entry in entries]
+    return Layout(tuple(_HEAD[place] for place in keep), 5, blocks_of(cut))
+
+
+def _entry(row: Mapping[Hashable, Any]) -> tuple[Line, ...]:
+    first = (
+        str(row["dataset"]),
+        str(row["task"]),
+        str(row["short"]),
+        row["task_type"] if isinstance(row["task_type"], str) else DASH,
+        _listed(row["metrics"]),
+    )
+    ours = (*first, "ours", "", *(count(row[split]) for split in SPLITS))
+    if pd.isna(row.get("published_test")):
+        return (ours,)
+    paper = (
+        *("", "", ""),
+        row["published_task_type"],
+        _listed(row["published_metrics"]),
+        "published",
+        count(row["published_original_samples"]),
+        *(count(row[f"published_{split}"]) for split in SPLITS),
+    )
+    off = (count(row[f"difference_{split}"], signed=True) for split in SPLITS)
+    return ours, paper, (*("",) * 5, "difference", "", *off)
+
+
+def _listed(metrics: object) -> str:
+    # pandas has NaN for None where other rows have text
+    return metrics.replace(";", ", ") if isinstance(metrics, str) else DASH

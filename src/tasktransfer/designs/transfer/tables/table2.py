@@ -1,0 +1,169 @@
+"""Table 2 of the paper: aggregate transfer per dataset, model and algorithm, with bottom-1."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.tables.aggregates import GROUP, aggregate
+from tasktransfer.designs.transfer.tables.correspondence import (
+    Correspondence,
+    beside_published,
+    compared,
+    correspondence,
+    says_why_not,
+)
+from tasktransfer.designs.transfer.tables.names import algorithm_label, synthetic_mark
+from tasktransfer.tables.printed import (
+    INCOMPLETE,
+    OTHERWISE,
+    Layout,
+    Line,
+    blocks_of,
+    number,
+    with_sigma,
+)
+
+MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
+"""What the paper prints too."""
+COLUMNS = {
+    "dataset": "dataset",
+    "model": "model, as the study names it",
+    "algorithm": "transfer algorithm",
+    "average_score": "mean score over ordered pairs of tasks, 0-100",
+    "average_sigma": "sample standard deviation over seeds of the average within one seed",
+    "average_delta": "mean delta over ordered pairs of tasks, points",
+    "average_delta_sigma": "the same spread of the average delta",
+    "top1_score": "per target the best of baseline and sources, mean over targets, 0-100",
+    "top1_delta": "per target the best delta, at least 0, mean over targets, points",
+    "bottom1_score": "per target the worst source's score, mean over targets, 0-100",
+    "bottom1_delta": "per target the worst source's delta, mean over targets, points",
+    "n_pairs": "ordered pairs of tasks that were planned",
+    "n_cells": "cells (source, target, seed) behind the numbers",
+    "n_expected": "cells that were planned",
+    "n_seeds": "seeds behind the numbers",
+    "complete": "n_cells == n_expected",
+    "published_average_score": "the paper's Table 2",
+    "published_average_delta": "the paper's Table 2",
+    "published_top1_score": "the paper's Table 2",
+    "published_top1_delta": "the paper's Table 2",
+    "published_average_sigma": "the paper's Table 2; it does not define its sigma",
+    "published_n_pairs": "ordered pairs of the paper's tasks: 90 of DailyDialog, 42 of Friends",
+    "difference_average_score": "average_score - published_average_score",
+    "difference_average_delta": "average_delta - published_average_delta",
+    "difference_top1_score": "top1_score - published_top1_score",
+    "difference_top1_delta": "top1_delta - published_top1_delta",
+}
+"""Column → meaning. ``published_`` and ``difference_`` only where something is comparable."""
+
+_HEAD = (
+    "Dataset",
+    "Model",
+    "Algorithm",
+    "",
+    "Average\nscore (σ)",
+    "Average\nΔ (σ)",
+    "Top-1\nscore",
+    "Top-1\nΔ",
+    "Bottom-1\nscore",
+    "Bottom-1\nΔ",
+    "Cells",
+)
+
+
+def table2(results: Results) -> pd.DataFrame | None:
+    """Aggregate single-source transfer beside the paper's.
+
+    Returns:
+        One row per dataset, model and algorithm, columns as in ``COLUMNS`` (``aggregate`` defines
+        the numbers); None where no single-source transfer was run or planned.
+    """
+    tables, metadata = results.tables, results.metadata
+    frame = aggregate(tables.deltas, tables.missing, metadata.order)
+    if frame.empty:
+        return None
+    values = published.table2()
+    tasks = published.table1().groupby("dataset")["task"].size()
+    values["n_pairs"] = values["dataset"].map(tasks * (tasks - 1))
+    return beside_published(
+        frame,
+        values,
+        MEASURES,
+        GROUP,
+        correspondence(results),
+        also=["average_sigma", "n_pairs"],
+    )
+
+
+def caption(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> str:
+    """What the table shows, how sigma is defined, what is not complete, what is not comparable."""
+    text = (
+        f"{synthetic_mark(metadata)}Aggregate single-source transfer of study {metadata.study}: "
+        "average over all ordered (source, target) pairs, and over targets of the best (top-1, at "
+        "least the baseline) and worst (bottom-1) source, chosen after averaging over seeds. "
+        "Scores are 0-100, Δ is against the baseline of the same model, target and seed. "
+        "σ: sample standard deviation over seeds "
+        f"(up to {max(frame['n_seeds'], default=0)}) of the average within one seed."
+    )
+    if not frame["complete"].all():
+        text += f" {INCOMPLETE}: computed from fewer cells than planned (cells present/expected)."
+    if compared(frame):
+        text += (
+            " Published: the paper's Table 2, which does not define its σ and has no bottom-1;"
+            " difference: ours minus published."
+        )
+        if _otherwise(frame).any():
+            text += (
+                f" {OTHERWISE}: over other pairs of tasks than the paper's 90 (DailyDialog) and 42"
+                " (Friends), so that the difference says little."
+            )
+    return text + says_why_not(frame, found)
+
+
+def _otherwise(frame: pd.DataFrame) -> pd.Series[bool]:
+    paper = frame["published_n_pairs"]
+    return paper.notna() & (paper != frame["n_pairs"])
+
+
+def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
+    """One line per row; where the paper has it, its line and the difference below."""
+    entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
+    if compared(frame):
+        return Layout(_HEAD, 4, blocks_of(entries))
+    cut = [(block, ((*lines[0][:3], *lines[0][4:]),)) for block, lines in entries]
+    return Layout((*_HEAD[:3], *_HEAD[4:]), 3, blocks_of(cut))
+
+
+def _entry(row: Mapping[Hashable, Any]) -> tuple[Line, ...]:
+    mark = "" if row["complete"] else INCOMPLETE
+    ours = (
+        str(row["dataset"]),
+        str(row["model"]),
+        algorithm_label(str(row["algorithm"])) + mark,
+        "ours",
+        with_sigma(row["average_score"], row["average_sigma"], ".2f"),
+        with_sigma(row["average_delta"], row["average_delta_sigma"], "+.2f"),
+        number(row["top1_score"], ".2f"),
+        number(row["top1_delta"], "+.2f"),
+        number(row["bottom1_score"], ".2f"),
+        number(row["bottom1_delta"], "+.2f"),
+        f"{row['n_cells']}/{row['n_expected']}{mark}",
+    )
+    if pd.isna(row.get("published_average_score")):
+        return (ours,)
+    paper = (
+        *("", "", "", "published"),
+        with_sigma(row["published_average_score"], row["published_average_sigma"], ".2f"),
+        number(row["published_average_delta"], "+.2f"),
+        number(row["published_top1_score"], ".2f"),
+        number(row["published_top1_delta"], "+.2f"),
+        *("", "", ""),
+    )
+    other = OTHERWISE if row["published_n_pairs"] != row["n_pairs"] else ""
+    off = (number(row[f"difference_{measure}"], "+.2f") for measure in MEASURES)
+    return ours, paper, ("", "", "", "difference" + other, *off, "", "", "")

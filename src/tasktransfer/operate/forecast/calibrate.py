@@ -1,0 +1,52 @@
+"""Measuring this machine for a second, in a process of its own, since torch is heavy to import."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+from tasktransfer import json_text
+from tasktransfer.errors import TaskTransferError
+from tasktransfer.files import replacing
+from tasktransfer.operate.forecast.speed import Calibration, calibration_file
+from tasktransfer.results.study import Study
+
+LONGEST = 120.0
+
+
+def calibrate(study: Study) -> Calibration:
+    """Measure this machine's matrix product and remember it beside the study's data.
+
+    Raises:
+        TaskTransferError: torch is not installed here, or does not work.
+    """
+    command = [sys.executable, "-m", "tasktransfer.training.matrix_product"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LONGEST, check=True
+        ).stdout
+        found = Calibration(**json_text.loads(done.splitlines()[-1]))
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr.strip().splitlines() or ["no message"])[-1]
+        raise TaskTransferError(
+            f"--calibrate: the measurement failed: {last}; it needs the environment that trains "
+            "(torch). Leave --calibrate out to estimate from reference values"
+        ) from error
+    except (OSError, subprocess.SubprocessError, ValueError, TypeError, IndexError) as error:
+        raise TaskTransferError(f"--calibrate: the measurement failed: {error!r}") from error
+    _remember(study, found)
+    return found
+
+
+def _remember(study: Study, found: Calibration) -> None:
+    """Other machines' measurements stay: a results folder may be shared."""
+    file = calibration_file(study)
+    try:
+        others = [Calibration(**entry) for entry in json_text.loads(file.read_bytes())]
+    except (OSError, ValueError, TypeError):
+        others = []
+    kept = [c for c in others if (c.host, c.device) != (found.host, found.device)]
+    with replacing(file) as part:
+        part.write_text(json.dumps([asdict(c) for c in [*kept, found]], indent=1) + "\n")

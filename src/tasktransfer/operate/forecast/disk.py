@@ -1,0 +1,106 @@
+"""Disk: what a results folder holds, and what it will hold at most."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasktransfer.core.stage import Stage
+from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.results.finished import CHECKPOINT, Found
+
+RESUME_COPIES = 4
+"""Of the weights in the state of an interrupted training: they, Adam's two moments, the best
+epoch's."""
+
+TEMPORARY_A_DEVICE = 2
+"""Checkpoints that do not stay, for each device: one that is being written, and one that a
+training started from; Snakemake removes it when that is done, and starts no others before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """Bytes. ``there``: what the results folder holds now; ``kept``: checkpoints still to come that
+    stay; ``temporary``: the most at once of those that do not, and of states to resume from;
+    ``results``: records, logs and predictions still to come; ``peak``: all of these; ``free``: what
+    the file system has left, None where it cannot be told."""
+
+    there: int
+    kept: int
+    temporary: int
+    results: int
+    free: int | None
+
+    @property
+    def peak(self) -> int:
+        return self.there + self.kept + self.temporary + self.results
+
+    @property
+    def short(self) -> bool:
+        """Whether more is needed than is free."""
+        return self.free is not None and self.peak - self.there > self.free
+
+
+def disk(estimates: Estimates, left: Collection[Stage], found: Found, devices: int) -> Disk:
+    """What the trainings that are left need."""
+    study = estimates.study
+    to_write = [
+        stage
+        for stage in left
+        if study.makes_checkpoint(stage.kind)
+        and CHECKPOINT not in found.names.get(stage.digest, frozenset())
+    ]
+    passing = [estimates.of(s).checkpoint for s in to_write if not study.keeps(s.kind)]
+    largest = max((estimates.of(stage).checkpoint for stage in left), default=0)
+    at_once = min(len(passing), TEMPORARY_A_DEVICE * devices) * max(passing, default=0)
+    resuming = min(len(left), devices) * RESUME_COPIES * largest
+    return Disk(
+        there=bytes_under(Path(study.config.results)),
+        kept=sum(estimates.of(s).checkpoint for s in to_write if study.keeps(s.kind)),
+        temporary=at_once + resuming,
+        results=sum(estimates.of(stage).results for stage in left),
+        free=_free(Path(study.config.results)),
+    )
+
+
+def bytes_under(path: Path | str) -> int:
+    """Bytes of a file, or of everything in a folder; links are not followed, 0 if it is not there.
+    What is removed meanwhile does not count."""
+    try:
+        entries = list(os.scandir(path))
+    except NotADirectoryError:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
+    total = 0
+    for entry in entries:
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                total += bytes_under(entry.path)
+            else:
+                total += entry.stat(follow_symlinks=False).st_size
+        except OSError:
+            continue
+    return total
+
+
+def _free(folder: Path) -> int | None:
+    """Of the file system that a folder is, or will be, on."""
+    for place in (folder, *folder.absolute().parents):
+        try:
+            return shutil.disk_usage(place).free
+        except OSError:
+            continue
+    return None
+
+
+def in_words(count: float) -> str:
+    """Bytes for people: 512 B, 1.4 MiB, 120 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"

@@ -1,0 +1,151 @@
+"""How large a model is, read off its files, or known by name."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tasktransfer import json_text
+from tasktransfer.config import TINY
+from tasktransfer.core.stage import Family
+from tasktransfer.results.revisions import is_hub_name
+from tasktransfer.results.study import Study
+
+Basis = Literal["its files", "its name", "a guess: as large as BERT base"]
+
+LONGEST_HEADER = 100_000_000
+"""Bytes; what safetensors itself accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSize:
+    """``parameters`` in all; ``layers`` of encoder and decoder together."""
+
+    parameters: int
+    hidden: int
+    layers: int
+    vocabulary: int
+    basis: Basis
+
+    def working(self, family: Family) -> float:
+        """Parameters that a token of the input is multiplied with. Embeddings are looked up only,
+        except where a decoder's output layer uses them; and an encoder-decoder's input passes its
+        first half."""
+        inner = max(self.parameters - self.vocabulary * self.hidden, self.parameters * 0.3)
+        return {"encoder": inner, "decoder": self.parameters, "encoder_decoder": inner / 2}[family]
+
+
+_GUESS = (109_500_000, 768, 12, 30522)
+_TINY = (200_000, 64, 2, 1200)
+_KNOWN = {
+    "bert-base": _GUESS,
+    "bert-large": (335_100_000, 1024, 24, 30522),
+    "distilbert-base": (66_400_000, 768, 6, 30522),
+    "roberta-base": (124_600_000, 768, 12, 50265),
+    "roberta-large": (355_400_000, 1024, 24, 50265),
+    "gpt2": (124_400_000, 768, 12, 50257),
+    "distilgpt2": (81_900_000, 768, 6, 50257),
+    "gpt2-medium": (354_800_000, 1024, 24, 50257),
+    "gpt2-large": (774_000_000, 1280, 36, 50257),
+    "gpt2-xl": (1_557_600_000, 1600, 48, 50257),
+    "t5-small": (60_500_000, 512, 12, 32128),
+    "t5-base": (222_900_000, 768, 24, 32128),
+    "t5-large": (737_700_000, 1024, 48, 32128),
+    "t5-3b": (2_851_600_000, 1024, 48, 32128),
+}
+"""Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
+
+_HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
+_LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
+_VOCABULARY = ("vocab_size",)
+
+
+def model_size(study: Study, name: str) -> ModelSize:
+    """The size of a model of a study: from its files where they are on this disk, else by name."""
+    checkpoint = study.model(name).checkpoint
+    for folder in _folders(study, name):
+        found = _from_folder(folder)
+        if found is not None:
+            return found
+    if checkpoint == TINY:
+        return ModelSize(*_TINY, "its name")
+    short = checkpoint.rstrip("/").rsplit("/", 1)[-1].lower().removeprefix("flan-")
+    for ending in ("-uncased", "-cased"):
+        short = short.removesuffix(ending)
+    if short in _KNOWN:
+        return ModelSize(*_KNOWN[short], "its name")
+    return ModelSize(*_GUESS, "a guess: as large as BERT base")
+
+
+def _folders(study: Study, name: str) -> Iterator[Path]:
+    base = study.base_model(name)
+    if not is_hub_name(base):
+        yield Path(base).expanduser()
+        return
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
+    hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
+    folder = hub / f"models--{base.replace('/', '--')}"
+    revision = study.revision(name) or "main"
+    yield folder / "snapshots" / revision
+    try:
+        commit = (folder / "refs" / revision).read_text().strip()
+    except (OSError, ValueError):
+        return
+    yield folder / "snapshots" / commit
+
+
+def _from_folder(folder: Path) -> ModelSize | None:
+    """None where there are no weights that can be read."""
+    weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
+    headers = [tensor_shapes(file) for file in weights]
+    if not headers or None in headers:
+        return None
+    parameters = sum(math.prod(shape) for header in headers for shape in (header or {}).values())
+    if not parameters:
+        return None
+    config = _config(folder / "config.json")
+    return ModelSize(
+        parameters,
+        _first(config, _HIDDEN, 768),
+        _first(config, _LAYERS, 12) + int(config.get("num_decoder_layers") or 0),
+        _first(config, _VOCABULARY, 30522),
+        "its files",
+    )
+
+
+def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
+    """The shapes of the tensors in a safetensors file; None if it is damaged or cut off.
+
+    Only its header is read: 8 bytes with the header's length, then JSON with type, shape and place
+    of every tensor; the last tensor ends where the file ends.
+    """
+    try:
+        with file.open("rb") as stream:
+            (length,) = struct.unpack("<Q", stream.read(8))
+            if length > LONGEST_HEADER:
+                return None
+            header = json_text.loads(stream.read(length))
+        header.pop("__metadata__", None)
+        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+        whole = file.stat().st_size == 8 + length + end
+        shapes = {name: [int(n) for n in entry["shape"]] for name, entry in header.items()}
+        return shapes if whole else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error):
+        return None
+
+
+def _config(file: Path) -> dict[str, Any]:
+    try:
+        value = json_text.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _first(config: dict[str, Any], names: tuple[str, ...], default: int) -> int:
+    return next((int(config[n]) for n in names if isinstance(config.get(n), int)), default)

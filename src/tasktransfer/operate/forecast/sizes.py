@@ -1,0 +1,129 @@
+"""How much a stage reads: instances, units and tokens of a task's split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from tasktransfer import json_text
+from tasktransfer.core.stage import Family, Stage, Training
+from tasktransfer.datasets import get_task
+from tasktransfer.operate.forecast.task_sizes import FULL, SIZES, TINY_SPLITS
+from tasktransfer.results.study import Study
+
+Basis = Literal["the encoded data", "the prepared data", "Table 1 of the paper", "the tiny world"]
+
+TEXT_TO_TEXT_TOKENS = 1.15
+"""A prompt's words, and the vocabularies of GPT-2 and T5, which are coarser than BERT's."""
+
+OPTIONS_TOGETHER = 1.5
+"""Text-to-text models read all options after one context, an encoder a context per option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """``units`` are what batches are made of: an instance, or (text-to-text models, tasks with
+    several outputs) one output of an instance. ``tokens`` without padding."""
+
+    instances: int
+    units: int
+    tokens: int
+
+
+class Sizes:
+    """The volumes of a study's splits, each looked up once."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._encoded = cache(self._read_encoded)
+        self._prepared = cache(self._read_prepared)
+        self._full = cache(self._count)
+        self._volume = cache(self._limited)
+
+    def of(self, stage: Stage, task: str, split: str) -> Volume:
+        """What one pass over a split is for a stage's model, limits of the config included."""
+        limit = _limit(stage.training, split)
+        return self._volume(stage.dataset, stage.model.name, task, split, limit)
+
+    def basis(self, dataset: str, model: str) -> Basis:
+        """Where the sizes are from."""
+        if self._encoded(dataset, model):
+            return "the encoded data"
+        if self._prepared(dataset):
+            return "the prepared data"
+        generated = self._study.config.data.generated
+        return "the tiny world" if generated else "Table 1 of the paper"
+
+    def _limited(
+        self, dataset: str, model: str, task: str, split: str, limit: int | None
+    ) -> Volume:
+        whole = self._full(dataset, model, task, split)
+        if limit is None or limit >= whole.instances:
+            return whole
+        share = limit / whole.instances
+        return Volume(limit, round(whole.units * share), round(whole.tokens * share))
+
+    def _count(self, dataset: str, model: str, task: str, split: str) -> Volume:
+        spec = self._study.revisions.models[model]
+        instances = self._instances(dataset, task, split)
+        encoded = self._encoded(dataset, model)
+        key = f"{task}-{split}"
+        if key in encoded.get("tokens", {}):
+            return Volume(instances, encoded["units"][key], encoded["tokens"][key])
+        units, tokens = _units_and_tokens(
+            dataset, task, spec.family, spec.max_length, bool(self._study.synthetic(dataset))
+        )
+        return Volume(instances, instances * units, round(instances * units * tokens))
+
+    def _instances(self, dataset: str, task: str, split: str) -> int:
+        prepared = self._prepared(dataset)
+        if prepared:
+            return int(prepared.get(task, {}).get(split, {}).get("samples", 0))
+        size, data = SIZES[dataset][task], self._study.config.data
+        if data.generated:
+            share = TINY_SPLITS[data.few_sample][split]
+            return round(data.tiny_world.dialogues * share * size.tiny_instances)
+        few: int = getattr(size, split)
+        return few if data.few_sample or split == "test" else few * FULL
+
+    def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
+        found = read_manifest(self._study.encoded(dataset, model))
+        counted = isinstance(found.get("tokens"), dict) and isinstance(found.get("units"), dict)
+        return found if counted else {}
+
+    def _read_prepared(self, dataset: str) -> dict[str, Any]:
+        found = read_manifest(self._study.instances(dataset)).get("tasks")
+        return found if isinstance(found, dict) else {}
+
+
+def read_manifest(folder: str) -> dict[str, Any]:
+    """The manifest of a cache; empty where there is none that can be read."""
+    try:
+        value = json_text.loads(Path(folder, "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _limit(training: Training, split: str) -> int | None:
+    return {
+        "train": training.limit_train,
+        "dev": training.limit_dev,
+        "test": training.limit_test,
+    }[split]
+
+
+def _units_and_tokens(
+    dataset: str, task: str, family: Family, max_length: int, synthetic: bool
+) -> tuple[int, float]:
+    """(units an instance, tokens a unit), from the table of sizes."""
+    size, card = SIZES[dataset][task], get_task(dataset, task)
+    tokens: float = size.tiny_tokens if synthetic else size.tokens
+    a_sequence = tokens / size.sequences
+    if family == "encoder":
+        return 1, min(a_sequence, max_length) * size.sequences
+    if size.sequences > 1:
+        a_sequence *= OPTIONS_TOGETHER
+    return max(1, len(card.outputs)), min(a_sequence * TEXT_TO_TEXT_TOKENS, max_length)

@@ -1,0 +1,200 @@
+"""How fast a model is trained: from the records' measurements, a calibration, or reference values.
+
+All three give the same numbers: seconds a token trained on, a token evaluated on, an update, and
+the seconds that a training takes besides.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+from tasktransfer import json_text
+from tasktransfer.core.stage import Family, Stage
+from tasktransfer.operate.forecast.model_size import ModelSize
+from tasktransfer.results.study import Study
+
+Device = Literal["cpu", "cuda"]
+Basis = Literal["measured", "measured with another model", "calibrated", "reference values"]
+
+PROCESS_SECONDS = 5.0
+"""Starting Python and importing torch and transformers: before the record's clock starts."""
+
+LOAD_SECONDS = {"cpu": 4.0, "cuda": 15.0}
+"""Reading the data, loading the model, and (CUDA) making the device ready."""
+
+REFERENCE_FLOPS = {"cpu": 60e9, "cuda": 150e12}
+"""Operations a second of a large matrix product: one core of a server's CPU in float32, and a GPU
+of the A100's generation in bfloat16. For where nothing is measured; documented, not known."""
+
+UTILISATION = {"cpu": 0.4, "cuda": 0.25}
+"""The share of a matrix product's speed that a whole training reaches."""
+
+UPDATE_SECONDS = {"cpu": 0.004, "cuda": 0.03}
+"""What an update costs whatever its size: launching operations, batching, clipping."""
+
+ADAM_SECONDS = {"cpu": 3e-9, "cuda": 2e-11}
+"""What an update costs a parameter: gradient norm, two moments, the weight."""
+
+DECODING = 3.0
+"""Answers are written token by token: what an evaluated token costs a text-to-text model,
+compared with reading it."""
+
+SAMPLES = 5
+"""Records that are read for each dataset, model and selecting task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Seconds: ``train`` and ``evaluate`` a token, ``update`` an update, ``start`` a training.
+
+    ``evaluate_on``: by dataset and selecting tasks, where measured: answers differ in length.
+    """
+
+    train: float
+    evaluate: float
+    update: float
+    start: float
+    basis: Basis
+    evaluate_on: Mapping[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)
+
+    def evaluation(self, dataset: str, select_on: tuple[str, ...]) -> float:
+        """Seconds a token evaluated on these tasks."""
+        return self.evaluate_on.get((dataset, select_on), self.evaluate)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one record says of the speed of its training. Memory in MiB."""
+
+    stage: Stage
+    device: str
+    train: float
+    evaluation: float
+    rest: float
+    memory: float
+    gpu_memory: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a stage reads: tokens trained on (all epochs), and evaluated on (dev and test)."""
+
+    train: int
+    evaluated: int
+
+
+def read_samples(study: Study) -> list[Sample]:
+    """What some finished trainings of every dataset, model and selecting task took."""
+    taken: dict[tuple[str, str, tuple[str, ...]], int] = defaultdict(int)
+    samples = []
+    for stage in study.plan.stages:
+        group = (stage.dataset, stage.model.name, stage.select_on)
+        if taken[group] == SAMPLES:
+            continue
+        found = _sample(stage, study.record(stage))
+        if found is not None:
+            taken[group] += 1
+            samples.append(found)
+    return samples
+
+
+def _sample(stage: Stage, record: str) -> Sample | None:
+    """None where there is no record, or none that tells; others complain of damaged ones."""
+    try:
+        made = json_text.loads(Path(record).read_bytes())["provenance"]
+        seconds = made["seconds"]
+        train, dev, test = (float(seconds.get(key, 0.0)) for key in ("train", "dev", "test"))
+        known = sum(float(seconds.get(key, 0.0)) for key in ("read", "load", "save"))
+        # A resumed training's clock counts its last process only, its phases count them all.
+        rest = max(known, float(seconds.get("total", 0.0)) - train - dev - test)
+        return Sample(
+            stage, str(made["host"]["device"]), train, dev + test, rest,
+            float(made["peak_memory_mb"]), made.get("peak_gpu_memory_mb"),
+        )  # fmt: skip
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def measured(samples: Iterable[tuple[Sample, Tokens]]) -> Speed | None:
+    """The median speed of some trainings of one model; None without any that trained."""
+    rows = [(s, tokens) for s, tokens in samples if s.train > 0 and tokens.train]
+    if not rows:
+        return None
+    per_task: dict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(list)
+    for sample, tokens in rows:
+        if tokens.evaluated:
+            key = (sample.stage.dataset, sample.stage.select_on)
+            per_task[key].append(sample.evaluation / tokens.evaluated)
+    every = [value for values in per_task.values() for value in values]
+    return Speed(
+        train=median(sample.train / tokens.train for sample, tokens in rows),
+        evaluate=median(every) if every else 0.0,
+        update=0.0,
+        start=median(sample.rest for sample, _ in rows) + PROCESS_SECONDS,
+        basis="measured",
+        evaluate_on={key: median(values) for key, values in per_task.items()},
+    )
+
+
+def scaled(speed: Speed, ratio: float) -> Speed:
+    """The speed of a model that is ``ratio`` times as large."""
+    return replace(
+        speed,
+        train=speed.train * ratio,
+        evaluate=speed.evaluate * ratio,
+        basis="measured with another model",
+        evaluate_on={key: value * ratio for key, value in speed.evaluate_on.items()},
+    )
+
+
+def computed(size: ModelSize, family: Family, device: Device, flops: float | None) -> Speed:
+    """The speed from the operations that a model needs: 2 a parameter and token forward, three
+    times that with the way back.
+
+    Args:
+        flops: operations a second of a matrix product, as calibrated; None: the reference value.
+    """
+    rate = (flops or REFERENCE_FLOPS[device]) * UTILISATION[device]
+    forward = 2 * size.working(family) / rate
+    return Speed(
+        train=3 * forward,
+        evaluate=forward * (1.0 if family == "encoder" else DECODING),
+        update=UPDATE_SECONDS[device] + size.parameters * ADAM_SECONDS[device],
+        start=PROCESS_SECONDS + LOAD_SECONDS[device],
+        basis="calibrated" if flops else "reference values",
+    )
+
+
+# --- calibration --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a machine's matrix product reaches. ``where``: host and device, as a person reads it."""
+
+    device: Device
+    flops: float
+    host: str
+    where: str
+
+
+def calibration_file(study: Study) -> Path:
+    """Where a study remembers what machines were measured to reach."""
+    return Path(study.config.results) / "data" / "calibration.json"
+
+
+def read_calibration(study: Study, device: Device, host: str) -> Calibration | None:
+    """What this machine was measured to reach, if it was."""
+    try:
+        entries: list[dict[str, Any]] = json_text.loads(calibration_file(study).read_bytes())
+        found = [Calibration(**entry) for entry in entries]
+        return next(
+            (c for c in found if (c.device, c.host) == (device, host) and c.flops > 0), None
+        )
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,0 +1,231 @@
+"""What a study amounts to, counted and estimated: for ``tasktransfer plan``.
+
+What is left agrees with ``snakemake -n``: both ask what is finished in the same way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from tasktransfer.core.stage import STAGE_KINDS, Stage
+from tasktransfer.designs.transfer.algorithms import ALGORITHMS
+from tasktransfer.operate.forecast.disk import disk
+from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.operate.forecast.speed import Calibration, Device
+from tasktransfer.operate.lacking import lacking
+from tasktransfer.results.finished import Found, look
+from tasktransfer.results.study import Study
+from tasktransfer.training.device import device_pool
+
+NOTHING_KNOWN = Found({}, frozenset(), {}, frozenset())
+
+SEVERAL = "(several)"
+"""Stands for the target of a training on several sources before the target is known."""
+
+
+def overview(
+    study: Study,
+    devices: int | None = None,
+    calibration: Calibration | None = None,
+    device: Device | None = None,
+) -> dict[str, Any]:
+    """Counts of runs and distinct trainings, what is there already, what the data lacks for the
+    rest, and what that will take.
+
+    ``done``, ``left`` and ``again`` are None where inputs are absent and not remembered, since then
+    the digests, and with them the places of the records, are not known; hours and disk then count
+    everything as left.
+
+    Args:
+        devices: how many trainings run side by side; None: the GPUs that are there, else the cores.
+        calibration: of this machine; None: what is remembered.
+        device: what it will run on; None: what its records were made on, else what is here.
+    """
+    found = NOTHING_KNOWN if study.unknown else look(study)
+    return {
+        "study": study.config.study,
+        "config": study.config_file,
+        "results": study.config.results,
+        "synthetic": _synthetic(study),
+        "absent": list(study.absent),
+        "lacking": [text for text in lacking(study) if text not in study.absent],
+        "runs": _runs(study),
+        "trainings": _trainings(study, found),
+        "estimate": _estimate(Estimates(study, device, calibration), found, devices),
+    }
+
+
+def _synthetic(study: Study) -> bool | None:
+    """Whether dialogues of the study are generated; None: not known before they are prepared."""
+    said = [study.synthetic(dataset.name) for dataset in study.config.datasets]
+    return None if None in said and True not in said else True in said
+
+
+# --- counts -------------------------------------------------------------------------------------
+
+
+def _runs(study: Study) -> dict[str, Any]:
+    runs = study.plan.runs
+    return {
+        "total": len(runs),
+        "single_source": _per_algorithm(run.algorithm for run in runs if len(run.sources) < 2),
+        "multi_source": _per_algorithm(run.algorithm for run in runs if len(run.sources) > 1),
+        "multi_source_pending": study.selection_pending,
+    }
+
+
+def _per_algorithm(names: Iterable[str]) -> dict[str, int]:
+    counts = Counter(names)
+    return {name: counts[name] for name in ALGORITHMS if counts[name]}
+
+
+def _trainings(study: Study, found: Found) -> dict[str, Any]:
+    plan = study.plan
+    kinds = Counter(stage.kind for stage in plan.stages)
+    done = None if study.unknown else len(found.finished)
+    return {
+        "total": len(plan.stages),
+        "single_source": len(
+            {s.digest for run in plan.runs if len(run.sources) < 2 for s in run.stages}
+        ),
+        "by_kind": {kind: kinds[kind] for kind in STAGE_KINDS if kinds[kind]},
+        "by_dataset_and_model": _by_dataset_and_model(study),
+        "done": done,
+        "left": None if done is None else len(plan.stages) - done,
+        "again": None if done is None else len(found.again),
+        "damaged": [*found.damaged.values()],
+    }
+
+
+def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
+    runs = Counter((run.dataset, run.model) for run in study.plan.runs)
+    trainings = Counter((stage.dataset, stage.model.name) for stage in study.plan.stages)
+    return [
+        {
+            "dataset": dataset.name,
+            "model": model.name,
+            "tasks": len(dataset.tasks),
+            "pairs": len(dataset.pairs),
+            "runs": runs[dataset.name, model.name],
+            "trainings": trainings[dataset.name, model.name],
+        }
+        for dataset in study.config.datasets
+        for model in study.config.models
+    ]
+
+
+# --- estimates ----------------------------------------------------------------------------------
+
+
+def _estimate(estimates: Estimates, found: Found, devices: int | None) -> dict[str, Any]:
+    study = estimates.study
+    there, which = _devices(estimates, devices)
+    left = [stage for stage in study.plan.stages if stage.digest not in found.finished]
+    space = disk(estimates, left, found, there)
+    return {
+        "device": estimates.device,
+        "devices": there,
+        "devices_from": which,
+        "speed_from": _speed_from(estimates),
+        "sizes_from": _sizes_from(estimates),
+        "total": _sum(estimates, study.plan.stages, there),
+        "left": _sum(estimates, left, there),
+        "by_target": _by_target(estimates, found),
+        "disk_bytes": {
+            "there": space.there,
+            "kept_checkpoints": space.kept,
+            "temporary": space.temporary,
+            "records_and_predictions": space.results,
+            "peak": space.peak,
+            "free": space.free,
+            "short": space.short,
+        },
+    }
+
+
+def _devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
+    """How many trainings run side by side, and who says so."""
+    if asked is not None:
+        return asked, "asked for"
+    if estimates.device == "cuda":
+        pool = device_pool()
+        return (len(pool), "GPUs here") if pool else (1, "no GPU here")
+    usable = getattr(os, "sched_getaffinity", None)
+    cores = len(usable(0)) if usable else os.cpu_count() or 1
+    return cores, "cores here, a training on each"
+
+
+def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
+    """Per model: its size, and what its speed stands on."""
+    return {
+        model.name: {
+            "parameters": estimates.model(model.name).parameters,
+            "parameters_from": estimates.model(model.name).basis,
+            "speed_from": estimates.speed(model.name).basis,
+            "calibrated_on": estimates.calibration.where
+            if estimates.calibration and estimates.speed(model.name).basis == "calibrated"
+            else None,
+        }
+        for model in estimates.study.config.models
+    }
+
+
+def _sizes_from(estimates: Estimates) -> list[str]:
+    config = estimates.study.config
+    pairs = [(d.name, m.name) for d in config.datasets for m in config.models]
+    return sorted({estimates.sizes.basis(dataset, model) for dataset, model in pairs})
+
+
+def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[str, Any]:
+    """Totals of some trainings; wall time is that of ``devices`` busy to the end, but never less
+    than the longest chain of trainings that start from each other."""
+    costs = [(stage, estimates.of(stage)) for stage in stages]
+    ends: dict[str, float] = {}
+    for stage, cost in costs:  # parents come first
+        begins = ends.get(stage.parent.digest, 0.0) if stage.parent else 0.0
+        ends[stage.digest] = begins + cost.seconds
+    seconds = sum(cost.seconds for _, cost in costs)
+    return {
+        "trainings": len(costs),
+        "samples": sum(cost.samples for _, cost in costs),
+        "tokens": sum(cost.tokens for _, cost in costs),
+        "evaluated_samples": sum(cost.evaluated for _, cost in costs),
+        "evaluated_tokens": sum(cost.evaluated_tokens for _, cost in costs),
+        "device_hours": seconds / 3600,
+        "wall_hours": max(seconds / devices, max(ends.values(), default=0.0)) / 3600,
+    }
+
+
+def _by_target(estimates: Estimates, found: Found) -> list[dict[str, Any]]:
+    """Trainings, done and hours of every target; a training belongs to the task that selects its
+    best epoch, a source's baseline therefore to the source."""
+    study = estimates.study
+    groups: dict[tuple[str, str], list[Stage]] = defaultdict(list)
+    for stage in study.plan.stages:
+        target = stage.select_on[0] if len(stage.select_on) == 1 else SEVERAL
+        groups[stage.dataset, target].append(stage)
+    order = {d.name: [name for name, _ in d.shorts] for d in study.config.datasets}
+    shorts = {d.name: dict(d.shorts) for d in study.config.datasets}
+    rows = []
+    for dataset in study.config.datasets:
+        for target in (*order[dataset.name], SEVERAL):
+            stages = groups.get((dataset.name, target), [])
+            if not stages:
+                continue
+            left = [stage for stage in stages if stage.digest not in found.finished]
+            rows.append(
+                {
+                    "dataset": dataset.name,
+                    "target": target,
+                    "short": shorts[dataset.name].get(target, target),
+                    "trainings": len(stages),
+                    "done": None if study.unknown else len(stages) - len(left),
+                    "left": None if study.unknown else len(left),
+                    "device_hours": sum(estimates.of(stage).seconds for stage in stages) / 3600,
+                    "device_hours_left": sum(estimates.of(s).seconds for s in left) / 3600,
+                }
+            )
+    return rows

@@ -1,0 +1,187 @@
+"""An overview of a study for people: the text of ``tasktransfer plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tasktransfer.operate.forecast.disk import in_words
+
+SYNTHETIC = " (synthetic data: the tiny world)"
+
+AGAIN = "once more, since others start from their checkpoint, which is gone"
+
+SHOWN = 12
+"""Things of one kind that are listed; the others are counted. ``--json`` has them all."""
+
+BASES = {
+    "measured": "measured: this study's own records",
+    "measured with another model": "records of another model of its family, scaled by size",
+    "calibrated": "a calibration (plan --calibrate)",
+    "reference values": "reference values, nothing is measured: may be off several times; "
+    "--calibrate measures this machine",
+}
+
+
+def as_text(seen: dict[str, Any]) -> str:
+    """An overview for people."""
+    lines = [
+        f"study {seen['study']}{SYNTHETIC if seen['synthetic'] else ''}: "
+        f"{seen['config']} -> {seen['results']}/",
+        "",
+        *_counted(seen),
+        "",
+        *table(seen["trainings"]["by_dataset_and_model"]),
+        "",
+        *_estimated(seen["estimate"]),
+        "",
+        *_targets(seen["estimate"]),
+        "",
+        *_disk(seen["estimate"]["disk_bytes"]),
+        "",
+        *_progress(seen),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _counted(seen: dict[str, Any]) -> list[str]:
+    runs, trainings = seen["runs"], seen["trainings"]
+    lines = [f"runs: {runs['total']:,}"]
+    lines += _counts(runs["single_source"], "")
+    lines += _counts(runs["multi_source"], ", several sources")
+    if runs["multi_source_pending"]:
+        lines.append("  and several sources: picked when the single-source runs are done (auto)")
+    total, single = trainings["total"], trainings["single_source"]
+    share = f", {single:,} of them for single-source runs" if single < total else ""
+    lines += ["", f"distinct trainings: {total:,}{share}"]
+    return lines + _counts(trainings["by_kind"], "")
+
+
+def _counts(counts: dict[str, int], suffix: str) -> list[str]:
+    return [f"  {count:>7,}  {name}{suffix}" for name, count in counts.items()]
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows with equal keys as aligned text: texts to the left, numbers to the right; None is a
+    question mark."""
+    texts = [key for key, value in rows[0].items() if isinstance(value, str)]
+    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return [
+        "  "
+        + "  ".join(
+            cell.ljust(width) if name in texts else cell.rjust(width)
+            for name, cell, width in zip(rows[0], row, widths, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "?"
+    if isinstance(value, float):
+        return f"{value:.3f}" if value < 1 else f"{value:,.{2 if value < 10 else 0}f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _estimated(estimate: dict[str, Any]) -> list[str]:
+    total, left = estimate["total"], estimate["left"]
+    unit = "GPU-hours" if estimate["device"] == "cuda" else "core-hours"
+    rows = [
+        {
+            "estimate": name,
+            "trainings": part["trainings"],
+            "samples": part["samples"],
+            "tokens": part["tokens"],
+            "predicted": part["evaluated_samples"],
+            unit: part["device_hours"],
+            f"wall time on {estimate['devices']}": hours(part["wall_hours"]),
+        }
+        for name, part in (("in all", total), ("left", left))
+    ]
+    return [
+        *table(rows),
+        f"  {estimate['devices']} side by side: {estimate['devices_from']} "
+        "(--devices N --on cpu|gpu)",
+        f"  sizes from {', '.join(estimate['sizes_from'])}; samples and tokens over all epochs",
+        *(_basis(name, said) for name, said in estimate["speed_from"].items()),
+    ]
+
+
+def _basis(name: str, said: dict[str, Any]) -> str:
+    on = f" on {said['calibrated_on']}" if said["calibrated_on"] else ""
+    return (
+        f"  {name}: {said['parameters'] / 1e6:,.1f}M parameters ({said['parameters_from']}), "
+        f"speed from {BASES[said['speed_from']]}{on}"
+    )
+
+
+def counted(count: int, thing: str) -> str:
+    """1 training, 2 trainings."""
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def hours(value: float) -> str:
+    """A time for people: 40 s, 12 min, 3.5 h, 12 days."""
+    if value * 3600 < 100:
+        return f"{value * 3600:.0f} s"
+    if value < 2:
+        return f"{value * 60:.0f} min"
+    return f"{value:.1f} h" if value < 72 else f"{value / 24:,.1f} days"
+
+
+def _targets(estimate: dict[str, Any]) -> list[str]:
+    rows = [
+        {
+            "dataset": row["dataset"],
+            "target": row["short"],
+            "trainings": row["trainings"],
+            "done": row["done"],
+            "left": row["left"],
+            "hours": row["device_hours"],
+            "hours left": row["device_hours_left"],
+        }
+        for row in estimate["by_target"]
+    ]
+    return table(rows)
+
+
+def _disk(space: dict[str, Any]) -> list[str]:
+    parts = (
+        f"{in_words(space['there'])} there, {in_words(space['kept_checkpoints'])} kept checkpoints "
+        f"to come, {in_words(space['temporary'])} temporary, "
+        f"{in_words(space['records_and_predictions'])} records and predictions to come"
+    )
+    free = "" if space["free"] is None else f"; {in_words(space['free'])} free"
+    lines = [f"disk, at most: {in_words(space['peak'])} ({parts}){free}"]
+    if space["short"]:
+        lines.append("  NOT ENOUGH: free some, or put `results` of the config elsewhere")
+    return lines
+
+
+def _progress(seen: dict[str, Any]) -> list[str]:
+    absent = [f"not found: {text}" for text in seen["absent"]]
+    absent += [f"CANNOT BE RUN: {text}" for text in seen["lacking"]]
+    done, left, again = (seen["trainings"][key] for key in ("done", "left", "again"))
+    if done is None:
+        return [*absent, "what exists already cannot be told without it"]
+    more = f" ({again:,} of them {AGAIN})" if again else ""
+    return [
+        *absent,
+        f"done: {done:,}, left: {left:,}{more}",
+        *damaged(seen["trainings"]["damaged"]),
+    ]
+
+
+def damaged(problems: Sequence[str]) -> list[str]:
+    """Records that count as left, and why; the first few."""
+    if not problems:
+        return []
+    shown = [f"  {problem}" for problem in problems[:SHOWN]]
+    shown += [f"  and {len(problems) - SHOWN:,} more"] * (len(problems) > SHOWN)
+    return [
+        f"{counted(len(problems), 'damaged record')}: snakemake sets each aside "
+        "(metrics.json.damaged-1) and trains its stage once more",
+        *shown,
+    ]

@@ -1,0 +1,196 @@
+"""Batch scripts that run a study in a few large jobs instead of thousands of small ones.
+
+A job for every training costs a cluster's scheduler seconds each. A pilot is one job with several
+GPUs in which Snakemake's local executor trains one shard: all stages of one model and seed. Shards
+share nothing but what is prepared before them, so they run side by side on one results folder.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasktransfer.errors import ConfigError
+from tasktransfer.results.finished import look
+from tasktransfer.results.study import Study
+
+Shard = tuple[str, int]
+"""model, seed"""
+
+PREPARE, FINISH = "prepare", "finish"
+PROFILE = "workflow/profiles/slurm-pilot"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one pilot job asks for.
+
+    ``slots`` trainings share a GPU; ``options`` are further words for sbatch, as they are.
+    """
+
+    gpus: int
+    cpus: int
+    memory: str
+    time: str
+    partition: str | None = None
+    account: str | None = None
+    slots: int = 1
+    options: tuple[str, ...] = ()
+
+
+def shards(study: Study) -> dict[Shard, int]:
+    """The shards of a study that are not finished, in the order of its plan, and how many
+    trainings each of them has left."""
+    finished = look(study).finished
+    left = [stage for stage in study.plan.stages if stage.digest not in finished]
+    return dict(Counter((stage.model.name, stage.seed) for stage in left))
+
+
+def name_of(shard: Shard) -> str:
+    """A shard's name, for scripts, logs and the queue."""
+    return f"{shard[0]}-seed{shard[1]}"
+
+
+def scripts(
+    study: Study, resources: Resources, folder: Path, chosen: Iterable[Shard]
+) -> dict[str, str]:
+    """The batch scripts by name: prepare, one per shard, finish.
+
+    ``prepare`` makes what shards share (data, token ids, tiny models); ``finish`` runs the whole
+    study once more: what a shard left, what is picked only now (multi-source), tables, figures.
+
+    Raises:
+        ConfigError: the current folder, in which the jobs run, does not hold the workflow.
+    """
+    if not (Path("Snakefile").exists() and Path(PROFILE).is_dir()):
+        raise ConfigError(
+            f"{Path.cwd()}: no Snakefile with {PROFILE} here, and here the jobs would run; "
+            "call it where the Snakefile is"
+        )
+    texts = {PREPARE: _script(study, resources, folder, PREPARE, [], "data", gpus=0)}
+    for model, seed in chosen:
+        name = name_of((model, seed))
+        # Thousands of paths: listed by the job itself, and held in an array for names with spaces.
+        listing = [
+            f"listed=$(tasktransfer records {study.arguments()} --model {shlex.quote(model)} "
+            f"--seed {seed})",
+            'mapfile -t targets <<< "$listed"',
+        ]
+        texts[name] = _script(
+            study, resources, folder, name, listing, '"${targets[@]}"', gpus=resources.gpus
+        )
+    texts[FINISH] = _script(study, resources, folder, FINISH, [], "all", gpus=resources.gpus)
+    return texts
+
+
+def _script(
+    study: Study,
+    resources: Resources,
+    folder: Path,
+    name: str,
+    before: list[str],
+    targets: str,
+    *,
+    gpus: int,
+) -> str:
+    asked = [
+        f"--job-name={study.config.study.replace(' ', '-')}-{name}",
+        f"--output={shlex.quote(str(Path.cwd() / folder / name))}.%j.log",
+        "--nodes=1",
+        "--ntasks=1",
+        f"--cpus-per-task={resources.cpus}",
+        f"--mem={resources.memory}",
+        f"--time={resources.time}",
+        # Preempted or on a node that was lost: queued again, and goes on where it was.
+        "--requeue",
+        "--open-mode=append",
+        *([f"--gpus={gpus}"] if gpus else []),
+        *([f"--partition={resources.partition}"] if resources.partition else []),
+        *([f"--account={resources.account}"] if resources.account else []),
+        *resources.options,
+    ]
+    words = [
+        f"snakemake {targets}",
+        f"--cores {resources.cpus}",
+        f"--resources gpu={gpus * resources.slots}",
+        f"--workflow-profile {PROFILE}",
+        f"--configfile {shlex.quote(study.config_file)}",
+        *_config_words(study.overrides),
+    ]
+    lines = [
+        "#!/bin/bash",
+        *(f"#SBATCH {word}" for word in asked),
+        f"# One part of the study {study.config.study}, written by `tasktransfer pilot`.",
+        "set -euo pipefail",
+        f"cd {shlex.quote(str(Path.cwd()))}",
+        f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH",
+        f"export TASKTRANSFER_SLOTS_PER_GPU={resources.slots}",
+        *before,
+        "exec " + " \\\n    ".join(words),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _config_words(overrides: Mapping[str, object]) -> list[str]:
+    if not overrides:
+        return []
+    return ["--config", *(shlex.quote(f"{key}={json.dumps(v)}") for key, v in overrides.items())]
+
+
+def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write ``<folder>/<name>.sh`` each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, text in texts.items():
+        path = folder / f"{name}.sh"
+        path.write_text(text, encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def submit(paths: Sequence[Path]) -> dict[str, str]:
+    """Hand the scripts to sbatch: the shards after ``prepare``, ``finish`` after all of them.
+
+    Returns:
+        Script name → job id.
+
+    Raises:
+        ConfigError: there is no sbatch, or it refuses a script; what was submitted before is
+            named.
+    """
+    by_name = {path.stem: path for path in paths}
+    ids = {PREPARE: _sbatch(by_name[PREPARE], ["singleton"], {})}
+    for name, path in by_name.items():
+        if name not in (PREPARE, FINISH):
+            ids[name] = _sbatch(path, [f"afterok:{ids[PREPARE]}", "singleton"], ids)
+    # Whatever became of the shards: what is there is worth tables and figures.
+    others = ":".join(ids.values())
+    ids[FINISH] = _sbatch(by_name[FINISH], [f"afterany:{others}", "singleton"], ids)
+    return ids
+
+
+def _sbatch(path: Path, after: list[str], before: Mapping[str, str]) -> str:
+    # `singleton`: a pilot that is in the queue already comes first, and leaves nothing to do.
+    # Shards of a `prepare` that failed leave the queue.
+    options = [f"--dependency={','.join(after)}", "--kill-on-invalid-dep=yes"]
+    command = ["sbatch", "--parsable", *options, str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{path}: no sbatch on this machine; submit the scripts where there is one"
+        ) from error
+    except subprocess.SubprocessError as error:
+        said = getattr(error, "stderr", None) or str(error)
+        known = ", ".join(f"{name} {number}" for name, number in before.items()) or "nothing"
+        raise ConfigError(
+            f"{path}: sbatch refused it: {said.strip()}; submitted already: {known}"
+        ) from error
+    return done.stdout.strip().split(";")[0]

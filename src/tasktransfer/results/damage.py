@@ -1,0 +1,179 @@
+"""What is wrong with what a training left in its folder, and setting it aside.
+
+A record is damaged if it fails a check of ``records``, is of another stage or run than belongs
+there, or if the predictions beside it are not those that it names. Whoever asks whether a training
+is finished asks here, so that plan, status, pilot, merge, the trainer and Snakemake agree. Standard
+library only.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tasktransfer import json_text
+from tasktransfer.core.stage import Stage
+from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.errors import RecordError
+from tasktransfer.files import replacing
+from tasktransfer.results.records import parse_record
+from tasktransfer.results.state import PREDICTIONS, RECORD
+
+CHECK_VERSION = 1
+"""Raise this when the checks change: everything is checked again then."""
+
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+Signature = list[list[int]]
+"""Size, inode, and times of change of a record and its predictions. The last time is the kernel's
+own: whoever writes into a file and sets its time back changes it."""
+
+
+def damage(folder: Path, digest: str, run: Mapping[str, Any] | None) -> str | None:
+    """What is wrong with the record of a stage and its predictions; None if nothing is, or if
+    there is no record.
+
+    Args:
+        folder: the stage's folder.
+        digest: of the stage that belongs there.
+        run: identity of the run that ends with it; None: it is not scored.
+
+    Raises:
+        RecordError: a file is there and cannot be read, so that nobody can tell.
+    """
+    file = folder / RECORD
+    if not os.path.lexists(file):
+        return None
+    try:
+        record = parse_record(file, _content(file))
+    except FileNotFoundError:
+        return f"{file}: a link to a file that is not there"
+    except _NO_FILE:
+        return f"{file}: not a file"
+    except RecordError as error:
+        return str(error)
+    if record["stage"]["digest"] != digest:
+        return f"{file}: stage.digest: {record['stage']['digest'][:12]}, expected {digest[:12]}"
+    if record["run"] != run:
+        return f"{file}: run: {record['run']}, expected {run}"
+    return None if run is None else _lost(folder / PREDICTIONS, record["predictions"])
+
+
+def _lost(file: Path, named: Mapping[str, Any] | None) -> str | None:
+    """How the predictions differ from what their record says of them."""
+    if named is None or named["file"] != file.name:
+        return f"{file.with_name(RECORD)}: predictions: names no {file.name}"
+    try:
+        content = _content(file)
+    except _NO_FILE:
+        return f"{file}: no such file, its record names it"
+    if hashlib.sha256(content).hexdigest() != named["sha256"]:
+        return f"{file}: its SHA-256 is not the one in the record beside it"
+    return None
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except _NO_FILE:
+        raise
+    except OSError as error:
+        raise RecordError(
+            f"{file}: cannot be read ({error.strerror}), so nobody can tell whether its stage is "
+            "finished; make it readable, or move it away to have its stage trained again"
+        ) from error
+
+
+def set_aside(folder: Path, which: Sequence[str] = (RECORD, PREDICTIONS)) -> list[Path]:
+    """Rename a damaged record and its predictions to ``<name>.damaged-<n>``, n the first number
+    that is free for both, or has the same content: Snakemake puts outputs back where a training
+    fails. To be called by whoever holds the stage's claim.
+
+    Returns:
+        Where they are now.
+    """
+    names = [name for name in which if os.path.lexists(folder / name)]
+    number = 1
+    while any(_differs(folder / name, folder / f"{name}.damaged-{number}") for name in names):
+        number += 1
+    # The record first: without it nothing looks finished.
+    return [(folder / name).rename(folder / f"{name}.damaged-{number}") for name in names]
+
+
+def _differs(file: Path, kept: Path) -> bool:
+    """Whether something else than a file is kept under a name already."""
+    if not os.path.lexists(kept):
+        return False
+    return not (file.is_file() and kept.is_file() and filecmp.cmp(file, kept, shallow=False))
+
+
+class Checked:
+    """Which folders were found right, so that thousands of records are read once and not at every
+    start. What changes a file changes its signature, and it is checked again.
+
+    Args:
+        results: the results folder, as an absolute path.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self._file = results / "stages" / ".checked.json"
+        self._right: dict[str, Signature] = self._read()
+        self._new: dict[str, Signature] = {}
+
+    def damage(self, stage: Stage, folder: str) -> str | None:
+        """``damage`` of what is in a stage's folder."""
+        path = stage.path
+        found = _signature(folder)
+        if found is not None and self._right.get(path) == found:
+            return None
+        run = run_of(stage)
+        identity = run.identity if run else None
+        problem = damage(Path(folder), stage.digest, identity)
+        # Looked at before it was read: what changes meanwhile is not taken for what was read.
+        if problem is None and found is not None:
+            self._right[path] = self._new[path] = found
+        return problem
+
+    def save(self) -> None:
+        """Keep what was found right since the last time; where that cannot be written, the next
+        start checks again."""
+        if not self._new:
+            return
+        known = {**self._read(), **self._new}
+        with suppress(OSError), replacing(self._file) as part:
+            part.write_text(json.dumps({"version": CHECK_VERSION, "right": known}))
+            self._new = {}
+
+    def _read(self) -> dict[str, Signature]:
+        try:
+            value = json_text.loads(self._file.read_bytes())
+            return dict(value["right"]) if value["version"] == CHECK_VERSION else {}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+
+@cache
+def checked(results: str, here: str) -> Checked:
+    """What is known of a results folder, once a process and working directory (``here``)."""
+    return Checked(Path(here, results))
+
+
+def _signature(folder: str) -> Signature | None:
+    """None: there is no record."""
+    found = []
+    for name in (RECORD, PREDICTIONS):
+        try:
+            seen = os.stat(f"{folder}/{name}")  # noqa: PTH116  # thousands of times
+        except OSError:
+            if name == RECORD:
+                return None
+            continue
+        found.append([seen.st_size, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns])
+    return found

@@ -1,0 +1,139 @@
+"""What the disk says of a study's inputs: the revisions of its data and models.
+
+Standard library only. Digests of big files are remembered under ``<results>/data``, and so are the
+revisions of inputs outside the results folder: with their records there, tables and figures can be
+made again where the data and models are not.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tasktransfer import json_text
+from tasktransfer.config import TINY, Config, ModelConfig
+from tasktransfer.config.places import may_be_on_the_hub, on_disk
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import ModelSpec
+from tasktransfer.datasets.feta.archive import find_source
+from tasktransfer.datasets.feta.revision import directory_digest, release_revision
+from tasktransfer.datasets.feta.tiny_world.revision import revision as tiny_world_revision
+from tasktransfer.designs.transfer.plan import Revisions
+from tasktransfer.errors import DataError, ModelError
+from tasktransfer.files import replacing
+from tasktransfer.models.recipe import TINY_RECIPE_VERSION
+
+UNKNOWN = "unknown"
+"""Stands for the revision of data or weights that are not on this disk."""
+
+
+def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
+    """The revisions, and what is not on this disk, each as a message with its remedy.
+
+    Args:
+        config: a validated study.
+        need_inputs: refuse inputs that are neither there nor remembered, instead of calling their
+            revision ``unknown``.
+
+    Raises:
+        DataError, ModelError: inputs are missing or damaged.
+    """
+    found = _Inputs(config, need_inputs)
+    revisions = Revisions(
+        data={dataset.name: found.data_revision(dataset.name) for dataset in config.datasets},
+        models={model.name: found.model_spec(model) for model in config.models},
+    )
+    found.remember()
+    return revisions, tuple(found.absent)
+
+
+def tiny_revision(config: Config) -> str:
+    """The revision of the tiny world of a config, whatever the study reads."""
+    return tiny_world_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
+
+
+def hub_revision(model: ModelConfig) -> str:
+    """The revision of a hub name."""
+    return model.revision or "main"
+
+
+def is_hub_name(checkpoint: str) -> bool:
+    """Neither built in nor a folder. What is spelled like a name on the hub counts as a folder
+    where there is one, since transformers loads that."""
+    if checkpoint == TINY or not may_be_on_the_hub(checkpoint):
+        return False
+    return not Path(checkpoint).is_dir()
+
+
+class _Inputs:
+    """Asks the disk, and remembers what earlier starts have seen."""
+
+    def __init__(self, config: Config, need_inputs: bool) -> None:
+        self.config = config
+        self.need_inputs = need_inputs
+        folder = Path(config.results) / "data"
+        self.memo = folder / "digests.json"
+        self.file = folder / "revisions.json"
+        self.known = _read_json_object(self.file)
+        self.seen: dict[str, str] = {}
+        self.absent: list[str] = []
+
+    def data_revision(self, dataset: str) -> str:
+        data = self.config.data
+        if data.generated:
+            return tiny_revision(self.config)
+        key = f"{data.release}/{dataset}"
+        try:
+            find_source(data.release, dataset)
+        except DataError as error:
+            return self._absent(key, error)
+        self.seen[key] = release_revision(data.release, dataset, self.memo)
+        return self.seen[key]
+
+    def model_spec(self, model: ModelConfig) -> ModelSpec:
+        return ModelSpec(model.name, model.family, self._weights(model), model.max_length)
+
+    def _weights(self, model: ModelConfig) -> str:
+        if model.checkpoint == TINY:
+            recipe = {
+                "version": TINY_RECIPE_VERSION,
+                "family": model.family,
+                "data": tiny_revision(self.config),
+            }
+            return f"tiny:{digest_of(recipe)}"
+        if is_hub_name(model.checkpoint):
+            return f"{model.checkpoint}@{hub_revision(model)}"
+        folder = on_disk(model.checkpoint)
+        if not Path(folder).is_dir():
+            error = ModelError(
+                f"model {model.name}: no folder {model.checkpoint}; put the checkpoint there "
+                "(config.json, tokenizer files, *.safetensors) or give another checkpoint"
+            )
+            return self._absent(model.checkpoint, error)
+        digest = directory_digest(folder, self.memo)
+        self.seen[model.checkpoint] = f"sha256:{digest}"
+        return self.seen[model.checkpoint]
+
+    def _absent(self, key: str, error: DataError | ModelError) -> str:
+        self.absent.append(str(error))
+        if key in self.known:
+            return self.known[key]
+        if self.need_inputs:
+            raise error
+        return UNKNOWN
+
+    def remember(self) -> None:
+        """Write what was seen, if it is news."""
+        if self.seen.items() <= self.known.items():
+            return
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(self.file) as part:
+            part.write_text(json.dumps({**self.known, **self.seen}, indent=1) + "\n")
+
+
+def _read_json_object(path: Path) -> dict[str, str]:
+    try:
+        value = json_text.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,183 @@
+"""The predictions of a run, as the statistics and the checks of the records need them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tasktransfer import json_text, metrics
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.stage import Fidelity
+from tasktransfer.datasets import get_task
+from tasktransfer.errors import RecordError
+from tasktransfer.files import replacing
+from tasktransfer.metrics import Coded
+from tasktransfer.results.predictions import (
+    answers,
+    check_unchanged,
+    read_columns,
+    read_predictions,
+    rows_of,
+)
+from tasktransfer.results.records import PredictionsFile, Record, TaskResult
+from tasktransfer.results.test_sets import TestSets
+from tasktransfer.tasks.card import Task
+
+_CHECK_VERSION = 1
+"""Raise this when checks or metrics change: everything is checked again then."""
+
+_AGREE = 1e-6
+"""How far a recorded score may be from the one recomputed, in points."""
+
+
+def fidelity_of(named: dict[str, Any]) -> Fidelity:
+    """How a stage's identity says that it was scored; records that do not say it: ``default``."""
+    training = named.get("training")
+    found = training.get("fidelity") if isinstance(training, dict) else None
+    return "tlidb" if found == "tlidb" else "default"
+
+
+class Checks:
+    """Which predictions were held against their records, so that it is done once.
+
+    A check depends on what the record says of its results and on the predictions' content: it is
+    named by a digest of both, and what was found right once is right for good. Only that the file
+    is still the same is looked at again. ``known`` and ``done``: names of earlier checks, and of
+    those that were asked for since, with the digest of the target's test set.
+    """
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self.known = dict(known or {})
+        self.done: dict[str, str] = {}
+        self.test_sets = TestSets()
+
+    @staticmethod
+    def read(path: Path) -> Checks:
+        """From a file that ``write`` wrote; without it, or where it is damaged: nothing known."""
+        try:
+            value = json_text.loads(path.read_bytes())
+            known = value["checked"] if value["version"] == _CHECK_VERSION else {}
+            return Checks({str(name): str(test_set) for name, test_set in known.items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Checks()
+
+    def write(self, path: Path) -> None:
+        """Keep what was checked, and forget what nobody asked for."""
+        text = json.dumps({"version": _CHECK_VERSION, "checked": self.done}, sort_keys=True)
+        with replacing(path) as part:
+            part.write_text(text, encoding="utf-8")
+
+
+def check_predictions(path: Path, record: Record, checks: Checks) -> str | None:
+    """Hold the predictions beside a record against it.
+
+    Args:
+        path: the record's file.
+        record: the record, of a run.
+        checks: what is known to be right already; this check is added.
+
+    Returns:
+        The digest of the target's test set; None where the record names no predictions.
+
+    Raises:
+        RecordError: the file is absent, damaged, not the one that the record was written with, of
+            another stage, lacks instances, or gives other scores than the record has.
+        DataError: its answers are not of the task's shape.
+        ConfigError: there is no card for a task.
+    """
+    expected, run = record["predictions"], record["run"]
+    if expected is None or run is None:
+        return None
+    file = path.with_name(expected["file"])
+    name = _name_of_check(record, expected)
+    if name in checks.known:
+        check_unchanged(file, expected)
+        found = checks.known[name]
+    else:
+        found = _check_all(file, expected, record, checks.test_sets)[run["target"]]
+    checks.done[name] = found
+    return found
+
+
+def _name_of_check(record: Record, expected: PredictionsFile) -> str:
+    stage = record["stage"]
+    said = [stage["digest"], stage["dataset"], record["test"], record["sizes"], record["run"]]
+    return digest_of([*said, fidelity_of(stage["identity"]), expected["rows"], expected["sha256"]])
+
+
+def _check_all(
+    file: Path, expected: PredictionsFile, record: Record, test_sets: TestSets
+) -> dict[str, str]:
+    """Every task of the predictions; gives the digest of each one's test set."""
+    table = read_predictions(file, expected)
+    digest = record["stage"]["digest"]
+    made_by = (table.schema.metadata or {}).get(b"stage", b"").decode("utf-8", "replace")
+    if made_by != digest:
+        raise RecordError(
+            f"{file}: holds the predictions of the stage {made_by[:12] or '?'}, its record is "
+            f"that of {digest[:12]}; delete both and start snakemake again"
+        )
+    return {task: _checked(file, table, record, task, test_sets) for task in record["test"]}
+
+
+def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: TestSets) -> str:
+    """One task's predictions against its result; gives the digest of its test set."""
+    result = record["test"][name]
+    rows = rows_of(table, name)
+    wanted_by = {f"test.{name}.instances": result["instances"]}
+    if name in record["sizes"]:
+        wanted_by[f"sizes.{name}.test"] = record["sizes"][name]["test"]
+    for key, wanted in wanted_by.items():
+        if rows.num_rows != wanted:
+            raise RecordError(
+                f"{file}: {rows.num_rows} instances of {name}, its record's {key} is {wanted}"
+            )
+    task = get_task(record["stage"]["dataset"], name)
+    fidelity = fidelity_of(record["stage"]["identity"])
+    test_set = test_sets.of(rows, name)
+    tally = metrics.tally(task, answers(rows["prediction"]), test_set.golds, fidelity=fidelity)
+    values = metrics.finish(task, tally.sum(axis=0), fidelity=fidelity)
+    _agree(file, name, result, {**values, "score": metrics.score(task, values)})
+    return test_set.digest
+
+
+def _agree(file: Path, name: str, result: TaskResult, again: Mapping[str, metrics.Sums]) -> None:
+    """Hold a recorded result against the one computed again."""
+    said = {**result["metrics"], "score": result["score"]}
+    for key, value in again.items():
+        if key not in said or not abs(said[key] - value) <= _AGREE:
+            raise RecordError(
+                f"{file}: its predictions have {key} {float(value):.6f} on {name}, the record "
+                f"says {said.get(key)}; one of the two was changed: delete both and start "
+                "snakemake again"
+            )
+
+
+class Tallies:
+    """Reads predictions that ``check_predictions`` has found right, as fast as can be: the right
+    answers of a test set once, and of every run the predicted answers alone."""
+
+    def __init__(self, task: Task, fidelity: Fidelity, instances: int) -> None:
+        self.task = task
+        self.fidelity = fidelity
+        self.instances = instances
+        self.golds: Coded | None = None
+
+    def read(self, path: Path, expected: PredictionsFile) -> metrics.Sums:
+        """``metrics.tally`` of a run's predictions, (instances, columns).
+
+        Raises:
+            RecordError: the file is not the one that was checked.
+        """
+        columns = ["prediction"] if self.golds is not None else ["prediction", "gold"]
+        alone = expected["rows"] == self.instances
+        table = read_columns(path, expected, columns if alone else [*columns, "task"])
+        rows = table if alone else rows_of(table, self.task.name)
+        if self.golds is None:
+            self.golds = answers(rows["gold"])
+        predicted = answers(rows["prediction"])
+        return metrics.tally(self.task, predicted, self.golds, fidelity=self.fidelity)

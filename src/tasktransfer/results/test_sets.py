@@ -1,0 +1,85 @@
+"""What runs were tested on: instances are paired by position, so that it has to be the same.
+
+A test set is named by a digest of its instance ids and right answers, in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasktransfer.metrics import Coded
+from tasktransfer.results.predictions import answers
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet:
+    """The digest and the right answers of a test set, and the columns that they come from."""
+
+    __test__ = False  # no test, whatever pytest makes of the name
+
+    digest: str
+    golds: Coded
+    ids: pa.ChunkedArray
+    column: pa.ChunkedArray
+
+
+class TestSets:
+    """Test sets as they are met. Hundreds of runs share each: comparing is much faster than
+    digesting and counting anew."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self.last: dict[str, TestSet] = {}
+
+    def of(self, rows: pa.Table, task: str) -> TestSet:
+        """The test set of predictions (columns as in ``predictions.COLUMNS``) of one task."""
+        ids, golds = rows["instance_id"], rows["gold"]
+        known = self.last.get(task)
+        if known is None or not (known.ids.equals(ids) and known.column.equals(golds)):
+            known = TestSet(_digest(ids, golds), answers(golds), ids, golds)
+            self.last[task] = known
+        return known
+
+
+def _digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray) -> str:
+    lines = [*ids.to_pylist(), "", *pc.binary_join(golds, "\x1f").to_pylist()]
+    return hashlib.sha256("\x1e".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def strangers(found: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
+    """Which runs were tested on something else than the others.
+
+    Args:
+        found: (name of the run, what it is compared within, digest of its test set).
+
+    Returns:
+        The runs that do not have the test set of more than half of theirs, each with what is
+        wrong. Where no test set has more than half, none can be told to be the right one, and all
+        are strangers.
+    """
+    groups: dict[Hashable, list[tuple[Name, str]]] = defaultdict(list)
+    for name, group, digest in found:
+        groups[group].append((name, digest))
+    wrong: dict[Name, str] = {}
+    for members in groups.values():
+        counts = Counter(digest for _, digest in members)
+        usual, count = counts.most_common(1)[0]
+        usual = usual if 2 * count > len(members) else ""
+        wrong |= {
+            name: f"was tested on other instances or right answers ({digest[:12]}) than "
+            f"{len(members) - counts[digest]} of the other {len(members) - 1} runs on this target "
+            f"({usual[:12] or 'which differ too'}); delete it and start snakemake again"
+            for name, digest in members
+            if digest != usual
+        }
+    return wrong

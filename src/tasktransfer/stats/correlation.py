@@ -1,0 +1,159 @@
+"""Rank correlation of two square matrices over the same tasks.
+
+The cells of such a matrix are not independent: those of a row share a source, those of a column a
+target. So the unit that is resampled or permuted is the task, never the cell.
+
+- Interval: tasks are drawn with replacement, and the cells between drawn tasks are taken along (a
+  task that is drawn twice counts twice, its cell with itself stays out); the ends are percentiles
+  of the correlations. It is wide rather than narrow: in simulated matrices of 5 to 10 tasks it
+  held the true value in 97 to 100 of 100.
+- p: the tasks of one matrix are renamed, rows and columns together, and the correlation is taken
+  again (Mantel, 1967): two-sided, all renamings of up to 7 tasks, 4,999 random ones of more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from tasktransfer.stats.resampling import Floats, generator
+
+RESAMPLES = 2000
+RENAMINGS = 4999
+MOST_RENAMED_IN_FULL = 7
+FEWEST_PAIRS = 3
+"""With two pairs every rank correlation is 1 or -1."""
+FEWEST_TASKS = 4
+"""With fewer, resamples of the tasks hold too few cells for an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Spearman's correlation over ``n_pairs`` cells; NaN is what cannot be told."""
+
+    n_pairs: int
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def correlate(a: Floats, b: Floats, *names: str) -> Correlation:
+    """Correlate the cells that two matrices both have.
+
+    Args:
+        a, b: tasks × tasks, rows and columns in the same order in both; NaN: no cell. The
+            diagonal is left alone.
+        names: what seeds the resampling, together with the matrices.
+    """
+    a, b = _without_diagonal(a), _without_diagonal(b)
+    both = ~(np.isnan(a) | np.isnan(b))
+    kept = both.any(axis=0) | both.any(axis=1)
+    a, b, both = a[np.ix_(kept, kept)], b[np.ix_(kept, kept)], both[np.ix_(kept, kept)]
+    value = spearman(a, b)
+    if math.isnan(value):
+        return Correlation(int(both.sum()), math.nan, math.nan, math.nan, math.nan)
+    random = generator(*names, a, b)
+    low, high = _interval(a, b, both, value, random)
+    return Correlation(int(both.sum()), value, low, high, _p(a, b, random))
+
+
+def spearman(a: Floats, b: Floats) -> float:
+    """Spearman's correlation over the entries that both arrays have; ties get their mean rank.
+    NaN with fewer than 3 entries or where one side is constant."""
+    both = ~(np.isnan(a) | np.isnan(b))
+    if both.sum() < FEWEST_PAIRS:
+        return math.nan
+    x, y = stats.rankdata(a[both]), stats.rankdata(b[both])
+    return float(_weighted_pearson(x, y, np.ones((1, x.size)))[0])
+
+
+def _without_diagonal(matrix: Floats) -> Floats:
+    result = matrix.astype(np.float64, copy=True)
+    np.fill_diagonal(result, np.nan)
+    return result
+
+
+def _interval(
+    a: Floats, b: Floats, both: NDArray[np.bool_], value: float, random: np.random.Generator
+) -> tuple[float, float]:
+    tasks = len(a)
+    if tasks < FEWEST_TASKS:
+        return math.nan, math.nan
+    drawn = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=RESAMPLES).astype(np.float64)
+    rows, columns = np.nonzero(both)
+    weights = drawn[:, rows] * drawn[:, columns]
+    values = _weighted_spearman(a[both], b[both], weights)
+    values = values[~np.isnan(values)]
+    if values.size < RESAMPLES / 2:
+        return math.nan, math.nan
+    low, high = np.quantile(values, [0.025, 0.975])
+    return min(float(low), value), max(float(high), value)
+
+
+def _p(a: Floats, b: Floats, random: np.random.Generator) -> float:
+    """Share of the renamings of ``b`` whose correlation is at least as far from 0."""
+    tasks = len(a)
+    in_full = tasks <= MOST_RENAMED_IN_FULL
+    names = _every_renaming(tasks) if in_full else _some_renamings(tasks, random)
+    # Ranks are given once: renaming moves cells, and with them their ranks.
+    left, right = _ranked(a), _ranked(b)
+    rows, columns = np.nonzero(~np.isnan(left))
+    moved = right[names[:, rows], names[:, columns]]
+    values = _weighted_pearson(
+        left[rows, columns], np.where(np.isnan(moved), 0.0, moved), ~np.isnan(moved)
+    )
+    # The first renaming leaves every name as it is.
+    far = np.abs(values[~np.isnan(values)]) >= abs(values[0]) - 1e-12
+    return float(far.mean())
+
+
+def _every_renaming(tasks: int) -> NDArray[np.int64]:
+    """All permutations of the tasks' positions, the one that changes nothing first."""
+    return np.array(list(itertools.permutations(range(tasks))))
+
+
+def _some_renamings(tasks: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """The permutation that changes nothing, then random ones."""
+    same = np.tile(np.arange(tasks), (RENAMINGS + 1, 1))
+    same[1:] = random.permuted(same[1:], axis=1)
+    return same
+
+
+def _ranked(matrix: Floats) -> Floats:
+    result = np.full(matrix.shape, np.nan)
+    there = ~np.isnan(matrix)
+    result[there] = stats.rankdata(matrix[there])
+    return result
+
+
+def _weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Spearman's correlation of n values repeated as whole weights (draws × n) say, per draw."""
+    return _weighted_pearson(weights @ _below(x).T, weights @ _below(y).T, weights)
+
+
+def _below(values: Floats) -> Floats:
+    """Entry (i, j): how much value j adds to the mid-rank of value i."""
+    column = values[:, None]
+    result: Floats = (values < column) + 0.5 * (values == column)
+    return result
+
+
+def _weighted_pearson(x: Floats, y: Floats, weights: Floats | NDArray[np.bool_]) -> Floats:
+    """Pearson's correlation along the last axis; NaN for fewer than 3 weighted entries or a
+    constant side. The arrays broadcast."""
+    weights = weights.astype(np.float64)
+    total = weights.sum(axis=-1)
+    safe = np.maximum(total, 1.0)[..., None]
+    x = x - (weights * x).sum(axis=-1, keepdims=True) / safe
+    y = y - (weights * y).sum(axis=-1, keepdims=True) / safe
+    spread = np.sqrt((weights * x * x).sum(axis=-1) * (weights * y * y).sum(axis=-1))
+    usable = (total >= FEWEST_PAIRS) & (spread > 1e-9 * np.maximum(total, 1.0))
+    together = (weights * x * y).sum(axis=-1)
+    values: Floats = np.divide(together, spread, out=np.full(spread.shape, np.nan), where=usable)
+    return np.clip(values, -1.0, 1.0)

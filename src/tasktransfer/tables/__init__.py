@@ -1,0 +1,1 @@
+"""Tables of results: Parquet with metadata, and as people read them."""

@@ -1,0 +1,270 @@
+"""One table as four files: Parquet and CSV with every digit, Markdown and LaTeX for people.
+
+Markdown and LaTeX print a ``Layout``: texts that the table's own module has made of the numbers,
+so that both say the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasktransfer.datasets import ALL_TASKS
+from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.tables.names import in_order
+from tasktransfer.files import replacing
+
+FOOTER_KEY = b"tasktransfer"
+"""Where the footer of a Parquet file holds the metadata, as in the study's other tables."""
+
+DASH = "–"
+INCOMPLETE = "†"
+"""Marks what was computed from less than was planned."""
+OTHERWISE = "‡"
+"""Marks a difference to a published number that was made of something else."""
+
+Line = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What Markdown and LaTeX show of a table.
+
+    ``head``: the columns' titles; a line feed parts a long one. ``numbers``: from which column on
+    texts stand to the right. ``blocks``: parts between rules; each part has entries, and an entry
+    has one line or several that belong together (ours, published, difference).
+    """
+
+    head: Line
+    numbers: int
+    blocks: tuple[tuple[tuple[Line, ...], ...], ...]
+
+
+def write_table(
+    folder: Path,
+    name: str,
+    frame: pd.DataFrame,
+    metadata: Metadata | None,
+    caption: str,
+    *,
+    title: str = "",
+    layout: Layout | None = None,
+    described: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write ``<name>.parquet``, ``.csv``, ``.md`` and ``.tex``, each atomically.
+
+    Args:
+        folder: made where it is not there.
+        name: the files' name and the LaTeX label (``tab:<name>``).
+        frame: the rows. CSV and Parquet get all of it, and behind it ``study`` and ``synthetic``.
+        metadata: stands in the Parquet footer, as in every table of the study. None for numbers
+            that are the paper's alone: they belong to no study, and no column says one.
+        caption: plain text, for Markdown and LaTeX.
+        title: what stands before the caption in Markdown, for example "Table 2".
+        layout: what people see; without one, the frame itself with two decimals.
+        described: the meaning of columns, for the Parquet footer.
+    """
+    full = frame
+    if metadata is not None:
+        full = frame.assign(study=metadata.study, synthetic=_synthetic(frame, metadata))
+    shown = layout or plain_layout(frame)
+    with replacing(folder / f"{name}.parquet") as part:
+        pq.write_table(_arrow(full, metadata, described or {}), part, compression="zstd")
+    texts = {
+        f"{name}.csv": full.to_csv(index=False, lineterminator="\n"),
+        f"{name}.md": to_markdown(shown, caption, title),
+        f"{name}.tex": to_latex(shown, caption, name),
+    }
+    for file, text in texts.items():
+        with replacing(folder / file) as part:
+            part.write_text(text, encoding="utf-8")
+    return [folder / f"{name}.parquet", *(folder / file for file in texts)]
+
+
+def _synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool:
+    """Of each row, where rows are of one dataset; of the study otherwise."""
+    if "dataset" not in frame:
+        return metadata.synthetic
+    return frame["dataset"].map(metadata.is_synthetic).astype(bool)
+
+
+def plain_layout(frame: pd.DataFrame) -> Layout:
+    """Every column under its name: numbers with two decimals, whole numbers with none."""
+    numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
+    entries = tuple((tuple(_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
+    # Numbers stand to the right only where nothing but numbers follows.
+    last_text = max((place for place, yes in enumerate(numeric) if not yes), default=-1)
+    return Layout(tuple(map(str, frame.columns)), last_text + 1, (entries,) if entries else ())
+
+
+def _plain(value: object) -> str:
+    if value is None or value is pd.NA:
+        return DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return count(value) if isinstance(value, int) else number(value, ".2f")
+    return str(value)
+
+
+def blocks_of(
+    entries: Sequence[tuple[str, tuple[Line, ...]]],
+) -> tuple[tuple[tuple[Line, ...], ...], ...]:
+    """``Layout.blocks`` of (block, entry): neighbours of one block stand between the same rules."""
+    blocks: list[tuple[str, list[tuple[Line, ...]]]] = []
+    for block, entry in entries:
+        if not blocks or blocks[-1][0] != block:
+            blocks.append((block, []))
+        blocks[-1][1].append(entry)
+    return tuple(tuple(entries) for _, entries in blocks)
+
+
+def _arrow(
+    frame: pd.DataFrame, metadata: Metadata | None, described: Mapping[str, str]
+) -> pa.Table:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    fields = [
+        field.with_metadata({"description": described[field.name]})
+        if field.name in described
+        else field
+        for field in table.schema
+    ]
+    footer = {}
+    if metadata is not None:
+        footer = {FOOTER_KEY: json.dumps(asdict(metadata), sort_keys=True).encode()}
+    return table.cast(pa.schema(fields)).replace_schema_metadata(footer)
+
+
+def to_markdown(layout: Layout, caption: str, title: str = "") -> str:
+    """The table as GitHub Markdown, its caption above."""
+    width = len(layout.head)
+    lines = [
+        f"**{title}.** {caption}" if title else caption,
+        "",
+        _markdown_row(text.replace("\n", " ") for text in layout.head),
+        "|" + "---|" * layout.numbers + "---:|" * (width - layout.numbers),
+    ]
+    for block in layout.blocks:
+        lines += [_markdown_row(line) for entry in block for line in entry]
+    return "\n".join(lines) + "\n"
+
+
+_MARKDOWN = str.maketrans({"|": "\\|", "*": "\\*", "\n": " ", "<": "&lt;"})
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.translate(_MARKDOWN) for cell in cells) + " |"
+
+
+def to_latex(layout: Layout, caption: str, name: str) -> str:
+    """The table in LaTeX, as wide as the text at most; needs booktabs and graphicx.
+
+    For pdflatex, xelatex and lualatex.
+    """
+    columns = "l" * layout.numbers + "r" * (len(layout.head) - layout.numbers)
+    lines = [
+        "% needs \\usepackage{booktabs,graphicx}",
+        "\\begin{table*}",
+        "\\centering",
+        "\\footnotesize",
+        "\\setlength{\\tabcolsep}{4pt}",
+        f"\\caption{{{escape(caption)}}}",
+        f"\\label{{tab:{name}}}",
+        "\\smallskip",
+        # A table that is wider than the text is made smaller; others keep their size.
+        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+        f"\\begin{{tabular}}{{{columns}}}",
+        "\\toprule",
+        *_latex_head(layout.head),
+    ]
+    for block in layout.blocks:
+        lines.append("\\midrule")
+        for place, entry in enumerate(block):
+            if place and len(entry) > 1:
+                lines.append("\\addlinespace[2pt]")
+            lines += [_latex_row(line) for line in entry]
+    lines += ["\\bottomrule", "\\end{tabular}}", "\\end{table*}"]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_head(head: Line) -> list[str]:
+    """One row per line of the titles, the last lines level."""
+    parts = [text.split("\n") for text in head]
+    deepest = max(map(len, parts))
+    padded = [[""] * (deepest - len(part)) + part for part in parts]
+    return [_latex_row(row) for row in zip(*padded, strict=True)]
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    # The braces keep a cell that begins with [ or * from being read as an option of the last row.
+    row = " & ".join(map(escape, cells)) + " \\\\"
+    return "{}" + row if row.startswith(("[", "*")) else row
+
+
+_LATEX = {
+    "\\": "\\textbackslash{}",
+    "&": "\\&",
+    "%": "\\%",
+    "$": "\\$",
+    "#": "\\#",
+    "_": "\\_",
+    "{": "\\{",
+    "}": "\\}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "|": "\\textbar{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "\n": " ",
+    "σ": "$\\sigma$",
+    "Δ": "$\\Delta$",
+    "†": "$^{\\dagger}$",
+    "‡": "$^{\\ddagger}$",
+    "→": "$\\rightarrow$",
+    "−": "$-$",
+    "×": "$\\times$",
+    "–": "--",
+}
+
+
+def escape(text: str) -> str:
+    """Plain text to LaTeX."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def number(value: object, form: str) -> str:
+    """A number with a true minus sign and no negative zero; a dash for NaN and None."""
+    if not isinstance(value, (int, float)) or math.isnan(value):
+        return DASH
+    text = format(value, form)
+    if float(text.replace(",", "")) == 0:
+        text = text.replace("-", "+" if "+" in form else "")
+    return text.replace("-", "−")
+
+
+def with_sigma(value: object, sigma: object, form: str) -> str:
+    """A number and its spread in brackets; either may be missing."""
+    text, spread = number(value, form), number(sigma, ".2f")
+    return text if DASH in (text, spread) else f"{text} ({spread})"
+
+
+def count(value: object, *, signed: bool = False) -> str:
+    """A whole number with thousands apart; a dash for NaN and None."""
+    return number(value, "+,.0f" if signed else ",.0f")
+
+
+def ranks(names: Sequence[str], order: Sequence[str]) -> dict[str, int]:
+    """Name → its place: those of ``order`` first, the others as they come."""
+    return {name: rank for rank, name in enumerate(in_order(names, order))}
+
+
+def shorts(metadata: Metadata) -> dict[str, str]:
+    """Task → short name: the study's, else that of the task's card."""
+    return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)
