@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tasktransfer.cli.options import add_command, open_study
 
 if TYPE_CHECKING:
+    from tasktransfer.core.plan import Plan
     from tasktransfer.results.study import Study
 
 
@@ -50,7 +51,7 @@ def collect(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen)
     tables = Path(study.tables)
-    plan_file = _write_plan_file(study, tables, single_source=False)
+    plan_file = _write_plan_file(study, study.plan, tables)
     results = Path(study.config.results)
     frames, _ = collect_tables(results, plan_file, tables, complete=chosen.complete)
     states = frames.missing["state"].value_counts(sort=False)
@@ -70,14 +71,16 @@ def collect(chosen: argparse.Namespace) -> None:
 def select_sources(chosen: argparse.Namespace) -> None:
     """Pick the multi-source targets and their sources from the single-source results."""
     from tasktransfer.designs.transfer.collect.store import collect as collect_tables
+    from tasktransfer.designs.transfer.plan import build
+    from tasktransfer.designs.transfer.selection import SELECTION
     from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
 
     study = open_study(chosen)
     tables = Path(study.tables) / "single-source"
-    plan_file = _write_plan_file(study, tables, single_source=True)
+    plan_file = _write_plan_file(study, build(study.config, study.revisions), tables)
     collect_tables(Path(study.config.results), plan_file, tables)
     asked = study.config.multi_source
-    out = Path(study.selection_file)
+    out = Path(study.config.results, SELECTION)
     for item in select_from_tables(
         tables, out, asked.targets_per_dataset, asked.sources_per_target
     ):
@@ -124,29 +127,31 @@ def explain(chosen: argparse.Namespace) -> None:
     """Trace a cell of a heatmap: its number, seeds, interval, records, trainings and commands."""
     from tasktransfer.designs.transfer import explain as explaining
     from tasktransfer.designs.transfer.explain.text import as_text
+    from tasktransfer.designs.transfer.runs import transfer_runs
 
     study = open_study(chosen, need_inputs=False)
     tables = Path(study.tables)
     collected = explaining.collected_runs(tables)
-    known = [explaining.cell_of(run) for run in study.plan.runs]
+    planned = transfer_runs(study.plan)
+    known = [explaining.cell_of(run) for run in planned]
     known += explaining.cells_of(collected) if collected is not None else []
     shorts = {task: short for dataset in study.config.datasets for task, short in dataset.shorts}
     asked = (chosen.dataset, chosen.model, chosen.algorithm, chosen.tasks)
     cell = explaining.find_cell(known, shorts, *asked)
     workflow = explaining.Workflow(Path(study.config.results), study.config_file, study.overrides)
     # Places of results are named after their inputs: with these unknown, only the tables know them.
-    runs = () if study.unknown else study.plan.runs
+    runs = () if study.unknown else planned
     facts = explaining.explain(cell, runs, tables, workflow)
     facts["notes"] += study.absent
     print(json.dumps(facts, indent=2) if chosen.json else as_text(facts), end="\n" * chosen.json)
 
 
-def _write_plan_file(study: Study, folder: Path, *, single_source: bool) -> Path:
+def _write_plan_file(study: Study, plan: Plan, folder: Path) -> Path:
+    from tasktransfer.designs.transfer.collect.planned import plan_file
     from tasktransfer.files import replacing
 
     path = folder / "plan.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    wanted = study.single_source_plan if single_source else study.plan
     with replacing(path) as part:
-        part.write_text(json.dumps(study.plan_file(wanted)), encoding="utf-8")
+        part.write_text(json.dumps(plan_file(study, plan)), encoding="utf-8")
     return path

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tasktransfer import json_text
-from tasktransfer.core.stage import Family, Stage, Training
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Family, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.operate.forecast.task_sizes import FULL, SIZES, TINY_SPLITS
 from tasktransfer.results.study import Study
@@ -89,7 +90,7 @@ class Sizes:
         return few if data.few_sample or split == "test" else few * FULL
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
-        found = read_manifest(self._study.encoded(dataset, model))
+        found = read_manifest(self._study.encoded(self._study.data(dataset), model))
         counted = isinstance(found.get("tokens"), dict) and isinstance(found.get("units"), dict)
         return found if counted else {}
 
