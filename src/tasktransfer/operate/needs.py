@@ -111,10 +111,10 @@ class DamagedRecords:
         Raises:
             RecordError: the record may not be read.
         """
-        problem = damage_of(study, stage)
+        record = study.record(stage)
+        problem = damage_of(study, stage) if os.path.lexists(record) else None
         if problem is None:
             return []
-        record = study.record(stage)
         if record not in self._records:
             self._records[record] = (Path(record).lstat().st_mtime, problem)
             self._write()
