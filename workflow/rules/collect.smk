@@ -1,23 +1,12 @@
 # Records to tables, tables to statistics.
 
-TABLE_FILES = [
-    f"{STUDY.tables}/{name}.parquet"
-    for name in ("runs", "scores", "deltas", "sizes", "missing", "problems")
-]
+TABLE_FILES = files(STUDY.tables, outputs.TABLES, ["parquet"])
+STATISTICS_FILES = files(STUDY.tables, outputs.STATISTICS, ["parquet"])
 
-STATISTICS_FILES = [
-    f"{STUDY.tables}/{name}.parquet"
-    for name in (
-        "cells",
-        "summary",
-        "variance",
-        "asymmetry",
-        "agreement",
-        "overlap",
-        "overlap_effect",
-    )
-]
-DATA_TABLES = data_tables()
+# What figures and statistics read of the dialogues.
+DATA_TABLES = (
+    DATA_TABLE_FILES if needs.counts_dialogues(STUDY, DATA_TABLE_FILES) else []
+)
 
 
 rule collect:
@@ -33,7 +22,7 @@ rule collect:
         study=study_options,
         runs=lambda wildcards: digest_of(latest().plan_file(latest().plan)),
     message:
-        "collecting the records into {STUDY.tables}"
+        f"collecting the records into {STUDY.tables}"
     shell:
         "tasktransfer collect {params.study} --complete > {log:q} 2>&1"
 

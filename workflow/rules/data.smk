@@ -1,10 +1,8 @@
 # Dialogues: generated or read, checked and cached once, tokenised once per model.
 
-DATA_TABLE_FILES = [
-    f"{STUDY.tables}/{name}.{ending}"
-    for name in ("table1", "lengths", "overlap_data")
-    for ending in ("csv", "parquet")
-]
+from tasktransfer.datasets import DATASETS
+
+DATA_TABLE_FILES = files(STUDY.tables, outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS)
 
 
 wildcard_constraints:
@@ -36,7 +34,7 @@ rule tiny_world:
 
 rule instances:
     input:
-        dialogues,
+        instances_inputs,
     output:
         f"{RESULTS}/data/instances/{{dataset}}-{{revision}}-{{sample}}/manifest.json",
     log:
@@ -44,7 +42,7 @@ rule instances:
     conda:
         "../../envs/train.yaml"
     params:
-        which=lambda wildcards: "--tiny-world" if is_tiny_world(wildcards) else "",
+        which=tiny_world_option,
         out=lambda wildcards, output: Path(output[0]).parent,
         study=study_options,
     message:
@@ -56,7 +54,7 @@ rule instances:
 
 rule data_stats:
     input:
-        [f"{folder}/manifest.json" for folder in instances_everywhere()],
+        instances_everywhere(),
     output:
         DATA_TABLE_FILES,
     log:
@@ -66,7 +64,7 @@ rule data_stats:
     params:
         out=lambda wildcards, output: Path(output[0]).parent,
         study=study_options,
-        folders=" ".join(instances_everywhere()),
+        folders=" ".join(str(Path(file).parent) for file in instances_everywhere()),
     message:
         "counting samples and lengths"
     shell:

@@ -1,36 +1,16 @@
 # Tables and statistics to figures, printed tables and the report.
 
-TABLE_TITLES = {
-    "table1": "Table 1",
-    "table2": "Table 2",
-    "table3": "Table 3",
-    "table6": "Table 6",
-    "published_check": "Published Table 2, checked",
-}
-PRINTED_FILES = [
-    f"{STUDY.figures}/{name}.{ending}"
-    for name in TABLE_TITLES
-    for ending in ("csv", "md", "tex", "parquet")
-]
-SINGLE_SOURCE_FIGURES = (
-    "heatmap",
-    "transfer_graph",
-    "sample_ratio",
-    "sample_count",
-    "aggregate_transfer",
-    "source_type",
-)
-
+PRINTED_FILES = files(STUDY.figures, outputs.PRINTED, outputs.PRINTED_ENDINGS)
 DRAWINGS = [
     (name, dataset.name)
     for dataset in STUDY.config.datasets
     for name in figures_of(dataset.name)
 ]
-FIGURE_FILES = [
-    f"{STUDY.figures}/{name}_{dataset}.{ending}"
-    for name, dataset in DRAWINGS
-    for ending in ("png", "pdf")
-]
+FIGURE_FILES = files(
+    STUDY.figures,
+    [f"{name}_{dataset}" for name, dataset in DRAWINGS],
+    outputs.FIGURE_ENDINGS,
+)
 
 
 # Figures whose data are the same are not drawn again, and so are not removed first (`update`).
@@ -55,7 +35,7 @@ rule draw:
         [update(f"{STUDY.figures}/{name}_{dataset}.pdf") for name, dataset in DRAWINGS],
         [
             captioned(f"{STUDY.figures}/{name}.csv", "Tables", name, table=title)
-            for name, title in TABLE_TITLES.items()
+            for name, title in outputs.PRINTED.items()
         ],
         [file for file in PRINTED_FILES if not file.endswith(".csv")],
     log:
@@ -65,7 +45,7 @@ rule draw:
     params:
         study=study_options,
     message:
-        "drawing {STUDY.figures}"
+        f"drawing {STUDY.figures}"
     shell:
         "tasktransfer figures {params.study} > {log:q} 2>&1"
 
@@ -85,7 +65,7 @@ rule report:
     params:
         study=study_options,
     message:
-        "writing {STUDY.report}"
+        f"writing {STUDY.report}"
     shell:
         "tasktransfer report {params.study} > {log:q} 2>&1"
 
@@ -101,7 +81,7 @@ rule figures_now:
     params:
         study=STUDY.arguments(),
     message:
-        "drawing what is there into {STUDY.figures}"
+        f"drawing what is there into {STUDY.figures}"
     shell:
         "(tasktransfer collect {params.study} && tasktransfer statistics {params.study} "
         "&& tasktransfer figures {params.study} && tasktransfer report {params.study}) "
