@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, cast
 
-from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
 
 from tasktransfer import json_text
@@ -23,7 +23,7 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.stage import Family, StageKind
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
-from tasktransfer.validation import STRICT, problems_of, refuse
+from tasktransfer.validation import STRICT, refuse, wrong_type
 
 SCHEMA_VERSION = 1
 
@@ -242,16 +242,7 @@ def _run() -> TypeAdapter[RunIdentity]:
 
 def run_problem(value: Any) -> str | None:
     """What of a JSON value is no run's identity, or None."""
-    return _problem(_run(), value)
-
-
-def _problem(adapter: TypeAdapter[Any], value: Any) -> str | None:
-    """The first thing that is wrong with the type of a value or of its parts, or None."""
-    try:
-        adapter.validate_python(value)
-    except ValidationError as error:
-        return str(next(problems_of(error, value, adapter.json_schema)))
-    return None
+    return wrong_type(_run(), value)
 
 
 def write_record(path: Path, record: Record) -> None:
@@ -332,7 +323,7 @@ def _validate(path: Path, value: Any) -> None:
             f"{SCHEMA_VERSION}"
         )
     try:
-        problem = _problem(_record(), value) or _contradiction(cast(Record, value))
+        problem = wrong_type(_record(), value) or _contradiction(cast(Record, value))
     except RecursionError:  # of what is not looked into otherwise, the stage's identity
         problem = "it is nested too deeply"
     if problem:
