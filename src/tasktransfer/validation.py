@@ -12,7 +12,7 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 Schema = dict[str, Any]
@@ -98,6 +98,16 @@ def problems_of(
     for place, details in by_place.items():
         if place not in outer or details["type"] == _SEVERAL:
             yield from _worded(details, place, value, root)
+
+
+def wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
+    """The first thing that is wrong with a value or its parts, with its key path; None if nothing
+    is. The value itself stays as it is."""
+    try:
+        adapter.validate_python(value)
+    except ValidationError as error:
+        return str(next(problems_of(error, value, adapter.json_schema)))
+    return None
 
 
 def _place(details: ErrorDetails, value: Any) -> Place:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError, with_config
+from pydantic import Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from tasktransfer import json_text
@@ -34,7 +34,7 @@ from tasktransfer.results.records import (
     PredictionsFile,
 )
 from tasktransfer.results.state import RECORD
-from tasktransfer.validation import STRICT, problems_of
+from tasktransfer.validation import STRICT, wrong_type
 
 ROWS = "rows.parquet"
 
@@ -184,11 +184,8 @@ def read_node_record(folder: Path) -> NodeRecord:
 
 
 def _check(file: Path, value: Any) -> None:
-    try:
-        _adapter().validate_python(value)
-    except ValidationError as error:
-        problem = next(problems_of(error, value, _adapter().json_schema))
-        raise RecordError(f"{file}: {problem}") from None
+    if problem := wrong_type(_adapter(), value):
+        raise RecordError(f"{file}: {problem}")
     node = value["node"]
     if digest_of(node["identity"]) != node["digest"]:
         raise RecordError(f"{file}: node.digest: {node['digest']} is not that of node.identity")

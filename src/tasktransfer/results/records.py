@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, cast
 
-from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
 
 from tasktransfer import json_text
@@ -27,7 +27,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
 from tasktransfer.metrics.measures import out_of_range
 from tasktransfer.results.record_v1 import upgraded
-from tasktransfer.validation import STRICT, problems_of, refuse
+from tasktransfer.validation import STRICT, refuse, wrong_type
 
 SCHEMA_VERSION = 2
 
@@ -218,15 +218,6 @@ def _record() -> TypeAdapter[Record]:
     return TypeAdapter(Record)
 
 
-def _problem(adapter: TypeAdapter[Any], value: Any) -> str | None:
-    """The first thing that is wrong with the type of a value or of its parts, or None."""
-    try:
-        adapter.validate_python(value)
-    except ValidationError as error:
-        return str(next(problems_of(error, value, adapter.json_schema)))
-    return None
-
-
 def write_record(path: Path, record: Record) -> None:
     """Write a record atomically: whoever reads ``path`` finds all of it or nothing.
 
@@ -309,7 +300,7 @@ def record_schema() -> dict[str, Any]:
 def _validate(path: Path, value: Any) -> None:
     """Types first, then agreement between the parts."""
     try:
-        problem = _problem(_record(), value) or _contradiction(cast(Record, value))
+        problem = wrong_type(_record(), value) or _contradiction(cast(Record, value))
     except RecursionError:  # of what is not looked into otherwise, the stage's identity
         problem = "it is nested too deeply"
     if problem:
