@@ -26,7 +26,6 @@ from tasktransfer.config.types import TINY_WORLD
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.stage import FAMILIES, Stage
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.archive import find_source
 from tasktransfer.errors import DataError, TrainingError
 from tasktransfer.files import replacing
 from tasktransfer.operate.overview import overview
@@ -125,7 +124,7 @@ def _is_there(release: str, dataset: str) -> bool:
     if release == TINY_WORLD:
         return True
     try:
-        find_source(release, dataset)
+        DATASETS[dataset].reader.find(Path(release))
     except DataError:
         return dataset == DATASET  # without it, opening the study says what is missing
     return True

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from releases import tiny_release
+from releases import load_release, tiny_release
 from tasktransfer import cli, json_text
 from tasktransfer.core.stage_json import stage_of
-from tasktransfer.datasets.feta.release import load_release
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import open_study

@@ -140,7 +140,7 @@ def dialogues(wildcards):
 def tiny_model_inputs(wildcards):
     made = f"{RESULTS}/models/{wildcards.model}-{wildcards.digest}/config.json"
     return unless_there(
-        made, *(f"{STUDY.tiny_instances(d)}/manifest.json" for d in DATASETS)
+        made, *(f"{folder}/manifest.json" for folder in STUDY.tiny_texts)
     )
 
 

@@ -72,14 +72,13 @@ def stage_of(value: Any, source: str) -> Stage:
 
 
 def _stranger(stage: dict[str, Any]) -> str | None:
-    known = DATASETS.get(stage["dataset"])
-    if known is None:
+    if stage["dataset"] not in DATASETS:
         return f"dataset: found {stage['dataset']!r}, expected one of {', '.join(DATASETS)}"
     for key in ("train_tasks", "select_on"):
         if not stage[key]:
             return f"{key}: found [], expected a task at least"
         for task in stage[key]:
-            if task not in known:
+            if task not in DATASETS[stage["dataset"]].tasks:
                 return f"{key}: {task!r} is no task of {stage['dataset']}"
             if task not in stage["task_shorts"]:
                 return f"task_shorts: no short name of {task}"

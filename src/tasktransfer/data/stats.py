@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tasktransfer.data.cache import DIALOGUES, Manifest, instance_file, read_manifest, read_table
 from tasktransfer.datasets import get_task
-from tasktransfer.datasets.feta.archive import SPLITS
+from tasktransfer.tasks.card import SPLITS
 
 Row = dict[str, str | int]
 

@@ -21,6 +21,7 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.stage import Stage, StageKind
 from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.designs.transfer import plan as plans
 from tasktransfer.designs.transfer.plan import MultiSource, Plan, Revisions
 from tasktransfer.errors import ConfigError, RecordError
@@ -128,6 +129,11 @@ class Study:
         return instances_folder(
             self.config.results, dataset, tiny_revision(self.config), few_sample=False
         )
+
+    @property
+    def tiny_texts(self) -> tuple[str, ...]:
+        """Folders of all instances that tiny models are pre-trained on."""
+        return tuple(self.tiny_instances(dataset) for dataset in PARTS)
 
     def synthetic(self, dataset: str) -> bool | None:
         """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
@@ -361,7 +367,7 @@ def _contradiction(config: Config, selection: Sequence[MultiSource]) -> str | No
                     f"{item.target} has {len(item.sources)} sources, "
                     f"multi_source.sources_per_target is {asked.sources_per_target}"
                 )
-            strangers = {item.target, *item.sources} - set(DATASETS[dataset.name])
+            strangers = {item.target, *item.sources} - set(DATASETS[dataset.name].tasks)
             if strangers:
                 return f"{', '.join(sorted(strangers))} is no task of {dataset.name}"
     return None
