@@ -13,6 +13,10 @@ from tasktransfer.tasks.card import SPLITS
 
 Row = dict[str, str | int]
 
+LENGTH_COLUMNS = ("dataset", "unit", "length", "count")
+OVERLAP_COLUMNS = ("dataset", "source", "target", "shared", "of", "few_sample")
+"""Of rows that there may be none of: a dataset without turns, a dataset of one task."""
+
 
 def split_statistics(folders: Iterable[Path | str]) -> list[Row]:
     """Table 1's counts: a row per dataset, task and split of the given cache folders.
