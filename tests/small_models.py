@@ -56,7 +56,7 @@ def loader(base: Path) -> Loader:
         prepare(dataset, base / "release", False, base / f"instances-{dataset}")
         texts += [
             row.context
-            for task in DATASETS[dataset]
+            for task in DATASETS[dataset].tasks
             for row in read_instances(base / f"instances-{dataset}", task, "train")
         ]
     for family in FAMILIES:

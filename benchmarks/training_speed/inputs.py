@@ -145,7 +145,7 @@ def _instances(study: Study) -> Path:
     from tasktransfer.data import cache
 
     if study.config.data.generated and not Path(study.tiny_world).exists():
-        from tasktransfer.datasets.feta.tiny_world import generate
+        from tasktransfer.datasets.tiny_world import generate
 
         made_from = study.config.data.tiny_world
         generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
@@ -185,7 +185,9 @@ def _make_weights(source: Source, family: Family, model: Path, instances: Path) 
 
     _say(f"making random weights: {family}, {source.shapes}")
     learned = ("emotion_recognition", "dialogue_reasoning_span_extraction")
-    texts = weights.texts_of(instances, DATASET, [t for t in learned if t in DATASETS[DATASET]])
+    texts = weights.texts_of(
+        instances, DATASET, [t for t in learned if t in DATASETS[DATASET].tasks]
+    )
     building = model.with_name(f".{model.name}.part")
     shutil.rmtree(building, ignore_errors=True)
     given = source.weights is not None and family == "encoder"

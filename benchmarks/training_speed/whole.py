@@ -28,7 +28,6 @@ from tasktransfer.core.node_json import to_json
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import FAMILIES
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.archive import find_source
 from tasktransfer.designs import open_study
 from tasktransfer.errors import DataError, TrainingError
 from tasktransfer.files import replacing
@@ -128,7 +127,7 @@ def _is_there(release: str, dataset: str) -> bool:
     if release == TINY_WORLD:
         return True
     try:
-        find_source(release, dataset)
+        DATASETS[dataset].reader.find(Path(release))
     except DataError:
         return dataset == DATASET  # without it, opening the study says what is missing
     return True

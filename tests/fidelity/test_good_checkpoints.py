@@ -150,7 +150,7 @@ def test_an_architecture_loads_and_trains_an_epoch(
         parent=None,
         training=Training(epochs=1, batch_size=4, precision="float32"),
         seed=0,
-        task_shorts={t: c.short for t, c in DATASETS[DATASET].items()},
+        task_shorts={t: c.short for t, c in DATASETS[DATASET].tasks.items()},
     )
     run = {"dataset": DATASET, "model": "small", "family": family, "algorithm": "baseline"}
     job = Job(

@@ -21,7 +21,7 @@ from tasktransfer.errors import ConfigError, TaskTransferError
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 
-TASKS = list(DATASETS["Friends"])
+TASKS = list(DATASETS["Friends"].tasks)
 QA, RE = "question_answering", "relation_extraction"
 
 

@@ -25,7 +25,7 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.study import open_study
 
 DD = ("datasets", "DailyDialog")
-ALL_DD = list(DATASETS["DailyDialog"])
+ALL_DD = list(DATASETS["DailyDialog"].tasks)
 
 
 def named(target: str, *sources: str, dataset: str = "DailyDialog") -> dict[str, Any]:
@@ -271,7 +271,7 @@ def test_a_record_cannot_claim_few_samples_against_its_identity(tmp_path: Path) 
     ("sources", "reason"),
     [
         (["emotion_recognition"], "is a task of DailyDialog, not of Friends"),
-        (list(DATASETS["Friends"]), "1 to n - 1 sources"),
+        (list(DATASETS["Friends"].tasks), "1 to n - 1 sources"),
         (["reading_comprehension"] * 7, "1 to n - 1 sources"),
     ],
 )

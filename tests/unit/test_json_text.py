@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tasktransfer.core.stage_json import stage_of
 
-from releases import tiny_release
+from releases import load_release, tiny_release
 from tasktransfer import cli, json_text
-from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.release import load_release
+from tasktransfer.core.node_json import from_json, to_json
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import open_study
@@ -110,15 +109,15 @@ def _nested(levels: int) -> dict[str, Any]:
 )
 def test_a_stage_that_cannot_be(key: str, value: Any, part: str) -> None:
     with pytest.raises(ConfigError, match="--stage: no stage") as caught:
-        stage_of({**stage_json(), key: value}, "--stage", DATASETS)
+        from_json(Stage, {**stage_json(), key: value}, "--stage")
     assert part in str(caught.value)
 
 
 def test_a_stage_is_read_as_it_was_written() -> None:
     for stage in open_study(DEMO).plan.stages[::7]:
-        assert stage_of(json.loads(json.dumps(stage.to_json())), "--stage", DATASETS) == stage
-    with pytest.raises(ConfigError, match="more than 8 others"):
-        stage_of(_nested(9), "--stage", DATASETS)
+        assert from_json(Stage, json.loads(json.dumps(to_json(stage))), "--stage") == stage
+    with pytest.raises(ConfigError, match="more than 40 levels"):
+        from_json(Stage, _nested(30), "--stage")
 
 
 @pytest.mark.parametrize(

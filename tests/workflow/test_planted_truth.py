@@ -19,7 +19,7 @@ from scipy import stats
 from tasktransfer import metrics
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import ALL_TASKS
-from tasktransfer.datasets.feta.tiny_world.truth import HELPFUL, UNRELATED
+from tasktransfer.datasets.tiny_world import HELPFUL, UNRELATED
 from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.results.records import comparable, read_record
 from tasktransfer.tasks.card import Task

@@ -2,13 +2,13 @@
 
 from tasktransfer.datasets import DATASETS
 
-DATA_TABLE_FILES = files(STUDY.tables, outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS)
-
-
 wildcard_constraints:
     dataset="|".join(DATASETS),
     revision="[0-9a-f]{12}",
     sample="few|full",
+    cache="[^/]+",
+    recipe="[A-Za-z0-9_-]+",
+    label="[^/]+",
     model="[A-Za-z0-9][A-Za-z0-9._-]*",
     name="[^/]+/[^/]+/[^/]+",
     seed="[0-9]+",
@@ -52,23 +52,25 @@ rule instances:
         "--out {params.out:q} > {log:q} 2>&1"
 
 
-rule data_stats:
-    input:
-        instances_everywhere(),
-    output:
-        DATA_TABLE_FILES,
-    log:
-        f"{RESULTS}/logs/data_stats.log",
-    conda:
-        "../../envs/figures.yaml"
-    params:
-        out=lambda wildcards, output: Path(output[0]).parent,
-        study=study_options,
-        folders=" ".join(str(Path(file).parent) for file in instances_everywhere()),
-    message:
-        "counting samples and lengths"
-    shell:
-        "tasktransfer data stats {params.study} --out {params.out:q} > {log:q} 2>&1"
+if DATA_TABLE_FILES:
+
+    rule data_stats:
+        input:
+            instances_everywhere(),
+        output:
+            DATA_TABLE_FILES,
+        log:
+            f"{RESULTS}/logs/data_stats.log",
+        conda:
+            "../../envs/figures.yaml"
+        params:
+            out=lambda wildcards, output: Path(output[0]).parent,
+            study=study_options,
+            folders=" ".join(str(Path(file).parent) for file in instances_everywhere()),
+        message:
+            "counting samples and lengths"
+        shell:
+            "tasktransfer data stats {params.study} --out {params.out:q} > {log:q} 2>&1"
 
 
 # One thread, so that the weights do not depend on how many cores there are.
@@ -98,16 +100,15 @@ rule encode:
     input:
         encode_inputs,
     output:
-        f"{RESULTS}/data/encoded/{{dataset}}-{{revision}}-{{sample}}/{{model}}-{{digest}}/manifest.json",
+        f"{RESULTS}/data/encoded/{{cache}}/{{model}}-{{digest}}/manifest.json",
     log:
-        f"{RESULTS}/logs/encoded/{{dataset}}-{{revision}}-{{sample}}/{{model}}-{{digest}}.log",
+        f"{RESULTS}/logs/encoded/{{cache}}/{{model}}-{{digest}}.log",
     conda:
         "../../envs/train.yaml"
     params:
         out=lambda wildcards, output: Path(output[0]).parent,
-        study=study_options,
+        options=encode_options,
     message:
-        "tokenising {wildcards.dataset} for {wildcards.model}"
+        "tokenising {wildcards.cache} for {wildcards.model}"
     shell:
-        "tasktransfer encode {params.study} --dataset {wildcards.dataset} "
-        "--model {wildcards.model} --out {params.out:q} > {log:q} 2>&1"
+        "tasktransfer encode {params.options} --out {params.out:q} > {log:q} 2>&1"

@@ -20,19 +20,22 @@ def tiny_model_inputs(wildcards):
 
 
 def encode_inputs(wildcards):
-    return needs.encoding(STUDY, ENCODED, wildcards.dataset, wildcards.model)
-
-
-def train_inputs(wildcards):
-    study, stage = latest(), stage_of(wildcards)
     with errors_for_snakemake():
-        if is_finished(study, stage):
+        return needs.encoding(latest(), encoded_folder(wildcards))
+
+
+def encoded_folder(wildcards):
+    name = f"{wildcards.cache}/{wildcards.model}-{wildcards.digest}"
+    return f"{RESULTS}/data/encoded/{name}"
+
+
+def node_inputs(wildcards):
+    study, node = latest(), node_of(wildcards)
+    with errors_for_snakemake():
+        if is_finished(study, node):
             refuse_triggers()
             return []
-        return [
-            *needs.training(study, ENCODED, stage),
-            *DAMAGED.inputs(study, stage),
-        ]
+        return [*needs.of(study, node), *DAMAGED.inputs(study, node)]
 
 
 def refuse_triggers():
@@ -56,12 +59,12 @@ def instances_everywhere():
 
 
 def encoded_everywhere():
-    return [f"{folder}/manifest.json" for folder in ENCODED.values()]
+    return [f"{folder}/manifest.json" for folder in STUDY.encoded_folders]
 
 
 def records(wildcards):
-    """The records of all trainings; with `auto` the multi-source ones come when they are known."""
-    return picked().records()
+    """The records of all nodes; those that follow from a choice come when it is made."""
+    return chosen().records()
 
 
 def collected(wildcards):
@@ -71,10 +74,10 @@ def collected(wildcards):
     return [*records(wildcards), *([str(holes)] if holes.exists() else [])]
 
 
-def single_source_records(wildcards):
-    return STUDY.records(STUDY.single_source_plan)
+def records_to_choose_from(wildcards):
+    return [STUDY.record(stage) for stage in STUDY.plan.choice.stages]
 
 
 def submission_records(wildcards):
     with errors_for_snakemake():
-        return needs.submission(picked(), wildcards.dataset, wildcards.model)
+        return needs.submission(chosen(), wildcards.dataset, wildcards.model)

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from tasktransfer.core.digests import canonical_json, digest_of
+from tasktransfer.core.node_json import to_json
 from tasktransfer.operate.forecast.estimate import Estimates
 
 
@@ -15,14 +16,31 @@ def study_options(wildcards, input):
 
 
 def train_options(wildcards, input, output):
-    study, stage = latest(), stage_of(wildcards)
-    words = ["--stage", canonical_json(stage.to_json())]
-    words += ["--encoded", ENCODED[stage.dataset, stage.model.name]]
-    words += ["--start", study.start(stage)]
-    revision = study.start_revision(stage)
+    study, stage = latest(), node_of(wildcards)
+    words = ["--stage", canonical_json(to_json(stage))]
+    words += ["--encoded", study.encoded(stage.data, stage.model.name)]
+    words += ["--base", study.base_model(stage.model.name)]
+    for start in stage.starts:
+        words += ["--start", study.start(start)]
+    revision = study.base_revision(stage)
     words += ["--revision", revision] if revision else []
     words += ["--save-checkpoint"] if "checkpoint" in output.keys() else []
     return f"{OPENED_BY} {shlex.join([*words, '--out', study.folder(stage)])}"
+
+
+def encode_options(wildcards):
+    data, model = latest().encoded_folders[encoded_folder(wildcards)]
+    which = f"--node {data.digest[:12]}" if data.recipe else f"--dataset {data.name}"
+    return f"{OPENED_BY} {which} --model {model}"
+
+
+def planned_runs(wildcards):
+    """What the plan's runs are: tables are collected again where it is another."""
+    return digest_of([to_json(run.about) for run in latest().plan.runs] + records(wildcards))
+
+
+def node_options(wildcards, input):
+    return f"{OPENED_BY} --node {wildcards.digest}"
 
 
 def tiny_world_option(wildcards):
@@ -38,11 +56,11 @@ ESTIMATES = Estimates(STUDY, None if CALL.on_one_machine else "cuda")
 
 def minutes(wildcards, attempt):
     """What a training asks a batch system for, twice as much with every attempt."""
-    return ESTIMATES.runtime_minutes(stage_of(wildcards), attempt)
+    return ESTIMATES.runtime_minutes(node_of(wildcards), attempt)
 
 
 def megabytes(wildcards, attempt):
-    return ESTIMATES.memory_mb(stage_of(wildcards), attempt)
+    return ESTIMATES.memory_mb(node_of(wildcards), attempt)
 
 
 def count_attempts(wildcards, attempt):
@@ -73,21 +91,22 @@ def checkpoint_of(kind):
     return {"checkpoint": folder if STUDY.keeps(kind) else temp(folder)}
 
 
-def files(folder, names, endings):
-    return [f"{folder}/{name}.{ending}" for name in names for ending in endings]
+def predictions_of(kind):
+    """The predictions as an output, where every stage of a kind is tested."""
+    if not STUDY.tests(kind):
+        return {}
+    return {"predictions": update(f"{stage_folder(kind)}/predictions.parquet")}
 
 
-def figures_of(dataset):
-    """The figures that a dataset of this study always has, by name."""
-    counts = {len(run.sources) for run in STUDY.plan.runs if run.dataset == dataset}
-    return outputs.figures_of(counts, lengths=bool(DATA_TABLES))
+SHOWN = {f"{RESULTS}/{shown.file}": shown for shown in OUTPUTS.shown}
 
 
-def captioned(file, category, caption, **labels):
-    """An output that `snakemake --report` shows."""
+def captioned(file):
+    """An output, with what `snakemake --report` shows beside it."""
+    if file not in SHOWN:
+        return file
+    shown = SHOWN[file]
+    caption = f"../report/{shown.caption}.rst" if shown.caption else None
     return report(
-        file,
-        caption=f"../report/{caption}.rst",
-        category=category,
-        labels=labels,
+        file, caption=caption, category=shown.category, labels=dict(shown.labels)
     )

@@ -2,7 +2,7 @@
 
 import atexit
 
-from tasktransfer.designs.transfer import outputs
+from tasktransfer.designs import design_of
 from tasktransfer.operate import needs
 from tasktransfer.operate.opening import open_called
 from tasktransfer.operate.snakemake_call import (
@@ -25,22 +25,34 @@ if CALL.is_main:
 
 RESULTS = STUDY.config.results
 OPENED_BY = STUDY.arguments()
-ENCODED = needs.encoded_folders(STUDY)
+DESIGN = design_of(STUDY.config)
+OUTPUTS = DESIGN.outputs(STUDY)
 LATEST = {"study": STUDY}
 
 
 def latest():
-    """The study with the multi-source runs that `auto` has picked by now."""
-    LATEST["study"] = LATEST["study"].with_selection()
+    """The study with the runs that follow from a choice which is made by now."""
+    LATEST["study"] = LATEST["study"].with_choice()
     return LATEST["study"]
 
 
-def picked():
-    """With `auto`, wait until the multi-source sources are picked."""
-    if latest().selection_pending:
-        checkpoints.select_sources.get()
+def chosen():
+    """Wait until the choice is made that further runs follow from, if there is one."""
+    if latest().choice_pending:
+        checkpoints.choose.get()
     return latest()
 
 
-def stage_of(wildcards):
-    return latest().stage(wildcards.digest)
+def node_of(wildcards):
+    return latest().node(wildcards.digest)
+
+
+def in_results(files):
+    return [f"{RESULTS}/{file}" for file in files]
+
+
+TABLE_FILES = in_results(OUTPUTS.tables)
+STATISTICS_FILES = in_results(OUTPUTS.statistics)
+DATA_TABLE_FILES = in_results(OUTPUTS.data_tables)
+FIGURE_FILES = in_results([*OUTPUTS.figures, *OUTPUTS.printed])
+REPORT_FILES = in_results([OUTPUTS.report] if OUTPUTS.report else [])

@@ -63,7 +63,7 @@ def train(chosen: argparse.Namespace) -> None:
     from tasktransfer.config import load
     from tasktransfer.core.node_json import from_json
     from tasktransfer.core.nodes import Stage
-    from tasktransfer.designs import DESIGNS
+    from tasktransfer.designs import design_of
     from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
@@ -85,7 +85,7 @@ def train(chosen: argparse.Namespace) -> None:
         threads=chosen.threads,
         study=config.study,
         config_digest=config.digest,
-        facts=DESIGNS["transfer"].facts(config),
+        facts=design_of(config).facts(config),
         plain=chosen.plain,
     )
     attempt(job, chosen.attempt)

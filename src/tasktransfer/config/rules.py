@@ -89,14 +89,14 @@ def _datasets(sections: Values, problems: Problems) -> tuple[DatasetConfig, ...]
             name=name,
             tasks=_tasks(name, section["tasks"]),
             pairs=_pairs(name, section, problems),
-            shorts=tuple((task.name, task.short) for task in DATASETS[name].values()),
+            shorts=tuple((task.name, task.short) for task in DATASETS[name].cards),
         )
         for name, section in sections.items()
     )
 
 
 def _tasks(dataset: str, tasks: str | list[str]) -> tuple[str, ...]:
-    return tuple(DATASETS[dataset]) if tasks == ALL else tuple(tasks)
+    return tuple(DATASETS[dataset].tasks) if tasks == ALL else tuple(tasks)
 
 
 def _pairs(dataset: str, section: Values, problems: Problems) -> tuple[tuple[str, str], ...]:
@@ -254,8 +254,8 @@ def _check_named(
     places = [(item.target, at(path, "target"))]
     places += [(s, at(at(path, "sources"), i)) for i, s in enumerate(item.sources)]
     for task, place in places:
-        if task not in DATASETS[item.dataset]:
-            home = next(name for name, tasks in DATASETS.items() if task in tasks)
+        if task not in DATASETS[item.dataset].tasks:
+            home = next(name for name in DATASETS if task in DATASETS[name].tasks)
             problems.add(
                 place,
                 f"{task!r} is a task of {home}, not of {item.dataset}, "

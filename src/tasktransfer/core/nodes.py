@@ -147,14 +147,15 @@ class Stage:
             "model": self.model.identity,
             "train_tasks": list(self.train_tasks),
             "select_on": list(self.selection.tasks),
-            "parent": self.starts[0].identity["stage"] if self._starts_plainly else None,
+            "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
             "training": plain_fields(self.training),
             "seed": self.seed,
             **self._set,
         }
 
     @property
-    def _starts_plainly(self) -> bool:
+    def starts_whole(self) -> bool:
+        """Whether it goes on from all of another stage's best round, and from nothing else."""
         return len(self.starts) == 1 and self.starts[0].is_plain
 
     @property
@@ -162,7 +163,7 @@ class Stage:
         """What is not at its default."""
         values = {
             "selection": self.selection.identity,
-            "starts": [] if self._starts_plainly else [start.identity for start in self.starts],
+            "starts": [] if self.starts_whole else [start.identity for start in self.starts],
             "trains": list(self.trains),
             "sampler": "" if self.sampler == "task_batches" else self.sampler,
         }

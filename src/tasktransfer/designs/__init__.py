@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config import load
+from tasktransfer.config import Config, load
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.transfer.design import TRANSFER
 from tasktransfer.results.revisions import find_revisions
@@ -16,8 +16,8 @@ DESIGNS: dict[str, Design] = {TRANSFER.name: TRANSFER}
 """The designs by the name that the config key ``design`` gives."""
 
 
-def design_of(study: Study) -> Design:
-    """The design that a study's config names."""
+def design_of(config: Config) -> Design:
+    """The design that a config names."""
     return DESIGNS["transfer"]
 
 
@@ -42,7 +42,7 @@ def open_study(
     """
     config = load(config_file, overrides)
     revisions, absent = find_revisions(config, need_inputs=need_inputs)
-    planner = DESIGNS["transfer"].plan
+    planner = design_of(config).plan
     study = Study(config, str(config_file), overrides or {}, revisions, absent, planner)
     _ = study.plan  # what is wrong with it is told now
     return study

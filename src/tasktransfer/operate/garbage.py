@@ -21,7 +21,6 @@ from typing import Any, Literal
 from tasktransfer import locks
 from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Stage
-from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate.folders import held_if_free, is_trained
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
@@ -269,7 +268,7 @@ def _needed(study: Study) -> Iterator[str]:
     for name in tiny:
         yield study.tiny_model(name)
     if tiny:
-        yield from (study.tiny_instances(dataset) for dataset in DATASETS)
+        yield from study.tiny_texts
     for dataset in study.config.datasets:
         yield study.instances(dataset.name)
     yield from study.encoded_folders

@@ -14,23 +14,10 @@ import time
 from pathlib import Path
 
 from tasktransfer.config import TINY
-from tasktransfer.core.stage import Stage
-from tasktransfer.datasets import DATASETS
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.errors import ConfigError
-from tasktransfer.results.finished import damage_of, is_whole
+from tasktransfer.results.finished import damage_of
 from tasktransfer.results.study import Study
-
-Folders = dict[tuple[str, str], str]
-"""dataset, model → the folder of token ids"""
-
-
-def encoded_folders(study: Study) -> Folders:
-    """Every folder of token ids of a study."""
-    return {
-        (dataset.name, model.name): study.encoded(dataset.name, model.name)
-        for dataset in study.config.datasets
-        for model in study.config.models
-    }
 
 
 def instances(study: Study, dataset: str, cache: str) -> list[str]:
@@ -47,26 +34,39 @@ def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
 
 def tiny_model(study: Study, folder: str) -> list[str]:
     """What a built-in tiny model is made from."""
-    caches = [f"{study.tiny_instances(dataset)}/manifest.json" for dataset in DATASETS]
+    caches = [f"{cache}/manifest.json" for cache in study.tiny_texts]
     return _unless_there(f"{folder}/config.json", caches)
 
 
-def encoding(study: Study, folders: Folders, dataset: str, model: str) -> list[str]:
+def encoding(study: Study, folder: str) -> list[str]:
     """What token ids are made from."""
-    needed = [f"{study.instances(dataset)}/manifest.json", *_model_files(study, model)]
-    return _unless_there(f"{folders[dataset, model]}/manifest.json", needed)
+    data, model = study.encoded_folders[folder]
+    made = study.record(data) if data.recipe else f"{study.instances(data.name)}/manifest.json"
+    return _unless_there(f"{folder}/manifest.json", [made, *_model_files(study, model)])
 
 
-def training(study: Study, folders: Folders, stage: Stage) -> list[str]:
-    """What a training that is not finished reads: token ids, and what it starts from.
+def of(study: Study, node: Node) -> list[str]:
+    """What the job of a node that is not finished reads."""
+    return _training(study, node) if isinstance(node, Stage) else _library_job(study, node)
 
-    Raises:
-        RecordError: its record may not be read.
-    """
-    needed = [f"{folders[stage.dataset, stage.model.name]}/manifest.json"]
-    if stage.parent is not None:
-        return [*needed, study.checkpoint(stage.parent)]
-    return [*needed, *_model_files(study, stage.model.name)]
+
+def _training(study: Study, stage: Stage) -> list[str]:
+    """Token ids, and what it starts from."""
+    needed = [f"{study.encoded(stage.data, stage.model.name)}/manifest.json"]
+    needed += [study.start(start) for start in stage.starts if start.stage]
+    return needed if stage.starts_whole else [*needed, *_model_files(study, stage.model.name)]
+
+
+def _library_job(study: Study, node: Data | Fit | Evaluation) -> list[str]:
+    """The nodes that it uses, and the instances that it reads."""
+    needed = []
+    for used in node.uses:
+        needed.append(study.checkpoint(used) if isinstance(used, Stage) else study.record(used))
+    read = node.uses if isinstance(node, Data) else (node.data,)
+    for data in read:
+        if isinstance(data, Data) and not data.recipe:
+            needed.append(f"{study.instances(data.name)}/manifest.json")
+    return list(dict.fromkeys(needed))
 
 
 def submission(study: Study, dataset: str, model: str) -> list[str]:
@@ -83,18 +83,6 @@ def submission(study: Study, dataset: str, model: str) -> list[str]:
     return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]
 
 
-def counts_dialogues(study: Study, tables: list[str]) -> bool:
-    """Whether figures show what the dialogues themselves tell (``tables``): where that is there,
-    can be counted, or dialogues have to be prepared for trainings anyway. Where every record is
-    there and the dialogues are not, figures come from records alone."""
-    caches = [study.instances(dataset.name) for dataset in study.config.datasets]
-    if all(Path(cache, "manifest.json").exists() for cache in caches):
-        return True
-    if all(Path(table).exists() for table in tables):
-        return True
-    return not all(is_whole(study, stage) for stage in study.plan.stages)
-
-
 class DamagedRecords:
     """The damaged records that Snakemake came upon, as a file newer than any of them: as an input
     it makes Snakemake train their stages again, and say so in a dry run. The trainer sets the
@@ -105,14 +93,14 @@ class DamagedRecords:
         self._records: dict[str, tuple[float, str]] = {}
         """record → (when it was changed, what is wrong with it)"""
 
-    def inputs(self, study: Study, stage: Stage) -> list[str]:
-        """The file, if the record of a stage is damaged.
+    def inputs(self, study: Study, node: Node) -> list[str]:
+        """The file, if the record of a node is damaged.
 
         Raises:
             RecordError: the record may not be read.
         """
-        record = study.record(stage)
-        problem = damage_of(study, stage) if os.path.lexists(record) else None
+        record = study.record(node)
+        problem = damage_of(study, node) if os.path.lexists(record) else None
         if problem is None:
             return []
         if record not in self._records:

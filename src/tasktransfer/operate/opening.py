@@ -12,10 +12,11 @@ import yaml
 from tasktransfer.config import parse
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
+from tasktransfer.designs import open_study
 from tasktransfer.files import replacing
 from tasktransfer.operate.lacking import refuse_lacking
 from tasktransfer.operate.snakemake_call import SnakemakeCall
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 
 def open_called(call: SnakemakeCall) -> Study:

@@ -17,11 +17,12 @@ from tasktransfer.config import TINY, Config, ModelConfig
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets.feta.archive import find_source
-from tasktransfer.datasets.feta.revision import directory_digest, release_revision
-from tasktransfer.datasets.feta.tiny_world.revision import revision as tiny_world_revision
-from tasktransfer.errors import DataError, ModelError
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
+from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import replacing
+from tasktransfer.models.checkpoint_digest import directory_digest
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 
 UNKNOWN = "unknown"
@@ -45,6 +46,7 @@ def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tup
             revision ``unknown``.
 
     Raises:
+        ConfigError: a dataset is to come from the tiny world, which has none of it.
         DataError, ModelError: inputs are missing or damaged.
     """
     found = _Inputs(config, need_inputs)
@@ -90,13 +92,19 @@ class _Inputs:
     def data_revision(self, dataset: str) -> str:
         data = self.config.data
         if data.generated:
+            if dataset not in PARTS:
+                raise ConfigError(
+                    f"data.release: the tiny world has no {dataset}, only {', '.join(PARTS)}; give "
+                    f"the folder that holds a release of {dataset}"
+                )
             return tiny_revision(self.config)
-        key = f"{data.release}/{dataset}"
+        key, release = f"{data.release}/{dataset}", Path(on_disk(data.release))
+        reader = DATASETS[dataset].reader
         try:
-            find_source(data.release, dataset)
+            reader.find(release)
         except DataError as error:
             return self._absent(key, error)
-        self.seen[key] = release_revision(data.release, dataset, self.memo)
+        self.seen[key] = reader.revision(release, self.memo)
         return self.seen[key]
 
     def model_spec(self, model: ModelConfig) -> ModelSpec:

@@ -20,6 +20,7 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Data, Node, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.data.prepared import instances_folder, says_synthetic
+from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import ConfigError
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.results.revisions import (
@@ -136,6 +137,11 @@ class Study:
             self.config.results, dataset, tiny_revision(self.config), few_sample=False
         )
 
+    @property
+    def tiny_texts(self) -> tuple[str, ...]:
+        """Folders of all instances that tiny models are pre-trained on."""
+        return tuple(self.tiny_instances(dataset) for dataset in PARTS)
+
     def synthetic(self, dataset: str) -> bool | None:
         """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
         known before the data is prepared."""
@@ -235,6 +241,14 @@ class Study:
     def makes_checkpoint(self, kind: str) -> bool:
         """Whether stages of this kind write their checkpoint: it is kept, or others start there."""
         return self.keeps(kind) or kind in self._used_kinds
+
+    def tests(self, kind: str) -> bool:
+        """Whether every stage of a kind is tested, and leaves predictions."""
+        return all(stage.tested for stage in self.plan.stages if stage.kind == kind)
+
+    def starts_from_others(self, kind: str) -> bool:
+        """Whether stages of a kind start from other stages."""
+        return any(stage.starts for stage in self.plan.stages if stage.kind == kind)
 
     @cached_property
     def _used_kinds(self) -> frozenset[str]:

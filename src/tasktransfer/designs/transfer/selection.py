@@ -63,7 +63,7 @@ def _contradiction(config: Config, picked: Sequence[MultiSource]) -> str | None:
                     f"{item.target} has {len(item.sources)} sources, "
                     f"multi_source.sources_per_target is {asked.sources_per_target}"
                 )
-            others = {item.target, *item.sources} - set(DATASETS[dataset.name])
+            others = {item.target, *item.sources} - set(DATASETS[dataset.name].tasks)
             if others:
                 return f"{', '.join(sorted(others))} is no task of {dataset.name}"
     return None

@@ -110,7 +110,7 @@ def choose(
     planned = _planned(study, dataset, model, policy)
     candidates, left_out = _candidates(study, planned)
     choices, missing = [], []
-    for task in DATASETS[dataset]:
+    for task in DATASETS[dataset].tasks:
         baseline = candidates.get((task, "baseline", ()))
         transfers = [
             c for (target, _, sources), c in candidates.items() if target == task and sources

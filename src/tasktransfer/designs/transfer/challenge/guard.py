@@ -56,7 +56,9 @@ def ineligible(record: Record, run: TransferRun) -> list[str]:
             "it was made by a study under `rules: free`; delete it and run the study under "
             "`rules: challenge`, which trains it again"
         )
-    foreign = [task for task in record["stage"]["train_tasks"] if task not in DATASETS[dataset]]
+    foreign = [
+        task for task in record["stage"]["train_tasks"] if task not in DATASETS[dataset].tasks
+    ]
     if foreign:
         reasons.append(f"it was trained on {', '.join(foreign)}, no task of {dataset}")
     return reasons
