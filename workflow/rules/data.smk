@@ -2,6 +2,7 @@
 
 from tasktransfer.datasets import DATASETS
 
+
 wildcard_constraints:
     dataset="|".join(DATASETS),
     revision="[0-9a-f]{12}",

@@ -36,7 +36,9 @@ def encode_options(wildcards):
 
 def planned_runs(wildcards):
     """What the plan's runs are: tables are collected again where it is another."""
-    return digest_of([to_json(run.about) for run in latest().plan.runs] + records(wildcards))
+    return digest_of(
+        [to_json(run.about) for run in latest().plan.runs] + records(wildcards)
+    )
 
 
 def node_options(wildcards, input):
