@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 Family = Literal["encoder", "decoder", "encoder_decoder"]
@@ -24,16 +24,15 @@ REFUSE_UNKNOWN = {"extra": "forbid"}
 def plain_fields(value: Any) -> dict[str, Any]:
     """The fields of a dataclass that holds plain values only: ``asdict`` copies each of them
     deeply, which shows where it is called for thousands of stages."""
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def set_fields(value: Any, *but: str) -> dict[str, Any]:
     """The plain fields that are not at their default: new fields leave an identity alone."""
-    defaults = value.__dataclass_fields__
     return {
-        name: item
-        for name, item in plain_fields(value).items()
-        if name not in but and item != defaults[name].default
+        field.name: item
+        for field in fields(value)
+        if field.name not in but and (item := getattr(value, field.name)) != field.default
     }
 
 
