@@ -29,7 +29,7 @@ from tasktransfer.metrics.measures import out_of_range
 from tasktransfer.results.record_v1 import upgraded
 from tasktransfer.validation import STRICT, refuse, wrong_type
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION: Literal[2] = 2
 
 REMEDY = "run its study again with snakemake, which sets it aside and trains its stage once more"
 """What is done about a damaged record or its predictions (see ``damage``)."""
