@@ -20,16 +20,11 @@ from tasktransfer.results.records import (
     Sizes,
     TaskResult,
 )
+from tasktransfer.results.versions import commit, versions
 from tasktransfer.training.evaluate import Evaluation
 from tasktransfer.training.job import Job
 from tasktransfer.training.loop import Trained
-from tasktransfer.training.provenance import (
-    commit,
-    host,
-    peak_gpu_memory_mb,
-    peak_memory_mb,
-    versions,
-)
+from tasktransfer.training.provenance import host, peak_gpu_memory_mb, peak_memory_mb
 from tasktransfer.training.setup import Setup
 
 Clock = dict[str, float]
