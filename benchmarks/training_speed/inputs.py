@@ -16,13 +16,15 @@ from typing import Any
 from benchmarks.training_speed.cases import DATASET, LENGTHS, SEED, Case, Volume
 from tasktransfer.config.types import TINY_WORLD
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Family, Stage
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import open_study
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.files import replacing
 from tasktransfer.models.encoded import EncodedSplit, read_split
 from tasktransfer.models.recipe import ENCODING_VERSION
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 RECIPE = 1
 """Raise this when the weights that are made here change."""

@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from architectures import FAMILY_OF, write_checkpoint
 from releases import tiny_release
-from tasktransfer.core.stage import ModelSpec, Stage, Training
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.models.check_model import check_model

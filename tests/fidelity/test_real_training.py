@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from small_models import first_instances, make_model
-from tasktransfer.core.stage import FAMILIES, Family, ModelSpec, Stage, Training
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.models.encode import encode_dataset

@@ -14,7 +14,7 @@ from small_study import SMALL, changed
 from tasktransfer import config
 from tasktransfer.cli import main
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import ModelSpec
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge.guard import ineligible

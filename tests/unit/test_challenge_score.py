@@ -13,7 +13,7 @@ from releases import tiny_release
 from submissions import Files, files_of, golds_of, lines_of, packed, with_line, write_release
 from tasktransfer import metrics
 from tasktransfer.cli import main
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
 from tasktransfer.designs.transfer.challenge.format import (
     BASELINE_FILE,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.operate.forecast import calibrate as calibrating

@@ -25,10 +25,10 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.outputs import PRINTED, PRINTED_ENDINGS
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.paper_tables import (
-    NAMES,
     table1,
     table2,
     table3,
@@ -177,7 +177,7 @@ def test_a_task_without_records_keeps_its_row(tmp_path: Path) -> None:
 
 def test_each_table_is_four_files_that_agree(single: Results, printed: Path) -> None:
     assert {path.name for path in printed.iterdir()} == {
-        f"{name}.{ending}" for name in NAMES for ending in ("parquet", "csv", "md", "tex")
+        f"{name}.{ending}" for name in PRINTED for ending in PRINTED_ENDINGS
     }
     frame = some(table2(single))
     stored = pq.read_table(printed / "table2.parquet")

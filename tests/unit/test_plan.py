@@ -11,7 +11,8 @@ import pytest
 
 from tasktransfer import config
 from tasktransfer.config import Config
-from tasktransfer.core.stage import ModelSpec, Stage, Training
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.plan import MultiSource, Plan, Revisions

@@ -14,7 +14,7 @@ from test_plan import BASE as STAGE
 from torch import Tensor, nn
 
 from small_models import Loader
-from tasktransfer.core.stage import FAMILIES, Family, Training
+from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import MemoryShortageError
 from tasktransfer.models.encoded import EncodedSplit

@@ -67,6 +67,7 @@ def snakemake(folder: Path, study: dict[str, Any], *targets: str) -> list[str]:
     return [
         *(sys.executable, "-m", "snakemake", *targets, "--snakefile", str(ROOT / "Snakefile")),
         *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "2"),
+        *("--max-jobs-per-timespan", "100/1s"),
         *("--configfile", "study.yaml"),
     ]
 

@@ -134,15 +134,16 @@ def encode(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen, need_inputs=False)
     instances = Path(study.instances(chosen.dataset))
-    tasks = study.tasks(chosen.dataset)
+    data = study.data(chosen.dataset)
+    tasks = study.tasks(data)
     model = study.model(chosen.model)
     spec = study.revisions.models[model.name]
-    named = study.encoded(chosen.dataset, model.name)
+    named = study.encoded(data, model.name)
 
     def is_asked_for() -> bool:
         found = MAKER.said_of(chosen.out) or {}
-        data = read_manifest(instances)
-        same = {"encoding": ENCODING_VERSION, **made_from(data, spec.identity)}.items()
+        cached = read_manifest(instances)
+        same = {"encoding": ENCODING_VERSION, **made_from(cached, spec.identity)}.items()
         return found.items() >= same and set(tasks) <= found["max_answer_tokens"].keys()
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:

@@ -20,9 +20,9 @@ from tasktransfer.config.declare import (
     Whole,
 )
 from tasktransfer.config.types import TINY_WORLD
-from tasktransfer.core.stage import FAMILIES, STAGE_KINDS
+from tasktransfer.core.specs import FAMILIES
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
+from tasktransfer.designs.transfer.algorithms import ALGORITHMS, STAGE_KINDS, TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.challenge.rules import RULES
 
 PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}

@@ -29,9 +29,14 @@ from tasktransfer.config.types import (
     NamedMultiSource,
     TinyWorldConfig,
 )
-from tasktransfer.core.stage import STAGE_KINDS, StageKind, Training
+from tasktransfer.core.specs import Training
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
+from tasktransfer.designs.transfer.algorithms import (
+    ALGORITHMS,
+    PAPER_ALGORITHMS,
+    STAGE_KINDS,
+    TRANSFER_ALGORITHMS,
+)
 
 Values = dict[str, Any]
 
@@ -149,7 +154,7 @@ def _models(sections: list[Values], problems: Problems) -> tuple[ModelConfig, ..
 
 
 def _algorithms(names: str | list[str]) -> tuple[str, ...]:
-    wanted = ALGORITHMS if names == ALL else {"baseline", *names}
+    wanted = PAPER_ALGORITHMS if names == ALL else {"baseline", *names}
     return tuple(name for name in ALGORITHMS if name in wanted)
 
 
@@ -189,7 +194,7 @@ def _checkpoints(
     if not usable(section):
         return None
     keep = section["keep"]
-    kinds: tuple[StageKind, ...] = STAGE_KINDS if keep == ALL else tuple(keep)
+    kinds: tuple[str, ...] = STAGE_KINDS if keep == ALL else tuple(keep)
     if "pretrain_finetune" in algorithms and "baseline" not in kinds:
         problems.add(
             "checkpoints.keep",

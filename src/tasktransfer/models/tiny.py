@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.files import Maker, replacing_folder

@@ -57,9 +57,8 @@ def _inputs(study: Study) -> Iterator[_Input]:
         folder = Path(study.tiny_model(name))
         log = logs / "models" / f"{folder.name}.log"
         yield _Input(f"tiny model {name}", folder, folder / "config.json", log)
-    for dataset in study.config.datasets:
-        for model in study.config.models:
-            folder = Path(study.encoded(dataset.name, model.name))
-            log = logs / "encoded" / folder.parent.name / f"{folder.name}.log"
-            label = f"token ids of {dataset.name} for {model.name}"
-            yield _Input(label, folder, folder / "manifest.json", log)
+    for encoded, (data, model) in study.encoded_folders.items():
+        folder = Path(encoded)
+        log = logs / "encoded" / folder.parent.name / f"{folder.name}.log"
+        label = f"token ids of {data.label} for {model}"
+        yield _Input(label, folder, folder / "manifest.json", log)

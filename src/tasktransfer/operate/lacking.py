@@ -52,7 +52,8 @@ def refuse_lacking(study: Study, dataset: str | None = None) -> None:
 
 def _lacking(study: Study, dataset: str) -> Iterator[str]:
     held = _prepared(study, dataset)
-    if held is not None and all(len(held.get(t, ())) == len(SPLITS) for t in study.tasks(dataset)):
+    tasks = _tasks(study, dataset)
+    if held is not None and all(len(held.get(task, ())) == len(SPLITS) for task in tasks):
         return
     needed = _needed(study, dataset)
     if not needed:
@@ -70,23 +71,33 @@ def _lacking(study: Study, dataset: str) -> Iterator[str]:
             yield _message(study, dataset, task, absent if task in held else None)
 
 
+def _tasks(study: Study, dataset: str) -> set[str]:
+    """The tasks of a dataset that some training reads."""
+    return {t for stage in study.plan.stages if stage.dataset == dataset for t in stage.tasks}
+
+
 def _needed(study: Study, dataset: str) -> dict[str, set[str]]:
     """Task → the splits that trainings read which are neither finished nor tokenised."""
     encoded = {
-        model.name: Path(study.encoded(dataset, model.name), "manifest.json").exists()
-        for model in study.config.models
+        (data.digest, model): Path(folder, "manifest.json").exists()
+        for folder, (data, model) in study.encoded_folders.items()
+        if data.name == dataset
     }
     if all(encoded.values()):
         return {}
     needed: dict[str, set[str]] = {}
     finished = look(study).finished
     for stage in study.plan.stages:
-        if stage.dataset != dataset or encoded[stage.model.name] or stage.digest in finished:
+        if stage.dataset != dataset or stage.digest in finished:
+            continue
+        if encoded[stage.data.digest, stage.model.name]:
             continue
         for task in stage.train_tasks:
             needed.setdefault(task, set()).add("train")
         for task in stage.select_on:
-            needed.setdefault(task, set()).update(("dev", "test"))
+            needed.setdefault(task, set()).add("dev")
+        for task in stage.tested:
+            needed.setdefault(task, set()).add("test")
     return needed
 
 

@@ -8,17 +8,18 @@ made again where the data and models are not.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer import json_text
 from tasktransfer.config import TINY, Config, ModelConfig
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import ModelSpec
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
-from tasktransfer.designs.transfer.plan import Revisions
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import replacing
 from tasktransfer.models.checkpoint_digest import directory_digest
@@ -26,6 +27,14 @@ from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 
 UNKNOWN = "unknown"
 """Stands for the revision of data or weights that are not on this disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """What the disk says of the inputs: data revision per dataset, model spec per model name."""
+
+    data: Mapping[str, str]
+    models: Mapping[str, ModelSpec]
 
 
 def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:

@@ -50,7 +50,7 @@ from scipy import stats
 
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.tasks.card import Task
 
 VERSION = 2

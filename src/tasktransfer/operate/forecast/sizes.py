@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import json_text
-from tasktransfer.core.stage import Family, Stage, Training
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Family, Training
 from tasktransfer.datasets import DATASETS
 from tasktransfer.results.study import Study
 
@@ -53,7 +54,9 @@ class Sizes:
         if self._study.config.data.generated:
             return "the tiny world"
         told = DATASETS[dataset]
-        assumed = [task for task in self._study.tasks(dataset) if task not in told.sizes]
+        assumed = [
+            task for task in self._study.tasks(self._study.data(dataset)) if task not in told.sizes
+        ]
         if not assumed:
             return told.sizes_from
         return f"an assumption for {', '.join(assumed)}, whose size {dataset} does not give"
@@ -90,7 +93,7 @@ class Sizes:
         return told.instances(task, split, few_sample=few)
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
-        found = read_manifest(self._study.encoded(dataset, model))
+        found = read_manifest(self._study.encoded(self._study.data(dataset), model))
         counted = isinstance(found.get("tokens"), dict) and isinstance(found.get("units"), dict)
         return found if counted else {}
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 
+from tasktransfer.designs.transfer import outputs
+
 KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
 """What names a run in every table. ``source`` joins the sources by ``+``; empty for a baseline."""
 
@@ -189,25 +191,18 @@ OVERLAP_EFFECT: tuple[_Column, ...] = (
     ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
 )
 
-TABLES: dict[str, tuple[_Column, ...]] = {
-    "runs": RUNS,
-    "scores": SCORES,
-    "deltas": DELTAS,
-    "sizes": SIZES,
-    "missing": MISSING,
-    "problems": PROBLEMS,
-}
+TABLES: dict[str, tuple[_Column, ...]] = dict(
+    zip(outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS), strict=True)
+)
 """What ``collect`` writes."""
 
-STATISTICS: dict[str, tuple[_Column, ...]] = {
-    "cells": CELLS,
-    "summary": SUMMARY,
-    "variance": VARIANCE,
-    "asymmetry": ASYMMETRY,
-    "agreement": AGREEMENT,
-    "overlap": OVERLAP,
-    "overlap_effect": OVERLAP_EFFECT,
-}
+STATISTICS: dict[str, tuple[_Column, ...]] = dict(
+    zip(
+        outputs.STATISTICS,
+        (CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
+        strict=True,
+    )
+)
 """What ``statistics`` makes of them."""
 
 

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 import tasktransfer
 from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
+from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
@@ -34,7 +35,6 @@ from tasktransfer.designs.transfer.tables.paper_tables import write_all_tables
 from tasktransfer.files import replacing
 
 MANIFEST = "manifest.json"
-ENDINGS = ("png", "pdf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +48,41 @@ class Drawing:
     """What the figure shows, for people; with its number in the paper where it has one."""
 
 
-FIGURES: dict[str, Drawing] = {
-    "transfer_graph": Drawing(
-        transfer_graph, ("cells",), "Who helps whom, per model (paper, Figure 1)"
-    ),
-    "heatmap": Drawing(
+_DRAWINGS = (
+    Drawing(transfer_graph, ("cells",), "Who helps whom, per model (paper, Figure 1)"),
+    Drawing(
         heatmap,
         ("runs", "missing", "cells"),
         "Relative improvement by transfer, per model and algorithm (paper, Figure 3)",
     ),
-    "sample_ratio": Drawing(
+    Drawing(
         sample_ratio,
         ("sizes", "cells"),
         "Score delta by target task type against the source/target sample ratio (paper, Figure 4)",
     ),
-    "sample_count": Drawing(
+    Drawing(
         sample_count,
         ("sizes", "cells"),
         "Score delta by sample count as source and as target, per model (paper, Figure 5)",
     ),
-    "lengths": Drawing(
-        lengths, (LENGTHS,), "Lengths of utterances and dialogues (paper, Figure 6)"
-    ),
-    "aggregate_transfer": Drawing(
+    Drawing(lengths, (LENGTHS,), "Lengths of utterances and dialogues (paper, Figure 6)"),
+    Drawing(
         aggregate_transfer,
         ("missing", "cells"),
         "Mean score delta over models and algorithms (paper, Figures 7 and 8)",
     ),
-    "source_type": Drawing(
+    Drawing(
         source_type,
         ("cells",),
         "Score delta by source task type, per model and algorithm (paper, Figure 9)",
     ),
-    "multi_source": Drawing(
+    Drawing(
         multi_source_bars,
         ("deltas", "missing"),
         "Several sources at once against each alone (paper, section 6.2)",
     ),
-}
+)
+FIGURES = dict(zip(outputs.FIGURES, _DRAWINGS, strict=True))
 """Name → drawing; the files are ``<name>_<dataset>.png`` and ``.pdf``."""
 
 
@@ -134,7 +131,7 @@ def draw_figures(results: Results, out: Path) -> Drawn:
             stem = f"{name}_{dataset}"
             part = of_dataset(results, dataset, drawing.reads)
             digest = digest_of_drawing(name, dataset, part)
-            paths = [out / f"{stem}.{ending}" for ending in ENDINGS]
+            paths = [out / f"{stem}.{ending}" for ending in outputs.FIGURE_ENDINGS]
             if manifest.get(stem) != digest or not all(path.is_file() for path in paths):
                 figure = drawing.draw(part, dataset)
                 if figure is None:
@@ -214,5 +211,5 @@ def _write_manifest(path: Path, digests: dict[str, str]) -> None:
 
 def _remove(out: Path, stems: list[str]) -> None:
     for stem in stems:
-        for ending in ENDINGS:
+        for ending in outputs.FIGURE_ENDINGS:
             (out / f"{stem}.{ending}").unlink(missing_ok=True)

@@ -21,6 +21,7 @@ import pandas as pd
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.outputs import PAPER_TABLES, PRINTED, PUBLISHED_CHECK
 from tasktransfer.designs.transfer.tables import multi_source_tables as multi
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
@@ -35,7 +36,7 @@ from tasktransfer.designs.transfer.tables.table1 import table1
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.tables.printed import Layout, plain_layout, write_table
 
-__all__ = ["NAMES", "printed_tables", "table1", "table2", "table3", "table6", "write_all_tables"]
+__all__ = ["printed_tables", "table1", "table2", "table3", "table6", "write_all_tables"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +50,13 @@ class _Table:
     nothing: str
 
 
-_TABLES = {
-    "table1": _Table(table1, first.caption, first.layout, first.COLUMNS, "has no task yet"),
-    "table2": _Table(
-        table2, second.caption, second.layout, second.COLUMNS, "has no single-source transfer"
-    ),
-    "table3": _Table(
-        table3, multi.caption3, multi.layout3, multi.COLUMNS3, "has no run of several sources"
-    ),
-    "table6": _Table(
-        table6, multi.caption6, multi.layout6, multi.COLUMNS6, "has no run of several sources"
-    ),
-}
-_CHECK = "published_check"
-NAMES = (*_TABLES, _CHECK)
-"""The files that ``write_all_tables`` makes, each as parquet, csv, md and tex."""
+_SPECIFICATIONS = (
+    _Table(table1, first.caption, first.layout, first.COLUMNS, "has no task yet"),
+    _Table(table2, second.caption, second.layout, second.COLUMNS, "has no single-source transfer"),
+    _Table(table3, multi.caption3, multi.layout3, multi.COLUMNS3, "has no run of several sources"),
+    _Table(table6, multi.caption6, multi.layout6, multi.COLUMNS6, "has no run of several sources"),
+)
+_TABLES = dict(zip(PAPER_TABLES, _SPECIFICATIONS, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +71,14 @@ class Printed:
 
 
 def printed_tables(results: Results) -> list[Printed]:
-    """Tables 1, 2, 3 and 6, and the check of the published Table 2, in the order of ``NAMES``."""
+    """Tables 1, 2, 3 and 6, and the check of the published Table 2, in the order of ``PRINTED``."""
     return [*(_printed(name, results) for name in _TABLES), _check()]
 
 
 def write_all_tables(results: Results, out: Path) -> list[Path]:
     """Write Tables 1, 2, 3 and 6, and the check of the published Table 2, into ``out``.
 
-    All of ``NAMES`` are written, whatever the study has: a table without rows says so.
+    All of ``PRINTED`` are written, whatever the study has: a table without rows says so.
 
     Returns:
         The files written: ``<name>.parquet``, ``.csv``, ``.md`` and ``.tex`` of each.
@@ -116,8 +109,7 @@ def _printed(name: str, results: Results) -> Printed:
         caption = f"{synthetic_mark(metadata)}Study {metadata.study} {table.nothing}."
     else:
         caption = table.caption(frame, metadata, correspondence(results))
-    title = f"Table {name.removeprefix('table')}"
-    return Printed(name, title, caption, frame, table.layout(frame, metadata))
+    return Printed(name, PRINTED[name], caption, frame, table.layout(frame, metadata))
 
 
 def _check() -> Printed:
@@ -128,4 +120,4 @@ def _check() -> Printed:
         f"{published.ROUNDING} points of rounding."
     )
     frame = published.consistency()
-    return Printed(_CHECK, "Published Table 2", caption, frame, plain_layout(frame))
+    return Printed(PUBLISHED_CHECK, PRINTED[PUBLISHED_CHECK], caption, frame, plain_layout(frame))
