@@ -10,8 +10,9 @@ _HEAD = """\
 # Columns of the tables
 
 Made from `src/tasktransfer/designs/transfer/collect/columns.py` by `make schemas`; how numbers are
-defined is in [analysis.md](analysis.md). Each is `results/<study>/tables/<table>.parquet`, and the footer of the
-file has the same descriptions. Scores are 0-100; a delta is a difference of two scores, in points.
+defined is in [analysis.md](analysis.md). Each table is `results/<study>/tables/<table>.parquet`; the
+footer of the file has the same descriptions. Scores are 0-100; a delta is a difference of two
+scores, in points.
 """
 
 _TITLES = {

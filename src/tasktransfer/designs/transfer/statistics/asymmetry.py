@@ -12,7 +12,8 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset, single_source
-from tasktransfer.stats.bootstrap import Estimate, confidences, false_discovery
+from tasktransfer.stats.bootstrap import Estimate, confidences
+from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.resampling import Floats
 
 _CELL = ["dataset", "model", "algorithm", "source", "target"]

@@ -27,6 +27,7 @@ from tasktransfer.results.records import PredictionsFile
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import bootstrap
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Floats
+from tasktransfer.stats.false_discovery import false_discovery
 
 MARKED = 0.05
 """Cells with a q up to this are marked: at most this share of the marked ones is expected to be
@@ -123,7 +124,7 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
 def _with_q(table: pd.DataFrame) -> pd.DataFrame:
     """``q`` and ``significant`` from the ``p`` of all rows."""
     families = [table["dataset"], table["n_sources"] > 1]
-    table["q"] = table.groupby(families, sort=False)["p"].transform(bootstrap.false_discovery)
+    table["q"] = table.groupby(families, sort=False)["p"].transform(false_discovery)
     table["significant"] = table["q"] <= MARKED
     return table
 
@@ -233,9 +234,11 @@ def _resampled(
     weights = bootstrap.instance_weights(dataset, target, instances)
     tallies = Tallies(task, fidelity, instances)
 
+    score_of = functools.partial(metrics.score_of_sums, task, fidelity=fidelity)
+
     def scores(*runs: _Run) -> Floats:
         read = [_tally(run, root, tallies) for run in runs]
-        return bootstrap.resampled_scores(task, np.stack(read), weights, fidelity)
+        return bootstrap.resampled_scores(np.stack(read), weights, score_of)
 
     baseline = functools.cache(scores)
     for cell in cells:
