@@ -44,8 +44,9 @@ def collect(chosen: argparse.Namespace) -> None:
     """Make the Parquet tables from the records that are there."""
     import time
 
+    from tasktransfer.designs.transfer.collect.planned import read_plan
     from tasktransfer.designs.transfer.collect.store import collect as collect_tables
-    from tasktransfer.designs.transfer.collect.store import holes_of, read_plan
+    from tasktransfer.designs.transfer.collect.store import holes_of
     from tasktransfer.files import replacing
 
     study = open_study(chosen)

@@ -117,7 +117,7 @@ def instance_weights(dataset: str, target: str, instances: int) -> Weights:
 
 
 def resampled_scores(
-    tally: npt.NDArray[Any], weights: Weights, score: Callable[[Floats], npt.ArrayLike]
+    tally: npt.NDArray[Any], weights: Weights, score: Callable[[npt.NDArray[Any]], npt.ArrayLike]
 ) -> Floats:
     """The score on each resampled test set, (..., resamples).
 

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Loaded, load
 from tasktransfer.designs.transfer.collect.missing import Holes, full_square, missing
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected
-from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.results.tallies import Checks
 
 __all__ = ["BASELINE", "Expected", "Origin", "Tables", "collect_runs", "deltas_of"]

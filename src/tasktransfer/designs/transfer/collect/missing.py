@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Problem
 from tasktransfer.designs.transfer.collect.planned import (
     BASELINE,
@@ -19,7 +20,7 @@ from tasktransfer.designs.transfer.collect.planned import (
     RunKey,
     identity,
 )
-from tasktransfer.designs.transfer.collect.rows import Row, frame
+from tasktransfer.designs.transfer.collect.rows import Row
 from tasktransfer.results.state import stage_state
 
 NO_RECORD = "no record"

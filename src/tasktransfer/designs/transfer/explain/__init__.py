@@ -17,11 +17,11 @@ import pandas as pd
 
 from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Problem, is_there, records_under
 from tasktransfer.designs.transfer.collect.missing import Holes
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected, expected_run
 from tasktransfer.designs.transfer.collect.results import read_statistic
-from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.designs.transfer.explain.question import Cell, cell_of, cells_of, find_cell
 from tasktransfer.designs.transfer.explain.trainings import (

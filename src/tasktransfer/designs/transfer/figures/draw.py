@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_t
 from tasktransfer.designs.transfer.figures.heatmap import heatmap
 from tasktransfer.designs.transfer.figures.lengths import lengths
 from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
-from tasktransfer.designs.transfer.figures.one_dataset import LENGTHS, of_dataset, ordered
+from tasktransfer.designs.transfer.figures.one_dataset import LENGTHS, of_dataset
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import sample_ratio
 from tasktransfer.designs.transfer.figures.source_type import source_type
@@ -32,8 +32,17 @@ from tasktransfer.designs.transfer.figures.style import save
 from tasktransfer.designs.transfer.figures.transfer_graph import transfer_graph
 from tasktransfer.designs.transfer.tables.paper_tables import write_all_tables
 from tasktransfer.files import replacing
+from tasktransfer.tables.store import arrow_schema
 
 MANIFEST = "manifest.json"
+DRAWING_CODE = (
+    "designs/transfer/figures",
+    "designs/transfer/tables",
+    "datasets",
+    "stats",
+    "tables",
+)
+"""Folders of the package on which a figure depends."""
 ENDINGS = ("png", "pdf")
 
 
@@ -127,8 +136,8 @@ def draw_figures(results: Results, out: Path) -> Drawn:
     redrawn: list[str] = []
     shown: list[str] = []
     tables = results.tables
-    for dataset in ordered(
-        results, "dataset", [*tables.runs["dataset"], *tables.missing["dataset"]]
+    for dataset in results.metadata.ordered(
+        "dataset", [*tables.runs["dataset"], *tables.missing["dataset"]]
     ):
         for name, drawing in FIGURES.items():
             stem = f"{name}_{dataset}"
@@ -179,7 +188,7 @@ def _digest_of_frame(name: str, frame: pd.DataFrame | None) -> str | None:
     """Of a frame's values as Arrow writes them: the same in every process and on every machine."""
     if frame is None:
         return None
-    schema = None if name == LENGTHS else columns.arrow_schema(name)
+    schema = None if name == LENGTHS else arrow_schema(columns.ALL[name])
     table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -192,9 +201,10 @@ def _digest_of_code() -> str:
     """Of all that draws: nobody has to remember to raise a version when a figure is changed."""
     package = Path(tasktransfer.__file__).parent
     digest = hashlib.sha256(mpl.__version__.encode())
-    for folder in ("analysis", "tasks"):
-        for path in sorted((package / folder).glob("*.py")):
-            digest.update(path.read_bytes())
+    for path in sorted(
+        path for folder in DRAWING_CODE for path in (package / folder).rglob("*.py")
+    ):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -25,7 +25,7 @@ from matplotlib.patches import Patch
 from tasktransfer.designs.transfer.collect.planned import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures import cell_grid
-from tasktransfer.designs.transfer.figures.one_dataset import ordered, single_source_cells
+from tasktransfer.designs.transfer.figures.one_dataset import single_source_cells
 from tasktransfer.designs.transfer.figures.style import (
     DIVERGING,
     INK,
@@ -93,9 +93,9 @@ def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]
         (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] <= 1)
     ]
     sources = [*cells["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
-    tasks = ordered(results, "task", [*runs["target"], *absent["target"], *sources])
-    models = ordered(results, "model", [*runs["model"], *absent["model"]])
-    found = ordered(results, "algorithm", [*cells["algorithm"], *absent["algorithm"]])
+    tasks = results.metadata.ordered("task", [*runs["target"], *absent["target"], *sources])
+    models = results.metadata.ordered("model", [*runs["model"], *absent["model"]])
+    found = results.metadata.ordered("algorithm", [*cells["algorithm"], *absent["algorithm"]])
     algorithms = [name for name in found if name != BASELINE]
     return tasks, [
         [_panel(model, algorithm, tasks, runs, cells, absent) for algorithm in algorithms]

@@ -11,7 +11,6 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
     train_sizes,
@@ -46,7 +45,7 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
     known = cells["source"].isin(sizes) | cells["target"].isin(sizes)
     if not known.any():
         return None
-    models = ordered(results, "model", cells["model"])
+    models = results.metadata.ordered("model", cells["model"])
     figure = Figure(figsize=(7.0, 1.8 * len(models) + 1.9), layout="constrained")
     panels = figure.subplots(len(models), 2, squeeze=False, sharex="col", sharey=True)
     lines = False

@@ -9,7 +9,6 @@ from matplotlib.lines import Line2D
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
     train_sizes,
@@ -54,7 +53,7 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
     cells = ratios(results, dataset)
     if cells.empty:
         return None
-    models = ordered(results, "model", cells["model"])
+    models = results.metadata.ordered("model", cells["model"])
     types = types_among(dataset, cells["target"])
     width = max(2.7 * len(models) + 0.7, 4.8)
     figure = Figure(figsize=(width, 4.6), layout="constrained")

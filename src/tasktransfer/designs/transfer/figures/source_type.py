@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
 )
@@ -43,8 +42,8 @@ def source_type(results: Results, dataset: str) -> Figure | None:
     if cells.empty:
         return None
     cells = cells.assign(type=cells["source"].map(lambda task: task_type(dataset, task)))
-    models = ordered(results, "model", cells["model"])
-    algorithms = ordered(results, "algorithm", cells["algorithm"])
+    models = results.metadata.ordered("model", cells["model"])
+    algorithms = results.metadata.ordered("algorithm", cells["algorithm"])
     types = types_among(dataset, cells["source"])
     looks = {name: series_look(rank) for rank, name in enumerate(algorithms)}
     figure = Figure(figsize=(7.0, 1.9 * len(models) + 1.9), layout="constrained")

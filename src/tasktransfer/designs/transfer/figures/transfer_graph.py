@@ -16,7 +16,6 @@ from matplotlib.patches import FancyArrowPatch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
 )
@@ -59,8 +58,8 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     if known.empty:
         return None
     arrows = known.groupby(["model", "source", "target"], sort=False)["delta"].mean().reset_index()
-    tasks = ordered(results, "task", [*arrows["source"], *arrows["target"]])
-    models = ordered(results, "model", arrows["model"])
+    tasks = results.metadata.ordered("task", [*arrows["source"], *arrows["target"]])
+    models = results.metadata.ordered("model", arrows["model"])
     threshold = arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
     limit = max(colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
     short = short_names(tasks, results.metadata.shorts)
@@ -75,7 +74,7 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
         name = folded(model, _PANEL - 0.2, 10)
         axes.set_title(f"{name}\n{len(drawn)} of {len(here)} pairs drawn", fontsize=10)
     legend_below(figure, _legend(dataset, tasks, arrows, threshold, limit), _note(threshold))
-    algorithms = ordered(results, "algorithm", known["algorithm"])
+    algorithms = results.metadata.ordered("algorithm", known["algorithm"])
     one = algorithm_label(algorithms[0])
     over = one if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
     what = f"{dataset}: score delta in points, {over}"

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.single_source import (
-    Order,
     by_dataset,
     cube,
     mean_over_seeds,
 )
 from tasktransfer.stats.correlation import correlate, spearman
 from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.tables.metadata import Order
 
 MOST_SPLITS = 40
 
@@ -33,7 +33,7 @@ def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
     Args:
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.AGREEMENT``: a row for every two models that share an algorithm, and

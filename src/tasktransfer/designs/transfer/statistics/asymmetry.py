@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.rows import frame
-from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset, single_source
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.statistics.single_source import by_dataset, single_source
 from tasktransfer.stats.bootstrap import Estimate, confidences
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.resampling import Floats
+from tasktransfer.tables.metadata import Order
 
 _CELL = ["dataset", "model", "algorithm", "source", "target"]
 
@@ -33,7 +34,7 @@ def asymmetry(
     Args:
         cells: columns of ``columns.CELLS``; cells of several sources are left alone.
         deltas: columns of ``columns.DELTAS`` of the same study.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.ASYMMETRY``. Deltas are means over the seeds that both directions

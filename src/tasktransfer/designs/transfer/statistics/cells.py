@@ -21,7 +21,8 @@ from tasktransfer.core.stage import Fidelity
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.collect.rows import Row, frame
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect.rows import Row
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.results.records import PredictionsFile
 from tasktransfer.results.tallies import Tallies

@@ -14,10 +14,9 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.planned import BASELINE
-from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.designs.transfer.statistics.single_source import (
-    Order,
     by_dataset,
     cube,
     distinct,
@@ -29,6 +28,7 @@ from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
 from tasktransfer.stats.correlation import correlate
 from tasktransfer.stats.resampling import Floats
+from tasktransfer.tables.metadata import Order
 
 TEST_INSTANCES = "test instances"
 TRAINING_DIALOGUES = "training dialogues"
@@ -78,7 +78,7 @@ def overlap(
         instances: columns ``INSTANCES``, distinct rows.
         training: columns dataset, source, target, shared, of, a row per ordered pair of tasks
             (``data.stats.training_overlap``). None: not known.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.OVERLAP``: per dataset and basis, a row for every ordered pair of the
@@ -132,7 +132,7 @@ def overlap_effect(
     Args:
         overlap: columns of ``columns.OVERLAP``.
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.OVERLAP_EFFECT``, a row for every group and basis; NaN where it cannot

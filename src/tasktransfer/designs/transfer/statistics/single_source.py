@@ -6,20 +6,17 @@ column per target, NaN where there is no run and on the diagonal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasktransfer.designs.transfer.tables.names import in_order
 from tasktransfer.stats.resampling import Floats
+from tasktransfer.tables.metadata import Order, in_order
 
 GROUP = ["dataset", "model", "algorithm"]
-Order = Mapping[str, Sequence[str]]
-"""Names of "dataset", "model", "algorithm" and "task" in the study's order (``Metadata.order``);
-names that it lacks follow in alphabetical order."""
 
 
 def single_source(frame: pd.DataFrame) -> pd.DataFrame:
@@ -28,7 +25,8 @@ def single_source(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def distinct(values: pd.Series, key: str, order: Order | None) -> list[str]:
-    """The distinct names of a column in the study's order."""
+    """The distinct names of a column in the study's order; names that it lacks follow in
+    alphabetical order."""
     return in_order(sorted(values.unique()), (order or {}).get(key, ()))
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.results import Statistics
-from tasktransfer.designs.transfer.collect.store import Metadata, read_tables, write_frames
+from tasktransfer.designs.transfer.collect.store import read_tables, write_frames
 from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 from tasktransfer.designs.transfer.statistics.cells import cells
@@ -24,6 +23,8 @@ from tasktransfer.designs.transfer.statistics.overlap import (
 from tasktransfer.designs.transfer.statistics.summary import summary
 from tasktransfer.designs.transfer.statistics.variance import variance
 from tasktransfer.errors import RecordError
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import read_frame
 
 OVERLAP_DATA = "overlap_data.parquet"
 """Training dialogues that tasks share, from ``tasktransfer data stats``; may be absent."""
@@ -94,11 +95,9 @@ def _read_previous(path: Path) -> pd.DataFrame | None:
     """The cells of an earlier call; None where there are none that can be read. Those of another
     version or a damaged file are computed again, not an error."""
     try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException):
+        return read_frame(path, columns.CELLS)[0]
+    except RecordError:
         return None
-    same = table.schema.equals(columns.arrow_schema("cells"))
-    return columns.to_frame(table) if same else None
 
 
 def _read_training(path: Path, tables: Tables, metadata: Metadata) -> pd.DataFrame | None:

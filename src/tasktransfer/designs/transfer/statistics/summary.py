@@ -31,9 +31,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect.rows import frame
-from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset, cube
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
 from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.tables.metadata import Order
 
 RESAMPLES = 2000
 MOST_VALUES = 2_000_000
@@ -66,7 +67,7 @@ def summary(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
     Args:
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.SUMMARY``. ``mean`` weighs every pair of tasks the same, as Table 2

@@ -28,8 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.rows import frame
-from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.statistics.single_source import by_dataset
+from tasktransfer.tables.metadata import Order
 
 COMPONENTS = ("source", "target", "source x target", "seed")
 
@@ -39,7 +40,7 @@ def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
     Args:
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.VARIANCE``. Estimates below 0 are cut at 0; the shares of the known
