@@ -153,8 +153,15 @@ def why_not_compared(frame: pd.DataFrame, comparable: Correspondence) -> str:
     return f" Not compared with the paper: {reason}."
 
 
-def compared_columns(measures: Sequence[str], where: str) -> dict[str, str]:
-    """Column that ``with_published`` adds for measures → its meaning. ``where``: "Table 2"."""
-    published_values = {f"published_{name}": f"the paper's {where}" for name in measures}
-    differences = {f"difference_{name}": f"{name} - published_{name}" for name in measures}
-    return published_values | differences
+def compared_columns(
+    measures: Sequence[str], where: str, also: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Column that ``with_published`` adds → its meaning.
+
+    ``where``: the paper's table, for example "Table 2". ``also``: meanings of further columns.
+    """
+    return {
+        **{f"published_{name}": f"the paper's {where}" for name in measures},
+        **{f"published_{name}": meaning for name, meaning in (also or {}).items()},
+        **{f"difference_{name}": f"{name} - published_{name}" for name in measures},
+    }

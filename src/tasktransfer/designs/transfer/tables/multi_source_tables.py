@@ -50,6 +50,7 @@ _COUNTS = {
     "complete": "n_seeds == n_expected and n_singles == n_sources, the singles with all seeds",
 }
 MEASURES3 = ("gain",)
+ALSO6 = {"note": "what to know about the published numbers; null: nothing"}
 MEASURES6 = ("single_source_delta", "multi_source_delta")
 COLUMNS3 = {
     **_ROW,
@@ -64,8 +65,7 @@ COLUMNS6 = {
     "seeds), points",
     "multi_source_delta": "delta of the run on all sources at once, mean over seeds, points",
     **_COUNTS,
-    **compared_columns(MEASURES6, "Table 6"),
-    "published_note": "what to know about the published numbers; null: nothing",
+    **compared_columns(MEASURES6, "Table 6", ALSO6),
 }
 """Column of Table 6 → meaning. ``published_`` and ``difference_`` only where comparable."""
 
@@ -87,7 +87,7 @@ def table6(results: Results) -> pd.DataFrame | None:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS6``;
         None where no multi-source run was made or planned.
     """
-    return _compared(results, MEASURES6, published.table6(), also=["note"])
+    return _compared(results, MEASURES6, published.table6(), also=list(ALSO6))
 
 
 def _compared(
