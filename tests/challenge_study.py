@@ -8,7 +8,7 @@ from typing import Any
 
 from small_models import make_model
 from tasktransfer.cli import main
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.designs.transfer.plan import run_of
 from tasktransfer.models.encode import encode_dataset

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from releases import load_release, read_instances
 from tasktransfer.data.cache import prepare
 from tasktransfer.data.stats import split_statistics
 from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
+from tasktransfer.datasets.feta import splits
 from tasktransfer.datasets.feta.dialogues import spoken
-from tasktransfer.datasets.feta.release import Release, check_split, load_release, read_instances
+from tasktransfer.datasets.feta.release import Parsed
 from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
@@ -73,7 +75,7 @@ EXACT = (
     "MELD_emotion_recognition",
 )
 
-Load = Callable[[str], Release]
+Load = Callable[[str], Parsed]
 Read = Callable[[Task, str], list[Instance]]
 
 
@@ -136,7 +138,7 @@ def test_exact_tasks_agree_with_table_1(shared: Path, few_sample: Read, task: st
 def test_splits_are_complete(reduced: Load, dataset: str, sizes: tuple[int, ...]) -> None:
     release = reduced(dataset)
     for split, size in zip(SPLITS, sizes, strict=True):
-        check_split(release, split, few_sample=True)
+        splits.check_present(release.source, release.ids, split, True, release.dialogues)
         assert len(release.ids.of(split, few_sample=True)) == size
     assert len(release.dialogues) == sum(sizes)
 
@@ -144,7 +146,7 @@ def test_splits_are_complete(reduced: Load, dataset: str, sizes: tuple[int, ...]
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_real_data_is_not_called_synthetic(reduced: Load, dataset: str) -> None:
     assert not reduced(dataset).synthetic
-    assert list(reduced(dataset).tasks) == list(DATASETS[dataset])
+    assert list(reduced(dataset).tasks) == list(DATASETS[dataset].tasks)
 
 
 @pytest.mark.parametrize("task", [task for task in ALL_TASKS if task.kind == "span"], ids=by_name)
@@ -219,7 +221,7 @@ def test_zips_give_the_same_few_sample_instances(
     small, whole = reduced(dataset), full(dataset)
     assert (small.source.kind, whole.source.kind) == ("folder", "zip")
     assert small.revision != whole.revision
-    for task in DATASETS[dataset].values():
+    for task in DATASETS[dataset].tasks.values():
         for split in SPLITS:
             assert read_instances(whole, task.name, split, True) == few_sample(task, split)
 

@@ -32,8 +32,8 @@ def table1(shared: Path) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def test_tasks_and_their_order(metadata: dict[str, Any]) -> None:
-    for dataset, tasks in DATASETS.items():
-        assert list(tasks) == metadata[dataset]["tasks"]
+    for dataset in DATASETS:
+        assert list(DATASETS[dataset].tasks) == metadata[dataset]["tasks"]
 
 
 @each_task
@@ -102,7 +102,7 @@ def test_score_is_the_mean_of_table_1(
 
 
 def test_neutral_is_left_out_of_dailydialog_emotion() -> None:
-    task = DATASETS["DailyDialog"]["emotion_recognition"]
+    task = DATASETS["DailyDialog"].tasks["emotion_recognition"]
     indices = task.metrics[0].label_indices
     assert indices is not None
     assert task.labels.index("neutral") not in indices
@@ -111,7 +111,7 @@ def test_neutral_is_left_out_of_dailydialog_emotion() -> None:
 
 def test_personality_traits_are_the_release_s(shared: Path) -> None:
     path = shared / "feta" / "TLiDB_Friends" / "TLiDB_Friends.json"
-    task = DATASETS["Friends"]["personality_detection"]
+    task = DATASETS["Friends"].tasks["personality_detection"]
     seen = {
         tuple(sample["personality_characteristics"])
         for dialogue in json.loads(path.read_text(encoding="utf-8"))["data"]

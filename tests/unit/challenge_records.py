@@ -17,8 +17,8 @@ import yaml
 from record_factory import make_provenance
 
 from tasktransfer import metrics
-from tasktransfer.core.stage import Run
 from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.records import write_record
 from tasktransfer.results.study import Study, open_study

@@ -17,10 +17,10 @@ import pytest
 import yaml
 
 from study_records import write_records, write_stage
-from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.planned import read_plan
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.statistics import cells as module
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError

@@ -163,7 +163,7 @@ def members(path: Path) -> dict[str, str]:
 def test_a_folder_per_task_at_the_top_with_two_files_each(made: Path) -> None:
     assert list(members(made)) == [
         f"{task}/{name}"
-        for task in DATASETS["Friends"]
+        for task in DATASETS["Friends"].tasks
         for name in ("baseline_predictions.csv", "predictions.csv")
     ]
 
@@ -201,7 +201,7 @@ def test_the_choice_stands_beside_the_archive(made: Path) -> None:
     said = json.loads(Path(f"{made}.json").read_text())
     assert (said["dataset"], said["model"], said["policy"]) == ("Friends", "tiny-bert", "best-dev")
     assert said["synthetic"] is True and said["rules"] == "challenge"
-    assert set(said["tasks"]) == set(DATASETS["Friends"])
+    assert set(said["tasks"]) == set(DATASETS["Friends"].tasks)
     transfer = said["tasks"]["question_answering"]["transfer"]
     assert (transfer["algorithm"], transfer["sources"]) == (
         "pretrain_finetune",

@@ -12,16 +12,16 @@ import pytest
 import yaml
 from challenge_records import by_seed, finish_all, make_study, refresh_digest
 
-from tasktransfer.core.stage import Run
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.challenge.choose import choose, finished, of_record
 from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.errors import ConfigError, TaskTransferError
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 
-TASKS = list(DATASETS["Friends"])
+TASKS = list(DATASETS["Friends"].tasks)
 QA, RE = "question_answering", "relation_extraction"
 
 

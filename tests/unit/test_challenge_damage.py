@@ -15,7 +15,7 @@ from tasktransfer.designs.transfer.challenge.submit import Wish, make
 from tasktransfer.errors import RecordError
 from tasktransfer.results.study import Study
 
-TASKS = list(DATASETS["Friends"])
+TASKS = list(DATASETS["Friends"].tasks)
 QA, RE = "question_answering", "relation_extraction"
 
 

@@ -30,7 +30,7 @@ from tasktransfer.designs.transfer.challenge.score import score_file
 from tasktransfer.errors import SubmissionError
 from tasktransfer.stats.bootstrap import RESAMPLES, instance_weights
 
-CARDS = {name: card for cards in DATASETS.values() for name, card in cards.items()}
+CARDS = {card.name: card for dataset in DATASETS.values() for card in dataset.cards}
 
 
 def wrong_every(every: int, offset: int = 0) -> Answer:

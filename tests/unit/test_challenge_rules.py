@@ -14,7 +14,7 @@ from small_study import SMALL, changed
 from tasktransfer import config
 from tasktransfer.cli import main
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import ModelSpec
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge.guard import ineligible
@@ -25,7 +25,7 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.study import open_study
 
 DD = ("datasets", "DailyDialog")
-ALL_DD = list(DATASETS["DailyDialog"])
+ALL_DD = list(DATASETS["DailyDialog"].tasks)
 
 
 def named(target: str, *sources: str, dataset: str = "DailyDialog") -> dict[str, Any]:
@@ -271,7 +271,7 @@ def test_a_record_cannot_claim_few_samples_against_its_identity(tmp_path: Path) 
     ("sources", "reason"),
     [
         (["emotion_recognition"], "is a task of DailyDialog, not of Friends"),
-        (list(DATASETS["Friends"]), "1 to n - 1 sources"),
+        (list(DATASETS["Friends"].tasks), "1 to n - 1 sources"),
         (["reading_comprehension"] * 7, "1 to n - 1 sources"),
     ],
 )

@@ -12,7 +12,7 @@ import yaml
 
 from study_records import write_records, write_stage
 from tasktransfer.cli import main
-from tasktransfer.core.stage import Run
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study, open_study
 from tasktransfer.tables.numbers import delta, interval, p_equals

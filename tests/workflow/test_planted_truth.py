@@ -19,7 +19,7 @@ from scipy import stats
 from tasktransfer import metrics
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import ALL_TASKS
-from tasktransfer.datasets.feta.tiny_world.truth import HELPFUL, UNRELATED
+from tasktransfer.datasets.tiny_world import HELPFUL, UNRELATED
 from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.results.records import comparable, read_record
 from tasktransfer.tasks.card import Task
@@ -67,6 +67,7 @@ def snakemake(folder: Path, study: dict[str, Any], *targets: str) -> list[str]:
     return [
         *(sys.executable, "-m", "snakemake", *targets, "--snakefile", str(ROOT / "Snakefile")),
         *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "2"),
+        *("--max-jobs-per-timespan", "100/1s"),
         *("--configfile", "study.yaml"),
     ]
 

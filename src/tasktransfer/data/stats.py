@@ -9,9 +9,13 @@ from pathlib import Path
 
 from tasktransfer.data.cache import DIALOGUES, Manifest, instance_file, read_manifest, read_table
 from tasktransfer.datasets import get_task
-from tasktransfer.datasets.feta.archive import SPLITS
+from tasktransfer.tasks.card import SPLITS
 
 Row = dict[str, str | int]
+
+LENGTH_COLUMNS = ("dataset", "unit", "length", "count")
+OVERLAP_COLUMNS = ("dataset", "source", "target", "shared", "of", "few_sample")
+"""Of rows that there may be none of: a dataset without turns, a dataset of one task."""
 
 
 def split_statistics(folders: Iterable[Path | str]) -> list[Row]:

@@ -36,7 +36,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import labels, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded

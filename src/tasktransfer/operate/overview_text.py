@@ -48,18 +48,19 @@ def as_text(seen: dict[str, Any]) -> str:
 def _counted(seen: dict[str, Any]) -> list[str]:
     runs, trainings = seen["runs"], seen["trainings"]
     lines = [f"runs: {runs['total']:,}"]
-    lines += _counts(runs["single_source"], "")
-    lines += _counts(runs["multi_source"], ", several sources")
-    if runs["multi_source_pending"]:
-        lines.append("  and several sources: picked when the single-source runs are done (auto)")
-    total, single = trainings["total"], trainings["single_source"]
-    share = f", {single:,} of them for single-source runs" if single < total else ""
+    lines += _counts(runs["by_method"])
+    if runs["choice_pending"]:
+        lines.append("  and those that are chosen when the trainings below are done")
+    total, others = trainings["total"], trainings["without_variants"]
+    names = ", ".join(name.partition(", ")[2] for name in runs["by_method"] if ", " in name)
+    variant = names.split(", ")[0]
+    share = f", {others:,} of them without the runs of {variant}" if others < total else ""
     lines += ["", f"distinct trainings: {total:,}{share}"]
-    return lines + _counts(trainings["by_kind"], "")
+    return lines + _counts(trainings["by_kind"])
 
 
-def _counts(counts: dict[str, int], suffix: str) -> list[str]:
-    return [f"  {count:>7,}  {name}{suffix}" for name, count in counts.items()]
+def _counts(counts: dict[str, int]) -> list[str]:
+    return [f"  {count:>7,}  {name}" for name, count in counts.items()]
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:

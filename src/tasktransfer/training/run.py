@@ -20,7 +20,7 @@ import torch
 
 from tasktransfer import __version__, metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import RECIPE_VERSION, Stage
+from tasktransfer.core.nodes import RECIPE_VERSION, Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import DataError
 from tasktransfer.models.check_parameters import Note
@@ -99,7 +99,7 @@ def train_stage(job: Job) -> Record:
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
     model.module.load_state_dict(trained.best_weights)
     with _timed(clock, "test"):
-        tested = _test(job, model, tasks, splits, setup, progress) if job.run else {}
+        tested = _test(job, model, tasks, splits, setup, progress)
     job.out.mkdir(parents=True, exist_ok=True)
     if job.save_checkpoint:
         with _timed(clock, "save"):
@@ -114,12 +114,9 @@ def train_stage(job: Job) -> Record:
         record["predictions"] = _write_predictions(job, tasks, splits, tested)
     write_record(job.out / RECORD, record)
     snapshots.clear()
-    progress.say(f"done: dev {record['dev_score']:.2f}, test {_shown(record['score'])}")
+    scores = ", ".join(f"{task} {one['score']:.2f}" for task, one in record["test"].items())
+    progress.say(f"done: dev {record['dev_score']:.2f}, test {scores or 'not scored'}")
     return record
-
-
-def _shown(score: float | None) -> str:
-    return "not scored" if score is None else f"{score:.2f}"
 
 
 @contextmanager
@@ -161,8 +158,7 @@ def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
 def tasks_of(stage: Stage) -> dict[str, Task]:
     """The tasks that a stage trains or is selected by, in an order that every process agrees on:
     the model's weights come in it, and so does the optimiser's state."""
-    names = sorted({*stage.train_tasks, *stage.select_on})
-    return {name: get_task(stage.dataset, name) for name in names}
+    return {name: get_task(stage.dataset, name) for name in stage.tasks}
 
 
 def belongs_to(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
@@ -187,7 +183,8 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
         "test": stage.training.limit_test,
     }
     wanted = [(t, "train") for t in stage.train_tasks]
-    wanted += [(t, s) for t in stage.select_on for s in ("dev", "test")]
+    wanted += [(t, "dev") for t in stage.select_on]
+    wanted += [(t, "test") for t in stage.tested]
     splits = {}
     for task, split in wanted:
         found = read_split(job.encoded, task, split).limited(limits[split])
@@ -218,8 +215,8 @@ def _load(
     stage = job.stage
     return load_model(
         stage.model.family,
-        job.start,
-        job.revision,
+        job.starts[0] if job.starts else job.base,
+        None if job.starts else job.revision,
         tasks,
         manifest,
         job.encoded / "tokenizer",
@@ -244,9 +241,9 @@ def _test(
     setup: Setup,
     progress: Progress,
 ) -> dict[str, Evaluation]:
-    """The best epoch's model on the test sets of the tasks that it was selected on."""
+    """The best round's model on the test sets."""
     tested = {}
-    for task in job.stage.select_on:
+    for task in job.stage.tested:
         tested[task] = evaluate(
             model,
             tasks[task],
@@ -285,13 +282,11 @@ def _write_predictions(
             Prediction(i, name, split.ids[i], evaluation.predictions[i], split.targets[i], score)
             for i, score in enumerate(each)
         ]
-    assert job.run is not None
     return write_predictions(
         job.out / FILE_NAME,
         rows,
         digest=job.stage.digest,
         dataset=job.stage.dataset,
-        target=job.run["target"],
     )
 
 
@@ -318,7 +313,7 @@ def _record(
     commit, dirty = provenance.commit()
     rate = 1 / max(trained.train_seconds, 1e-9)
     return {
-        "schema": 1,
+        "schema": 2,
         "stage": {
             "digest": stage.digest,
             "kind": stage.kind,
@@ -329,19 +324,17 @@ def _record(
             "train_tasks": list(stage.train_tasks),
             "select_on": list(stage.select_on),
             "seed": stage.seed,
-            "parent": stage.parent.digest if stage.parent else None,
+            "parents": [parent.digest for parent in stage.parents],
             "identity": stage.identity,
         },
-        "run": job.run,  # type: ignore[typeddict-item]
         "synthetic": synthetic,
-        "few_sample": stage.few_sample,
-        "data_revision": stage.data_revision,
+        "few_sample": bool(stage.data.settings.get("few_sample", False)),
+        "data_revision": stage.data.revision,
         "sizes": _sizes(splits),  # type: ignore[typeddict-item]
-        "epochs": [asdict(epoch) for epoch in trained.epochs],  # type: ignore[misc]
-        "best_epoch": trained.best_epoch,
-        "test": results,
-        "score": results[job.run["target"]]["score"] if job.run else None,
+        "rounds": [asdict(one) for one in trained.rounds],  # type: ignore[misc]
+        "best_round": trained.best_round,
         "dev_score": trained.best_score,
+        "test": results,
         "predictions": None,
         "provenance": {
             "tasktransfer": __version__,
@@ -351,7 +344,7 @@ def _record(
             "dirty": dirty,
             "config_digest": job.config_digest,
             "study": job.study,
-            "rules": job.rules,
+            **job.facts,  # type: ignore[typeddict-item]
             "host": provenance.host(setup.device, setup.precision, job.threads),
             "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "seconds": clock,
@@ -367,7 +360,7 @@ def _record(
 
 
 def _resumptions(trained: Trained) -> list[str]:
-    return [f"interrupted and resumed after epoch {epoch}" for epoch in trained.resumed_after]
+    return [f"interrupted and resumed after epoch {number}" for number in trained.resumed_after]
 
 
 def _sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, dict[str, int]]:

@@ -23,12 +23,13 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.stage import Run
 from tasktransfer.data.prepared import as_prepared
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
 from tasktransfer.designs.transfer.challenge.guard import ineligible
 from tasktransfer.designs.transfer.challenge.policy import Ensemble, NamedRun, Policy
+from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.records import PredictionsFile, Record, read_record
 from tasktransfer.results.study import Study
@@ -109,7 +110,7 @@ def choose(
     planned = _planned(study, dataset, model, policy)
     candidates, left_out = _candidates(study, planned)
     choices, missing = [], []
-    for task in DATASETS[dataset]:
+    for task in DATASETS[dataset].tasks:
         baseline = candidates.get((task, "baseline", ()))
         transfers = [
             c for (target, _, sources), c in candidates.items() if target == task and sources
@@ -148,7 +149,7 @@ def finished(study: Study, run: Run) -> Finished | None:
             f"{path}: it is the record of stage {record['stage']['digest'][:12]}, and "
             f"{run.scored.digest[:12]} belongs here; delete its folder and run the stage again"
         )
-    reasons = ineligible(record)
+    reasons = ineligible(record, run)
     if reasons:
         raise RecordError(f"{path}: it may not be submitted: {'; '.join(reasons)}")
     return of_record(run, path, record)
@@ -172,7 +173,7 @@ def of_record(run: Run, path: str, record: Record) -> Finished:
 def _planned(study: Study, dataset: str, model: str, policy: Policy) -> dict[Group, list[Run]]:
     """The plan's runs that the policy lets take part, by what they share over seeds."""
     groups: dict[Group, list[Run]] = {}
-    for run in study.plan.runs:
+    for run in transfer_runs(study.plan):
         if (run.dataset, run.model) == (dataset, model) and _asked(run, policy):
             groups.setdefault((run.target, run.algorithm, run.sources), []).append(run)
     return groups

@@ -69,7 +69,7 @@ def column(task: Task) -> Column:
 
 def folders(dataset: str) -> dict[str, Task]:
     """Folder at the top of the archive → task, in the card's order."""
-    return dict(DATASETS[dataset])
+    return dict(DATASETS[dataset].tasks)
 
 
 def row_ids(task: Task, instance_id: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.datasets.feta.release import load_release, read_instances
+from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.format import row_ids
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import Coded, coded
@@ -60,14 +60,14 @@ def read_golds(data: Path | str, dataset: str) -> Golds:
     Raises:
         DataError: the release is absent or damaged, or a task has no test instance.
     """
-    release = load_release(data, dataset)
+    release = DATASETS[dataset].reader.open(Path(data), True)
     tasks = {
-        name: task_golds(card, read_instances(release, name, "test", few_sample=True))
-        for name, card in release.tasks.items()
+        name: task_golds(DATASETS[dataset].tasks[name], list(release.instances(name, "test")))
+        for name in release.tasks
     }
-    for name, found in tasks.items():
-        if not found.instances:
-            raise DataError(f"{release.source.path}: {name} has no instance in the test split")
+    for name, golds in tasks.items():
+        if not golds.instances:
+            raise DataError(f"{release.place}: {name} has no instance in the test split")
     return Golds(dataset, release.revision, release.synthetic, tasks)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from tasktransfer.config import Config
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.rules import broken
+from tasktransfer.designs.transfer.runs import TransferRun
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.records import Record
 
@@ -31,12 +32,11 @@ def refuse_free(config: Config, file: str) -> None:
         )
 
 
-def ineligible(record: Record) -> list[str]:
-    """Why a record may not be submitted; empty if it may."""
-    run = record["run"]
-    if run is None or record["predictions"] is None:
+def ineligible(record: Record, run: TransferRun) -> list[str]:
+    """Why the record of a run may not be submitted; empty if it may."""
+    if record["predictions"] is None:
         return ["it has no predictions of a test set"]
-    dataset = run["dataset"]
+    dataset = run.dataset
     if dataset not in DATASETS:
         return [f"{dataset} is no dataset of the challenge"]
     identity = record["stage"]["identity"]
@@ -45,8 +45,8 @@ def ineligible(record: Record) -> list[str]:
         str(rule)
         for rule in broken(
             dataset,
-            run["sources"],
-            run["target"],
+            run.sources,
+            run.target,
             few_sample=all(value is True for value in stated),
             limit_test=_limit_test(identity),
         )
@@ -56,7 +56,9 @@ def ineligible(record: Record) -> list[str]:
             "it was made by a study under `rules: free`; delete it and run the study under "
             "`rules: challenge`, which trains it again"
         )
-    foreign = [task for task in record["stage"]["train_tasks"] if task not in DATASETS[dataset]]
+    foreign = [
+        task for task in record["stage"]["train_tasks"] if task not in DATASETS[dataset].tasks
+    ]
     if foreign:
         reasons.append(f"it was trained on {', '.join(foreign)}, no task of {dataset}")
     return reasons

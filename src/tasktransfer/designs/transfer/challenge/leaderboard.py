@@ -27,7 +27,7 @@ from statistics import NormalDist
 import numpy as np
 
 from tasktransfer import metrics
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.designs.transfer.challenge.findings import visible
 from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
 from tasktransfer.designs.transfer.challenge.golds import Golds, TaskGolds, read_golds

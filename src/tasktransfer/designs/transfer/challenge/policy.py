@@ -96,7 +96,7 @@ def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
 
 
 def _declaration(dataset: str) -> Section:
-    tasks = tuple(DATASETS[dataset])
+    tasks = tuple(DATASETS[dataset].tasks)
     seed = Whole(0, MAX_SEED)
     run = Section(
         (

@@ -105,7 +105,7 @@ def read_submission(
 
 def _top_folder(names: list[str]) -> str:
     """The folder that wraps the task folders, with its slash; "" where none does."""
-    tasks = {task for cards in DATASETS.values() for task in cards}
+    tasks = {task for each in DATASETS.values() for task in each.tasks}
     for name in names:
         parts = name.split("/")
         for depth, part in enumerate(parts[:-1]):
@@ -118,7 +118,7 @@ def _top_folder(names: list[str]) -> str:
 def _dataset_of(names: list[str], top: str, findings: Findings) -> str | None:
     """The dataset with the most task folders among the names."""
     folders = {name.removeprefix(top).split("/")[0] for name in names if "/" in name}
-    found = {dataset: len(folders & set(cards)) for dataset, cards in DATASETS.items()}
+    found = {dataset: len(folders & set(each.tasks)) for dataset, each in DATASETS.items()}
     best = max(found, key=lambda dataset: found[dataset])
     if not found[best]:
         findings.error(
@@ -126,7 +126,7 @@ def _dataset_of(names: list[str], top: str, findings: Findings) -> str | None:
             None,
             "no-tasks",
             "has no folder that is named after a task; a submission has one for each task, for "
-            f"example {next(iter(DATASETS[best]))}/{BASELINE_FILE}",
+            f"example {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}",
         )
         return None
     if list(found.values()).count(found[best]) > 1:
@@ -169,10 +169,10 @@ def _check_names(members: Members, top: str, golds: Golds, findings: Findings) -
 
 
 def _stranger(folder: str, golds: Golds) -> str:
-    for dataset, cards in DATASETS.items():
-        if dataset != golds.dataset and folder in cards:
+    for dataset, other in DATASETS.items():
+        if dataset != golds.dataset and folder in other.tasks:
             return f"is a task of {dataset}; this submission is of {golds.dataset}"
-    if folder in DATASETS[golds.dataset]:
+    if folder in DATASETS[golds.dataset].tasks:
         return f"is a task that this release of {golds.dataset} does not annotate"
     by_case = {task.casefold(): task for task in golds.tasks}
     near = get_close_matches(folder.casefold(), by_case, n=1)

@@ -64,8 +64,8 @@ def broken(
         found.append(Broken(FEW_SAMPLE, "data.few_sample is false"))
     if limit_test is not None:
         found.append(Broken(WHOLE_TEST, f"training.limit_test is {limit_test}"))
-    found += [_foreign(dataset, s) for s in (*sources, target) if s not in DATASETS[dataset]]
-    if len(sources) >= len(DATASETS[dataset]):
+    found += [_foreign(dataset, s) for s in (*sources, target) if s not in DATASETS[dataset].tasks]
+    if len(sources) >= len(DATASETS[dataset].tasks):
         found.append(_too_many(dataset, target, len(sources)))
     if target in sources:
         found.append(_itself(target))
@@ -127,7 +127,7 @@ def _in_named(path: str, item: Any) -> Iterator[Refusal]:
     sources = _list(_get(item, "sources"))
     if not isinstance(dataset, str) or dataset not in DATASETS:
         return
-    if len(sources) >= len(DATASETS[dataset]):
+    if len(sources) >= len(DATASETS[dataset].tasks):
         yield at(path, "sources"), _too_many(dataset, target, len(sources)), "name fewer"
     yield from _if_foreign(dataset, target, at(path, "target"))
     for index, source in enumerate(sources):
@@ -143,24 +143,24 @@ def _in_auto(study: Any) -> Iterator[Refusal]:
     wanted = _get(study, "multi_source", "sources_per_target")
     for dataset in DATASETS:
         studied = _get(study, "datasets", dataset) is not None
-        if studied and isinstance(wanted, int) and wanted >= len(DATASETS[dataset]):
+        if studied and isinstance(wanted, int) and wanted >= len(DATASETS[dataset].tasks):
             what = _too_many(dataset, "a target", wanted)
             yield "multi_source.sources_per_target", what, "ask for fewer"
 
 
 def _if_foreign(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
-    elsewhere = any(name in tasks for tasks in DATASETS.values() if isinstance(name, str))
-    if elsewhere and name not in DATASETS[dataset]:
+    elsewhere = any(name in each.tasks for each in DATASETS.values() if isinstance(name, str))
+    if elsewhere and name not in DATASETS[dataset].tasks:
         yield path, _foreign(dataset, name), f"use tasks of {dataset}"
 
 
 def _foreign(dataset: str, name: str) -> Broken:
-    home = next((other for other, tasks in DATASETS.items() if name in tasks), "no dataset")
+    home = next((other for other in DATASETS if name in DATASETS[other].tasks), "no dataset")
     return Broken(SAME_DATASET, f"{name!r} is a task of {home}, not of {dataset}")
 
 
 def _too_many(dataset: str, target: Any, count: int) -> Broken:
-    most = len(DATASETS[dataset]) - 1
+    most = len(DATASETS[dataset].tasks) - 1
     return Broken(SOURCES, f"{target} has {count} sources, and {dataset} has {most} other tasks")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import metrics
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.designs.transfer.challenge.findings import Findings, listed, refuse, visible
 from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from tasktransfer.designs.transfer import outputs
 from tasktransfer.tables.store import Column, Columns, frame_of
 
 KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
@@ -192,25 +193,18 @@ OVERLAP_EFFECT: Columns = (
     ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
 )
 
-TABLES: dict[str, Columns] = {
-    "runs": RUNS,
-    "scores": SCORES,
-    "deltas": DELTAS,
-    "sizes": SIZES,
-    "missing": MISSING,
-    "problems": PROBLEMS,
-}
+TABLES: dict[str, Columns] = dict(
+    zip(outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS), strict=True)
+)
 """What ``collect`` writes."""
 
-STATISTICS: dict[str, Columns] = {
-    "cells": CELLS,
-    "summary": SUMMARY,
-    "variance": VARIANCE,
-    "asymmetry": ASYMMETRY,
-    "agreement": AGREEMENT,
-    "overlap": OVERLAP,
-    "overlap_effect": OVERLAP_EFFECT,
-}
+STATISTICS: dict[str, Columns] = dict(
+    zip(
+        outputs.STATISTICS,
+        (CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
+        strict=True,
+    )
+)
 """What ``statistics`` makes of them."""
 
 ALL = TABLES | STATISTICS

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import json_text
-from tasktransfer.core.stage import Run
+from tasktransfer.core.plan import Plan
+from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
 from tasktransfer.errors import RecordError
-from tasktransfer.results.records import RunIdentity
+from tasktransfer.results.state import RECORD
+from tasktransfer.results.study import Study
 
 BASELINE = "baseline"
-RECORD = "metrics.json"
+TABLES_VERSION = 1
+"""Raise this when the columns of the collected tables change: they are collected again then. It is
+not with the columns because the Snakefile must not import pandas."""
 
 RunKey = tuple[str, str, str, str, str, int]
 """dataset, model, algorithm, source (joined), target, seed: the values of ``columns.KEYS``."""
@@ -62,12 +66,6 @@ class StudyPlan:
         }
 
 
-def run_key(run: RunIdentity) -> RunKey:
-    """The run's values of ``columns.KEYS``."""
-    source = "+".join(run["sources"])
-    return (run["dataset"], run["model"], run["algorithm"], source, run["target"], run["seed"])
-
-
 def identity(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> tuple[Any, ...]:
     """The first six columns of every table of runs."""
     listed = list(sources)
@@ -81,7 +79,7 @@ def spell(key: RunKey) -> str:
     return f"{dataset} {model} {algorithm} {origin}{target} seed {seed}"
 
 
-def expected_run(run: Run) -> Expected:
+def expected_run(run: TransferRun) -> Expected:
     """A run of a plan, as the analysis looks for it."""
     return Expected(
         dataset=run.dataset,
@@ -94,6 +92,25 @@ def expected_run(run: Run) -> Expected:
         digest=run.scored.digest,
         stages=tuple(stage.path for stage in run.stages),
     )
+
+
+def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
+    """What the analysis needs to know of a plan, as ``read_plan`` reads it."""
+    return {
+        "tables_version": TABLES_VERSION,
+        "study": study.config.study,
+        "config_digest": study.config.digest,
+        "shorts": {name: short for d in study.config.datasets for name, short in d.shorts},
+        "runs": [
+            {
+                **run.identity,
+                "record": f"{run.scored.path}/{RECORD}",
+                "digest": run.scored.digest,
+                "stages": [stage.path for stage in run.stages],
+            }
+            for run in transfer_runs(plan)
+        ],
+    }
 
 
 def read_plan(path: Path) -> StudyPlan:

@@ -9,10 +9,10 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.loading import is_there, records_under
 from tasktransfer.designs.transfer.collect.missing import BROKEN
-from tasktransfer.designs.transfer.collect.planned import RECORD, Expected, StudyPlan, read_plan
+from tasktransfer.designs.transfer.collect.planned import Expected, read_plan
 from tasktransfer.errors import RecordError
+from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import Checks
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import read_frame, write_frame
@@ -25,14 +25,13 @@ SHOWN = 12
 
 
 def collect(
-    results: Path, plan: Path | None, out: Path, *, complete: bool = False
+    results: Path, plan: Path, out: Path, *, complete: bool = False
 ) -> tuple[Tables, Metadata]:
     """Collect a study's records into ``out`` as Parquet.
 
     Args:
         results: the results folder; the plan's record paths are relative to it.
-        plan: the plan file (see ``read_plan``); exactly its records are read. None: every
-            ``metrics.json`` under ``results`` is read.
+        plan: the plan file (see ``read_plan``); exactly its records are read.
         out: folder of the tables. ``checked.json`` there saves checking predictions again that
             have not changed.
         complete: refuse holes, and write nothing then.
@@ -41,19 +40,14 @@ def collect(
         RecordError: the plan file is wrong, no record is usable, records cannot be compared, or
             ``complete`` and a planned training left no usable record.
     """
-    if plan is None:
-        study = StudyPlan("", "", {}, ())
-        paths = records_under(results)
-    else:
-        study = read_plan(plan)
-        paths = [path for run in study.runs if is_there(path := results / run.record)]
+    study = read_plan(plan)
     checks = Checks.read(out / CHECKED)
-    tables, origin = collect_runs(paths, root=results, expected=study.runs, checks=checks)
+    tables, origin = collect_runs(results, study.runs, checks)
     if not origin.records:
         first = f"; the first: {tables.problems['error'].iloc[0]}" if len(tables.problems) else ""
         raise RecordError(
-            f"{results}: no usable run record among {len(paths)} found and {len(study.runs)} "
-            f"planned{first}; train something first"
+            f"{results}: no usable record of {len(study.runs)} planned runs{first}; train "
+            "something first"
         )
     holes = holes_of(tables, study.runs)
     if complete and holes:
@@ -64,8 +58,8 @@ def collect(
             + "\n  ".join([*holes[:SHOWN], *more])
         )
     metadata = Metadata(
-        study=study.study or " + ".join(origin.studies),
-        config_digest=study.config_digest or " + ".join(origin.config_digests),
+        study=study.study,
+        config_digest=study.config_digest,
         synthetic=origin.synthetic,
         real=list(origin.real),
         records=origin.records,

@@ -15,10 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.loading import Problem, is_there, records_under
+from tasktransfer.designs.transfer.collect.loading import Problem, records_under
 from tasktransfer.designs.transfer.collect.missing import Holes
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected, expected_run
 from tasktransfer.designs.transfer.collect.results import read_statistic
@@ -30,6 +29,7 @@ from tasktransfer.designs.transfer.explain.trainings import (
     places_by_digest,
     planned_training,
 )
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
 from tasktransfer.errors import RecordError
 
@@ -104,8 +104,7 @@ def _known(cell: Cell, plan: list[Run], tables: Path, workflow: Workflow) -> _Kn
     mine = [run for run in planned if cell_of(run) == cell]
     expected = [expected_run(run) for run in planned] if mine else _expected_by_tables(runs, cell)
     root = workflow.results
-    paths = [root / item.record for item in expected if is_there(root / item.record)]
-    now, _ = collect_runs(paths, root=root, expected=expected)
+    now, _ = collect_runs(root, expected)
     problems = now.problems[["path", "error"]].itertuples(index=False, name=None)
     holes = Holes(root, [Problem(path, error) for path, error in problems])
     return _Known(cell, planned if mine else [], runs, tables, workflow, now, holes)

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 import pandas as pd
 
-from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect.planned import BASELINE
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.errors import ConfigError
 
 

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 import tasktransfer
 from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
+from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
@@ -35,7 +36,7 @@ from tasktransfer.files import replacing
 from tasktransfer.tables.store import arrow_schema
 
 MANIFEST = "manifest.json"
-DRAWING_CODE = (
+_CODE = (
     "designs/transfer/figures",
     "designs/transfer/tables",
     "datasets",
@@ -43,7 +44,6 @@ DRAWING_CODE = (
     "tables",
 )
 """Folders of the package on which a figure depends."""
-ENDINGS = ("png", "pdf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,44 +57,41 @@ class Drawing:
     """What the figure shows, for people; with its number in the paper where it has one."""
 
 
-FIGURES: dict[str, Drawing] = {
-    "transfer_graph": Drawing(
-        transfer_graph, ("cells",), "Who helps whom, per model (paper, Figure 1)"
-    ),
-    "heatmap": Drawing(
+_DRAWINGS = (
+    Drawing(transfer_graph, ("cells",), "Who helps whom, per model (paper, Figure 1)"),
+    Drawing(
         heatmap,
         ("runs", "missing", "cells"),
         "Relative improvement by transfer, per model and algorithm (paper, Figure 3)",
     ),
-    "sample_ratio": Drawing(
+    Drawing(
         sample_ratio,
         ("sizes", "cells"),
         "Score delta by target task type against the source/target sample ratio (paper, Figure 4)",
     ),
-    "sample_count": Drawing(
+    Drawing(
         sample_count,
         ("sizes", "cells"),
         "Score delta by sample count as source and as target, per model (paper, Figure 5)",
     ),
-    "lengths": Drawing(
-        lengths, (LENGTHS,), "Lengths of utterances and dialogues (paper, Figure 6)"
-    ),
-    "aggregate_transfer": Drawing(
+    Drawing(lengths, (LENGTHS,), "Lengths of utterances and dialogues (paper, Figure 6)"),
+    Drawing(
         aggregate_transfer,
         ("missing", "cells"),
         "Mean score delta over models and algorithms (paper, Figures 7 and 8)",
     ),
-    "source_type": Drawing(
+    Drawing(
         source_type,
         ("cells",),
         "Score delta by source task type, per model and algorithm (paper, Figure 9)",
     ),
-    "multi_source": Drawing(
+    Drawing(
         multi_source_bars,
         ("deltas", "missing"),
         "Several sources at once against each alone (paper, section 6.2)",
     ),
-}
+)
+FIGURES = dict(zip(outputs.FIGURES, _DRAWINGS, strict=True))
 """Name → drawing; the files are ``<name>_<dataset>.png`` and ``.pdf``."""
 
 
@@ -143,7 +140,7 @@ def draw_figures(results: Results, out: Path) -> Drawn:
             stem = f"{name}_{dataset}"
             part = of_dataset(results, dataset, drawing.reads)
             digest = digest_of_drawing(name, dataset, part)
-            paths = [out / f"{stem}.{ending}" for ending in ENDINGS]
+            paths = [out / f"{stem}.{ending}" for ending in outputs.FIGURE_ENDINGS]
             if manifest.get(stem) != digest or not all(path.is_file() for path in paths):
                 figure = drawing.draw(part, dataset)
                 if figure is None:
@@ -201,9 +198,7 @@ def _digest_of_code() -> str:
     """Of all that draws: nobody has to remember to raise a version when a figure is changed."""
     package = Path(tasktransfer.__file__).parent
     digest = hashlib.sha256(mpl.__version__.encode())
-    for path in sorted(
-        path for folder in DRAWING_CODE for path in (package / folder).rglob("*.py")
-    ):
+    for path in sorted(path for folder in _CODE for path in (package / folder).rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -224,5 +219,5 @@ def _write_manifest(path: Path, digests: dict[str, str]) -> None:
 
 def _remove(out: Path, stems: list[str]) -> None:
     for stem in stems:
-        for ending in ENDINGS:
+        for ending in outputs.FIGURE_ENDINGS:
             (out / f"{stem}.{ending}").unlink(missing_ok=True)

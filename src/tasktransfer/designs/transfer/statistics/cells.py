@@ -17,7 +17,7 @@ import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables

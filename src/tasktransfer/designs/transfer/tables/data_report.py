@@ -14,6 +14,8 @@ import pandas as pd
 
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.data.stats import (
+    LENGTH_COLUMNS,
+    OVERLAP_COLUMNS,
     length_distributions,
     split_statistics,
     task_table,
@@ -52,8 +54,8 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
     written = []
     frames = {
         "table1": pd.DataFrame(split_statistics(folders)),
-        "lengths": pd.DataFrame(length_distributions(folders)),
-        "overlap_data": pd.DataFrame(training_overlap(folders)),
+        "lengths": pd.DataFrame(length_distributions(folders), columns=LENGTH_COLUMNS),
+        "overlap_data": pd.DataFrame(training_overlap(folders), columns=OVERLAP_COLUMNS),
     }
     for name, frame in frames.items():
         marked = frame.assign(synthetic=frame["dataset"].map(generated))
@@ -73,7 +75,7 @@ def _generated(folders: Sequence[Path]) -> dict[str, bool]:
 
 def _summary(rows: Sequence[dict[str, str | int]]) -> list[dict[str, str | int]]:
     """Count, mean, median and longest per dataset and unit."""
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows, columns=LENGTH_COLUMNS)
     summary: list[dict[str, str | int]] = []
     for (dataset, unit), group in frame.groupby(["dataset", "unit"], sort=False):
         ordered = group.sort_values("length")

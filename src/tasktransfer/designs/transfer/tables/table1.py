@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import find_task
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.correspondence import (
@@ -65,7 +65,7 @@ def table1(results: Results) -> pd.DataFrame | None:
     if sizes.empty:
         return None
     named = zip(sizes["dataset"], sizes["task"], strict=True)
-    cards = [DATASETS.get(dataset, {}).get(task) for dataset, task in named]
+    cards = [find_task(dataset, task) for dataset, task in named]
     short = short_names(dict.fromkeys(sizes["task"]), shorts(results.metadata))
     frame = pd.DataFrame(
         {
