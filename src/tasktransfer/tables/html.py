@@ -83,10 +83,10 @@ def build(
             instead. A column of dashes is left out, and the note names it.
     """
     rows = [[column.show(row) for column in columns] for row in records(frame)]
-    told = [n for n in range(len(columns)) if any(row[n] != DASH for row in rows)]
-    values = [n for n in told if n >= keys and not columns[n].counts]
+    filled = [n for n in range(len(columns)) if any(row[n] != DASH for row in rows)]
+    values = [n for n in filled if n >= keys and not columns[n].counts]
     untold = untold_text(needs) if rows and not values else ""
-    kept = [n for n in range(len(columns)) if n < keys or n in told or not rows]
+    kept = [n for n in range(len(columns)) if n < keys or n in filled or not rows]
     lost = dict.fromkeys(columns[n].head.label for n in range(len(columns)) if n not in kept)
     if lost:
         note = f"{note} Left out, as it has no value in this study: {', '.join(lost)}.".strip()

@@ -98,8 +98,8 @@ def _origin(loaded: list[Loaded]) -> Origin:
 
 def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     """Sizes of every task that is a target of some run."""
-    found = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
-    rows = found.drop_duplicates(["dataset", "target"], keep="last")
+    sizes = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
+    rows = sizes.drop_duplicates(["dataset", "target"], keep="last")
     return frame("sizes", rows.itertuples(index=False, name=None))
 
 

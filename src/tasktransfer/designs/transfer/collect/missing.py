@@ -78,10 +78,10 @@ class Holes:
         if damage:
             return BROKEN, damage
         try:
-            found = stage_state(self.root / folder)
+            seen = stage_state(self.root / folder)
         except OSError as error:
             return INTERRUPTED, f"{self.root / folder} cannot be looked at: {error.strerror}"
-        return found.state, found.error
+        return seen.state, seen.error
 
 
 def _folder(record: str) -> str | None:

@@ -144,12 +144,12 @@ def _state(seed: Facts, which: str) -> str:
 
 
 def _by_run(facts: Facts) -> list[tuple[str, list[Facts]]]:
-    found = []
+    parts = []
     for seed in facts["seeds"]:
-        found.append((f"Trainings, seed {seed['seed']}", seed["trainings"]))
+        parts.append((f"Trainings, seed {seed['seed']}", seed["trainings"]))
         if facts["sources"]:
-            found.append((f"Its baseline, seed {seed['seed']}", seed["baseline_trainings"]))
-    return found
+            parts.append((f"Its baseline, seed {seed['seed']}", seed["baseline_trainings"]))
+    return parts
 
 
 def _distinct(facts: Facts) -> list[Facts]:

@@ -53,9 +53,9 @@ def pair_means(cells: pd.DataFrame) -> pd.DataFrame:
         source, target; ``delta``: mean over the models and algorithms that are there, points;
         ``n``: how many those are; ``improve``: in how many of them delta is above zero.
     """
-    known = cells[cells["delta"].notna()]
+    measured = cells[cells["delta"].notna()]
     return (
-        known.assign(better=known["delta"] > 0)
+        measured.assign(better=measured["delta"] > 0)
         .groupby(["source", "target"], sort=False)
         .agg(delta=("delta", "mean"), n=("delta", "size"), improve=("better", "sum"))
         .reset_index()

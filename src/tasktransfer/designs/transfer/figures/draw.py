@@ -128,7 +128,7 @@ def draw_figures(results: Results, out: Path) -> Drawn:
     cut off goes on where it stopped.
     """
     manifest = _read_manifest(out / MANIFEST)
-    known = dict(manifest)
+    digests = dict(manifest)
     files: list[Path] = []
     redrawn: list[str] = []
     shown: list[str] = []
@@ -145,16 +145,16 @@ def draw_figures(results: Results, out: Path) -> Drawn:
                 figure = drawing.draw(part, dataset)
                 if figure is None:
                     continue
-                known.pop(stem, None)
+                digests.pop(stem, None)
                 save(figure, out, stem)
                 redrawn.append(stem)
-                known[stem] = digest
-                _write_manifest(out / MANIFEST, known)
+                digests[stem] = digest
+                _write_manifest(out / MANIFEST, digests)
             shown.append(stem)
             files += paths
-    _remove(out, [stem for stem in known if stem not in shown])
-    if set(known) != set(shown):
-        _write_manifest(out / MANIFEST, {stem: known[stem] for stem in shown})
+    _remove(out, [stem for stem in digests if stem not in shown])
+    if set(digests) != set(shown):
+        _write_manifest(out / MANIFEST, {stem: digests[stem] for stem in shown})
     return Drawn(files, redrawn)
 
 
@@ -206,10 +206,10 @@ def _digest_of_code() -> str:
 def _read_manifest(path: Path) -> dict[str, str]:
     """Stem → digest; empty where there is none or it cannot be read: then all is drawn again."""
     try:
-        found: Any = json_text.loads(path.read_text(encoding="utf-8"))
+        manifest: Any = json_text.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _write_manifest(path: Path, digests: dict[str, str]) -> None:

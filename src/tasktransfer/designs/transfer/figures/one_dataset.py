@@ -66,21 +66,21 @@ def seeds_of(cells: pd.DataFrame) -> int:
 def train_sizes(results: Results, dataset: str) -> dict[str, int]:
     """Task → training instances, for the tasks whose size the records tell."""
     sizes = results.tables.sizes
-    here = sizes[(sizes["dataset"] == dataset) & (sizes["train"] > 0)]
-    return dict(zip(here["task"], here["train"].astype(int), strict=True))
+    rows = sizes[(sizes["dataset"] == dataset) & (sizes["train"] > 0)]
+    return dict(zip(rows["task"], rows["train"].astype(int), strict=True))
 
 
 def _tasks(results: Results, dataset: str) -> list[str]:
     """Every task that is a target or a source of a run that is there or missing."""
     tables = results.tables
-    found: dict[str, None] = {}
+    tasks: dict[str, None] = {}
     for frame in (tables.runs, tables.missing):
-        here = frame[frame["dataset"] == dataset]
-        found |= dict.fromkeys(here["target"])
-        found |= dict.fromkeys(
-            task for source in here["source"].unique() for task in _parts(source)
+        rows = frame[frame["dataset"] == dataset]
+        tasks |= dict.fromkeys(rows["target"])
+        tasks |= dict.fromkeys(
+            task for source in rows["source"].unique() for task in _parts(source)
         )
-    return list(found)
+    return list(tasks)
 
 
 def _parts(source: str) -> list[str]:

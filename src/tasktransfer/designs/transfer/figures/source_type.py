@@ -78,11 +78,11 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Lo
     slot = _GROUP / len(looks)
     for place, name in enumerate(types):
         for rank, (algorithm, look) in enumerate(looks.items()):
-            here = cells[(cells["type"] == name) & (cells["algorithm"] == algorithm)]
-            if here.empty:
+            column = cells[(cells["type"] == name) & (cells["algorithm"] == algorithm)]
+            if column.empty:
                 continue
             middle = place - _GROUP / 2 + (rank + 0.5) * slot
-            _draw_column(axes, here["delta"].to_numpy(np.float64), middle, slot, look)
+            _draw_column(axes, column["delta"].to_numpy(np.float64), middle, slot, look)
     axes.tick_params(labelsize=8)
     axes.margins(y=0.1)
     axes.spines[["top", "right"]].set_visible(False)

@@ -201,9 +201,9 @@ def _baselines(
     """The diagonal: scores of the baselines of each model and task."""
     own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
     made = []
-    for (model, target), here in own.groupby(["model", "target"], sort=False):
+    for (model, target), rows in own.groupby(["model", "target"], sort=False):
         why = gaps.get((str(model), BASELINE, "", str(target)), [])
-        score = float(here["score"].mean())
+        score = float(rows["score"].mean())
         made.append(
             {
                 "model": model,
@@ -212,11 +212,11 @@ def _baselines(
                 "target": target,
                 "state": "baseline",
                 "score": score,
-                "seeds": [int(seed) for seed in here["seed"]],
+                "seeds": [int(seed) for seed in rows["seed"]],
                 "text": f"{score:.1f}" + ("*" if why else ""),
                 "fill": NEUTRAL,
                 "ink": _ink(to_rgb(NEUTRAL)),
-                "runs": [[places[digest], None] for digest in here["digest"]],
+                "runs": [[places[digest], None] for digest in rows["digest"]],
                 "gaps": why,
             }
         )

@@ -162,8 +162,8 @@ def _agreement(frame: pd.DataFrame) -> HtmlTable:
 
 def _asymmetry(frame: pd.DataFrame) -> HtmlTable:
     size = frame["difference"].abs()
-    known = frame[size.notna()].assign(size=size[size.notna()])
-    top = known.sort_values("size", ascending=False, kind="stable").head(TOP)
+    compared = frame[size.notna()].assign(size=size[size.notna()])
+    top = compared.sort_values("size", ascending=False, kind="stable").head(TOP)
     return build(
         "asymmetry",
         "Where transfer has a direction",

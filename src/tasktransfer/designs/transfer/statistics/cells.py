@@ -77,9 +77,9 @@ class _Cell:
     def tested_on(self) -> tuple[str, int, Fidelity] | None:
         """Test set, its size and how it is scored; None where a run has no predictions, or where
         these differ between the runs, so that instances cannot be paired."""
-        found = {(run.test_set, run.instances, run.fidelity) for run in self.runs}
-        test_set, instances, fidelity = min(found, key=str)
-        if len(found) > 1 or test_set is None:
+        test_sets = {(run.test_set, run.instances, run.fidelity) for run in self.runs}
+        test_set, instances, fidelity = min(test_sets, key=str)
+        if len(test_sets) > 1 or test_set is None:
             return None
         return test_set, instances, fidelity
 
@@ -110,14 +110,14 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    found = _run_sets(tables)
-    digests = [_inputs(cell) for cell in found]
-    known = _rows_by_inputs(previous)
-    changed = [cell for cell, digest in zip(found, digests, strict=True) if digest not in known]
+    run_sets = _run_sets(tables)
+    digests = [_inputs(cell) for cell in run_sets]
+    kept = _rows_by_inputs(previous)
+    changed = [cell for cell, digest in zip(run_sets, digests, strict=True) if digest not in kept]
     fresh = _fresh(changed, root)
     rows = [
-        (*cell.names, *(known.get(digest) or fresh[cell.names]), np.nan, False, digest)
-        for cell, digest in zip(found, digests, strict=True)
+        (*cell.names, *(kept.get(digest) or fresh[cell.names]), np.nan, False, digest)
+        for cell, digest in zip(run_sets, digests, strict=True)
     ]
     return _with_q(frame("cells", rows))
 
@@ -205,11 +205,11 @@ def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Row]:
 
 def _fresh(cells: Iterable[_Cell], root: Path) -> dict[Row, Row]:
     """Names of a cell → its row's columns between these and what depends on other rows."""
-    found = list(_estimates(cells, root))
-    sure = bootstrap.confidences([estimate for _, estimate in found])
+    estimated = list(_estimates(cells, root))
+    sure = bootstrap.confidences([estimate for _, estimate in estimated])
     return {
         cell.names: _numbers(cell, estimate, confidence)
-        for (cell, estimate), confidence in zip(found, sure, strict=True)
+        for (cell, estimate), confidence in zip(estimated, sure, strict=True)
     }
 
 
@@ -260,17 +260,17 @@ def _tally(run: _Run, root: Path, tallies: Tallies) -> metrics.Sums:
         raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
 
 
-def _numbers(cell: _Cell, found: Estimate, sure: Confidence) -> Row:
+def _numbers(cell: _Cell, estimate: Estimate, sure: Confidence) -> Row:
     score, baseline = _scores(cell.transfers).mean(), _scores(cell.baselines).mean()
     return (
-        found.seeds,
+        estimate.seeds,
         list(cell.seeds),
         score,
         baseline,
-        found.delta,
-        100 * found.delta / baseline if baseline > 0 else np.nan,
+        estimate.delta,
+        100 * estimate.delta / baseline if baseline > 0 else np.nan,
         cell.tested_on[1] if cell.tested_on else 0,
-        found.standard_error,
+        estimate.standard_error,
         sure.degrees,
         sure.low,
         sure.high,

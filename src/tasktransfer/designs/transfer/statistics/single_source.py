@@ -38,11 +38,11 @@ def by_dataset(
     for dataset in distinct(kept["dataset"], "dataset", order):
         rows = kept[kept["dataset"] == dataset]
         tasks = distinct(pd.concat([rows["target"], rows["source"]]), "task", order)
-        found = dict(iter(rows.groupby(["model", "algorithm"], sort=False)))
+        groups = dict(iter(rows.groupby(["model", "algorithm"], sort=False)))
         models = distinct(rows["model"], "model", order)
         algorithms = distinct(rows["algorithm"], "algorithm", order)
-        keys = [(model, name) for model in models for name in algorithms if (model, name) in found]
-        yield dataset, tasks, {key: found[key] for key in keys}
+        keys = [(model, name) for model in models for name in algorithms if (model, name) in groups]
+        yield dataset, tasks, {key: groups[key] for key in keys}
 
 
 def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floats:
@@ -62,15 +62,15 @@ def matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
     other tasks are left out."""
     result = np.full((len(tasks), len(tasks)), np.nan)
     source, target = _positions(rows["source"], tasks), _positions(rows["target"], tasks)
-    known = (source >= 0) & (target >= 0)
-    result[source[known], target[known]] = rows[column].to_numpy()[known]
+    placed = (source >= 0) & (target >= 0)
+    result[source[placed], target[placed]] = rows[column].to_numpy()[placed]
     return result
 
 
 def _positions(values: pd.Series, of: Sequence[Any]) -> NDArray[np.intp]:
     """Where each value stands in ``of``; -1: nowhere."""
-    found: NDArray[np.intp] = pd.Index(of).get_indexer(pd.Index(values))
-    return found
+    positions: NDArray[np.intp] = pd.Index(of).get_indexer(pd.Index(values))
+    return positions
 
 
 def mean_over_seeds(values: Floats) -> Floats:

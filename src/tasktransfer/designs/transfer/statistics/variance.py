@@ -59,10 +59,10 @@ def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
 def _components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
     """(component, variance, share) of one group."""
-    found = np.maximum(_moments(group), 0.0)  # NaN stays NaN
-    total = float(np.nansum(found))
-    shares = found / total if total > 0 else np.full(len(found), np.nan)
-    return list(zip(COMPONENTS, found.tolist(), shares.tolist(), strict=True))
+    variances = np.maximum(_moments(group), 0.0)  # NaN stays NaN
+    total = float(np.nansum(variances))
+    shares = variances / total if total > 0 else np.full(len(variances), np.nan)
+    return list(zip(COMPONENTS, variances.tolist(), shares.tolist(), strict=True))
 
 
 def _moments(group: pd.DataFrame) -> tuple[float, float, float, float]:
