@@ -29,10 +29,7 @@ def gather(folder: Path, runs: list[Run], score: Callable[[Run], float], **chang
 
 def results_of(folder: Path, plan: Path | None) -> Results:
     tables, metadata = collect(folder, plan, folder / "tables")
-    empty = {
-        name: columns.to_frame(columns.arrow_schema(name).empty_table())
-        for name in columns.STATISTICS
-    }
+    empty = {name: columns.frame(name, []) for name in columns.STATISTICS}
     return Results(tables, Statistics(**empty), metadata, None)
 
 

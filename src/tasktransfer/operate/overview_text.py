@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasktransfer.operate.forecast.disk import in_words
+from tasktransfer.tables.text import text_table
 
 SYNTHETIC = " (synthetic data: the tiny world)"
 
@@ -63,27 +64,8 @@ def _counts(counts: dict[str, int]) -> list[str]:
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows with equal keys as aligned text: texts to the left, numbers to the right; None is a
-    question mark."""
-    texts = [key for key, value in rows[0].items() if isinstance(value, str)]
-    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if name in texts else cell.rjust(width)
-            for name, cell, width in zip(rows[0], row, widths, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "?"
-    if isinstance(value, float):
-        return f"{value:.3f}" if value < 1 else f"{value:,.{2 if value < 10 else 0}f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    """``text_table``, indented."""
+    return [f"  {line}" for line in text_table(rows)]
 
 
 def _estimated(estimate: dict[str, Any]) -> list[str]:

@@ -22,8 +22,9 @@ from tasktransfer.results.study import Study
 
 def collect(study: Study, complete: bool) -> None:
     """Make the Parquet tables from the records that are there."""
+    from tasktransfer.designs.transfer.collect.planned import read_plan
     from tasktransfer.designs.transfer.collect.store import collect as collect_tables
-    from tasktransfer.designs.transfer.collect.store import holes_of, read_plan
+    from tasktransfer.designs.transfer.collect.store import holes_of
 
     tables = Path(study.tables)
     file = _write_plan_file(study, study.plan, tables)

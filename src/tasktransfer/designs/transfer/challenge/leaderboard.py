@@ -18,6 +18,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, pairwise
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,10 +38,10 @@ from tasktransfer.stats.bootstrap import (
     LEVEL,
     Floats,
     Weights,
-    false_discovery,
     instance_weights,
     resampled_scores,
 )
+from tasktransfer.stats.false_discovery import false_discovery
 
 ALPHA = 1 - LEVEL
 """A q below this tells two entries apart."""
@@ -296,9 +297,8 @@ def _resample(
     # A valid submission answers every instance.
     predictions = [found for found in submission.files[card.name][file] if found is not None]
     tally = metrics.tally(card, predictions, task.golds, fidelity=fidelity)
-    values = metrics.finish(card, tally.sum(axis=0), fidelity=fidelity)
-    score = float(metrics.score(card, values))
-    return score, resampled_scores(card, tally, weights, fidelity)
+    score_of = partial(metrics.score_of_sums, card, fidelity=fidelity)
+    return float(score_of(tally.sum(axis=0))), resampled_scores(tally, weights, score_of)
 
 
 # --- ranks, intervals, pairs ---------------------------------------------------------------------

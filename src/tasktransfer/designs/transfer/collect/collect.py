@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Loaded, load
 from tasktransfer.designs.transfer.collect.missing import Holes, missing
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected
-from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.results.tallies import Checks
 
 __all__ = ["BASELINE", "Expected", "Origin", "Tables", "collect_runs", "deltas_of"]
@@ -98,8 +98,8 @@ def _origin(loaded: list[Loaded]) -> Origin:
 
 def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     """Sizes of every task that is a target of some run."""
-    found = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
-    rows = found.drop_duplicates(["dataset", "target"], keep="last")
+    sizes = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
+    rows = sizes.drop_duplicates(["dataset", "target"], keep="last")
     return frame("sizes", rows.itertuples(index=False, name=None))
 
 

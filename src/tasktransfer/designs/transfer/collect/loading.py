@@ -22,7 +22,7 @@ from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.results.records import Record, read_record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import Checks, check_predictions
-from tasktransfer.results.test_sets import strangers
+from tasktransfer.results.test_sets import deviating_test_sets
 
 _ADDRESS = re.compile(r"seed\d+-([0-9a-f]{12})")
 """The folder of a stage: its name ends in the first digits of the stage's digest."""
@@ -94,8 +94,8 @@ def load(
 def records_under(folder: Path) -> list[Path]:
     """Everything below a folder that is called like a record, sorted; folders and links too."""
     return sorted(
-        Path(here, RECORD)
-        for here, folders, files in os.walk(folder)
+        Path(place, RECORD)
+        for place, folders, files in os.walk(folder)
         if RECORD in files or RECORD in folders
     )
 
@@ -194,7 +194,7 @@ def _parents(expected: Sequence[Expected], results: Path) -> list[str]:
 
 def _with_one_test_set(loaded: list[Loaded]) -> tuple[list[Loaded], list[Problem]]:
     """Leave out runs that were tested on something else than the other runs on their target."""
-    wrong = strangers(
+    wrong = deviating_test_sets(
         (item.path, (item.key[0], item.key[1], item.key[4]), item.test_set)
         for item in loaded
         if item.key is not None and item.test_set is not None

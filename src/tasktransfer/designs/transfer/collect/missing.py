@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Problem
 from tasktransfer.designs.transfer.collect.planned import (
     BASELINE,
@@ -17,7 +18,7 @@ from tasktransfer.designs.transfer.collect.planned import (
     RunKey,
     identity,
 )
-from tasktransfer.designs.transfer.collect.rows import Row, frame
+from tasktransfer.designs.transfer.collect.rows import Row
 from tasktransfer.results.state import RECORD, stage_state
 
 NO_RECORD = "no record"
@@ -77,10 +78,10 @@ class Holes:
         if damage:
             return BROKEN, damage
         try:
-            found = stage_state(self.root / folder)
+            seen = stage_state(self.root / folder)
         except OSError as error:
             return INTERRUPTED, f"{self.root / folder} cannot be looked at: {error.strerror}"
-        return found.state, found.error
+        return seen.state, seen.error
 
 
 def _folder(record: str) -> str | None:

@@ -39,11 +39,11 @@ class Comparison:
             RecordError: they must not be compared; names the aspect and both files.
         """
         for aspect, value in facts.items():
-            known, where = self.first.setdefault(aspect, (value, path))
-            if known == value:
+            first, where = self.first.setdefault(aspect, (value, path))
+            if first == value:
                 continue
             what, *of = aspect
-            for name, left, right in differences(known, value, what):
+            for name, left, right in differences(first, value, what):
                 raise RecordError(
                     f"records that cannot be compared: {' of '.join([name, *of])} is {left!r} in "
                     f"{where} and {right!r} in {path}; keep them in separate results folders, "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from tasktransfer import json_text
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
+from tasktransfer.errors import RecordError
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
@@ -42,6 +45,27 @@ class Expected:
         return (self.dataset, self.model, self.algorithm, source, self.target, self.seed)
 
 
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """The part of a plan file that the tables are collected by."""
+
+    study: str
+    config_digest: str
+    shorts: Mapping[str, str]
+    runs: tuple[Expected, ...]
+
+    @property
+    def order(self) -> dict[str, list[str]]:
+        """Names in the order in which the plan first has them; tasks as targets before sources."""
+        sources = [source for run in self.runs for source in run.sources]
+        return {
+            "dataset": list(dict.fromkeys(run.dataset for run in self.runs)),
+            "model": list(dict.fromkeys(run.model for run in self.runs)),
+            "algorithm": list(dict.fromkeys(run.algorithm for run in self.runs)),
+            "task": list(dict.fromkeys([*(run.target for run in self.runs), *sources])),
+        }
+
+
 def identity(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> tuple[Any, ...]:
     """The first six columns of every table of runs."""
     listed = list(sources)
@@ -71,7 +95,7 @@ def expected_run(run: TransferRun) -> Expected:
 
 
 def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
-    """What the analysis needs to know of a plan, as ``store.read_plan`` reads it."""
+    """What the analysis needs to know of a plan, as ``read_plan`` reads it."""
     return {
         "tables_version": TABLES_VERSION,
         "study": study.config.study,
@@ -87,3 +111,40 @@ def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
             for run in transfer_runs(plan)
         ],
     }
+
+
+def read_plan(path: Path) -> StudyPlan:
+    """Read a plan file.
+
+    It is a JSON object ``{"study": str, "config_digest": str, "shorts": {task: short name},
+    "runs": [{"dataset", "model", "algorithm", "sources": [task], "target", "seed", "record"}]}``;
+    ``record`` is the path of the run's record relative to the results folder. A run may also have
+    ``digest``, of the stage that scores it, and ``stages``, the folders of its trainings in their
+    order, relative to the results folder; further keys are left alone. The order of the
+    runs is the order of rows, panels and axes.
+
+    Raises:
+        RecordError: the file is absent or no such object; names the key.
+    """
+    try:
+        value = json_text.loads(path.read_bytes())
+        runs = tuple(_expected(run) for run in value["runs"])
+        return StudyPlan(value["study"], value["config_digest"], value["shorts"], runs)
+    except (OSError, ValueError, TypeError) as error:
+        raise RecordError(f"{path}: not a plan file: {error}; write it again") from error
+    except KeyError as error:
+        raise RecordError(f"{path}: not a plan file: no key {error}; write it again") from error
+
+
+def _expected(run: Mapping[str, Any]) -> Expected:
+    return Expected(
+        dataset=run["dataset"],
+        model=run["model"],
+        algorithm=run["algorithm"],
+        sources=tuple(run["sources"]),
+        target=run["target"],
+        seed=run["seed"],
+        record=run["record"],
+        digest=run.get("digest", ""),
+        stages=tuple(run.get("stages", ())),
+    )

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-
-from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.planned import Expected, identity
 from tasktransfer.results.records import Record, best_round
 from tasktransfer.results.tallies import fidelity_of
@@ -57,10 +52,10 @@ def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> R
 
 def _predictions(path: str, record: Record) -> Row:
     """Path, rows and SHA-256 of the predictions."""
-    found = record["predictions"]
-    if found is None:
+    file = record["predictions"]
+    if file is None:
         return None, None, None
-    return str(PurePosixPath(path).with_name(found["file"])), found["rows"], found["sha256"]
+    return str(PurePosixPath(path).with_name(file["file"])), file["rows"], file["sha256"]
 
 
 def _weights(named: dict[str, Any]) -> str | None:
@@ -86,11 +81,3 @@ def score_rows(record: Record, run: Expected) -> list[Row]:
         rows += [(*key, "dev", task, name, value) for name, value in metrics.items()]
     rows.append((*key, "dev", run.target, "score", record["dev_score"]))
     return rows
-
-
-def frame(table: str, rows: Sequence[Row] | Iterable[Row]) -> pd.DataFrame:
-    """Rows to a frame with the table's types, also when there are none."""
-    schema = columns.arrow_schema(table)
-    values = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(v, field.type) for v, field in zip(values, schema, strict=True)]
-    return columns.to_frame(pa.Table.from_arrays(arrays, schema=schema))

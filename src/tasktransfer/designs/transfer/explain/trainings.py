@@ -44,7 +44,7 @@ class Workflow:
 
 def planned_training(stage: Stage, workflow: Workflow, holes: Holes) -> dict[str, Any]:
     """A stage of the study's plan. Keys as in ``recorded_training``, and ``commands``."""
-    known = {
+    planned = {
         "digest": stage.digest,
         "kind": stage.kind,
         "label": stage.label,
@@ -53,9 +53,9 @@ def planned_training(stage: Stage, workflow: Workflow, holes: Holes) -> dict[str
         "select_on": list(stage.select_on),
         "parents": [parent.digest for parent in stage.parents],
     }
-    found = _training(stage.path, workflow, holes)
+    recorded = _training(stage.path, workflow, holes)
     # What the plan says comes last: the record may be damaged, or another's.
-    return {**found, **known, "in_plan": True, "commands": workflow.again(stage.path)}
+    return {**recorded, **planned, "in_plan": True, "commands": workflow.again(stage.path)}
 
 
 def recorded_training(record: str, workflow: Workflow, holes: Holes) -> dict[str, Any]:

@@ -39,13 +39,13 @@ def lengths(results: Results, dataset: str) -> Figure | None:
     """
     if results.lengths is None:
         return None
-    here = results.lengths[results.lengths["dataset"] == dataset]
-    units = [unit for unit in _UNITS if (here["unit"] == unit).any()]
+    counted = results.lengths[results.lengths["dataset"] == dataset]
+    units = [unit for unit in _UNITS if (counted["unit"] == unit).any()]
     if not units:
         return _without_turns(results, dataset)
     figure = Figure(figsize=(max(2.5 * len(units), 5.0) + 0.4, 3.7), layout="constrained")
     for axes, unit in zip(figure.subplots(1, len(units), squeeze=False)[0], units, strict=True):
-        _draw(axes, here[here["unit"] == unit], *_UNITS[unit])
+        _draw(axes, counted[counted["unit"] == unit], *_UNITS[unit])
     legend_below(
         figure,
         [

@@ -42,5 +42,5 @@ def task_type(dataset: str, task: str) -> str:
 
 def types_among(dataset: str, tasks: Iterable[str]) -> list[str]:
     """The distinct types of some tasks, in the paper's order."""
-    found = {task_type(dataset, task) for task in tasks}
-    return [name for name in LOOKS if name in found]
+    types = {task_type(dataset, task) for task in tasks}
+    return [name for name in LOOKS if name in types]

@@ -16,14 +16,14 @@ from tasktransfer.data.cache import read_manifest
 from tasktransfer.data.stats import (
     LENGTH_COLUMNS,
     OVERLAP_COLUMNS,
-    format_table,
     length_distributions,
     split_statistics,
     task_table,
     training_overlap,
 )
-from tasktransfer.designs.transfer.tables.names import mark_of
 from tasktransfer.files import replacing
+from tasktransfer.tables.metadata import synthetic_mark
+from tasktransfer.tables.text import text_table
 
 
 def as_text(folders: Sequence[Path]) -> str:
@@ -34,10 +34,11 @@ def as_text(folders: Sequence[Path]) -> str:
     """
     generated = _generated(folders)
     real = [dataset for dataset, synthetic in generated.items() if not synthetic]
-    mark = mark_of(real) if any(generated.values()) else ""
-    samples = format_table(task_table(split_statistics(folders)))
-    lengths = format_table(_summary(length_distributions(folders)))
-    return f"{mark}Samples per task and split\n\n{samples}\n{mark}Lengths\n\n{lengths}"
+    mark = synthetic_mark(real) if any(generated.values()) else ""
+    samples = text_table(task_table(split_statistics(folders)))
+    lengths = text_table(_summary(length_distributions(folders)))
+    lines = [f"{mark}Samples per task and split", "", *samples, "", f"{mark}Lengths", "", *lengths]
+    return "\n".join(lines) + "\n"
 
 
 def write(folders: Sequence[Path], out: Path) -> list[Path]:
