@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from tasktransfer.core.digests import canonical_json, digest_of
+from tasktransfer.core.stage import STAGE_KINDS
 from tasktransfer.operate.forecast.estimate import Estimates
 
 
@@ -65,12 +66,17 @@ def stage_folder(kind):
     return f"{RESULTS}/stages/{kind}/{{name}}/seed{{seed}}-{{digest}}"
 
 
-def checkpoint_of(kind):
-    """The checkpoint as an output: kept, or removed once no stage needs it, or not made."""
-    if not STUDY.makes_checkpoint(kind):
-        return {}
-    folder = directory(update(f"{stage_folder(kind)}/checkpoint"))
-    return {"checkpoint": folder if STUDY.keeps(kind) else temp(folder)}
+def stage_outputs(kind):
+    """Record and predictions (a pretrain is not scored: its target is not known), and the checkpoint:
+    kept, or removed once no stage needs it, or not made."""
+    folder = stage_folder(kind)
+    outputs = {"record": update(f"{folder}/metrics.json")}
+    if kind != "pretrain":
+        outputs["predictions"] = update(f"{folder}/predictions.parquet")
+    if STUDY.makes_checkpoint(kind):
+        weights = directory(update(f"{folder}/checkpoint"))
+        outputs["checkpoint"] = weights if STUDY.keeps(kind) else temp(weights)
+    return outputs
 
 
 def files(folder, names, endings):
