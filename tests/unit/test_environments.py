@@ -1,4 +1,4 @@
-"""Environments and container have one set of pins, and whoever cites or deploys finds valid files."""
+"""Environments and container have one set of pins; files for citing and deploying are valid."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from releases import tiny_release
 from tasktransfer import cli, json_text
 from tasktransfer.core.stage_json import stage_of
+from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.feta.release import load_release
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.results.records import read_record
@@ -96,28 +97,28 @@ def _nested(levels: int) -> dict[str, Any]:
     ("key", "value", "part"),
     [
         ("seed", "x", "seed: found 'x', expected a whole number"),
-        ("seed", True, "seed: found True"),
+        ("seed", True, "seed: found true"),
         ("dataset", "Foo", "dataset: found 'Foo', expected one of DailyDialog, Friends"),
         ("train_tasks", ["nothing"], "'nothing' is no task of"),
-        ("train_tasks", [], "expected a task at least"),
-        ("model", {}, "model.name: missing key"),
-        ("training", {"epochs": 1}, "missing key"),
+        ("train_tasks", [], "train_tasks: has 0 items"),
+        ("model", {}, "model.name: is missing"),
+        ("training", {"epochs": 1}, "is missing"),
         ("parent", [], "parent.found"),
-        ("parent", {}, "parent.dataset: missing key"),
+        ("parent", {}, "parent.dataset: is missing"),
         ("task_shorts", {}, "no short name of"),
     ],
 )
 def test_a_stage_that_cannot_be(key: str, value: Any, part: str) -> None:
     with pytest.raises(ConfigError, match="--stage: no stage") as caught:
-        stage_of({**stage_json(), key: value}, "--stage")
+        stage_of({**stage_json(), key: value}, "--stage", DATASETS)
     assert part in str(caught.value)
 
 
 def test_a_stage_is_read_as_it_was_written() -> None:
     for stage in open_study(DEMO).plan.stages[::7]:
-        assert stage_of(json.loads(json.dumps(stage.to_json())), "--stage") == stage
+        assert stage_of(json.loads(json.dumps(stage.to_json())), "--stage", DATASETS) == stage
     with pytest.raises(ConfigError, match="more than 8 others"):
-        stage_of(_nested(9), "--stage")
+        stage_of(_nested(9), "--stage", DATASETS)
 
 
 @pytest.mark.parametrize(

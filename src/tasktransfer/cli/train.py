@@ -63,11 +63,12 @@ def train(chosen: argparse.Namespace) -> None:
     """Train one stage and write its record."""
     from tasktransfer.config import load
     from tasktransfer.core.stage_json import stage_of
+    from tasktransfer.datasets import DATASETS
     from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
     config = load(chosen.config, overrides(chosen))
-    stage = stage_of(read_json("--stage", chosen.stage), "--stage")
+    stage = stage_of(read_json("--stage", chosen.stage), "--stage", DATASETS)
     job = Job(
         stage=stage,
         run=_run(chosen.run, stage),

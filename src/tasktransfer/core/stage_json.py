@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, with_config
+from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
 
 from tasktransfer.core.stage import Family, Fidelity, Stage
-from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
-from tasktransfer.shape import AtLeast, Matches, checker
+from tasktransfer.validation import STRICT, wrong_type
 
 MOST_PARENTS = 8
 """More than any algorithm has stages."""
 
-_Name = Annotated[str, Matches("^.+$")]
-_Positive = Annotated[int, AtLeast(1)]
+_Name = Annotated[str, Field(min_length=1)]
+_Names = Annotated[list[_Name], Field(min_length=1)]
+_Positive = Annotated[int, Field(ge=1)]
 
 
 class _Model(TypedDict):
@@ -38,31 +43,39 @@ class _Training(TypedDict):
     limit_test: _Positive | None
 
 
+@with_config(STRICT)
 class _Stage(TypedDict):
     dataset: _Name
     data_revision: _Name
     few_sample: bool
     model: _Model
-    train_tasks: list[_Name]
-    select_on: list[_Name]
+    train_tasks: _Names
+    select_on: _Names
     parent: Any
     training: _Training
-    seed: Annotated[int, AtLeast(0)]
+    seed: Annotated[int, Field(ge=0)]
     task_shorts: dict[str, str]
 
 
-_check = checker(_Stage)
+@cache
+def _stage() -> TypeAdapter[_Stage]:
+    return TypeAdapter(_Stage)
 
 
-def stage_of(value: Any, source: str) -> Stage:
-    """The stage that ``Stage.to_json`` gave; ``source`` names it in messages.
+def stage_of(value: Any, source: str, datasets: Mapping[str, Collection[str]]) -> Stage:
+    """The stage that ``Stage.to_json`` gave.
+
+    Args:
+        value: a JSON value.
+        source: names it in messages.
+        datasets: the names of each dataset's tasks.
 
     Raises:
-        ConfigError: it is none; the message names key and value.
+        ConfigError: it is no stage; the message names key and value.
     """
     part, key = value, ""
     for _ in range(MOST_PARENTS):
-        problem = _check(part) or _stranger(part)
+        problem = wrong_type(_stage(), part) or _unknown_task(part, datasets)
         if problem:
             raise ConfigError(f"{source}: no stage: {key}{problem}; give what Stage.to_json made")
         part, key = part["parent"], f"{key}parent."
@@ -71,15 +84,13 @@ def stage_of(value: Any, source: str) -> Stage:
     raise ConfigError(f"{source}: no stage: it starts from more than {MOST_PARENTS} others in turn")
 
 
-def _stranger(stage: dict[str, Any]) -> str | None:
-    known = DATASETS.get(stage["dataset"])
-    if known is None:
-        return f"dataset: found {stage['dataset']!r}, expected one of {', '.join(DATASETS)}"
+def _unknown_task(stage: dict[str, Any], datasets: Mapping[str, Collection[str]]) -> str | None:
+    tasks = datasets.get(stage["dataset"])
+    if tasks is None:
+        return f"dataset: found {stage['dataset']!r}, expected one of {', '.join(datasets)}"
     for key in ("train_tasks", "select_on"):
-        if not stage[key]:
-            return f"{key}: found [], expected a task at least"
         for task in stage[key]:
-            if task not in known:
+            if task not in tasks:
                 return f"{key}: {task!r} is no task of {stage['dataset']}"
             if task not in stage["task_shorts"]:
                 return f"task_shorts: no short name of {task}"

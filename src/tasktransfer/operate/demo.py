@@ -50,13 +50,12 @@ def write_demo(folder: Path) -> None:
             f"{folder}: is not empty, and nothing in it is overwritten: name a new folder "
             "(--folder), or go on with a study that is there by `snakemake --cores all` in it"
         )
-    texts = {
-        "config.yaml": (WORKFLOW / "presets" / "demo.yaml").read_text(encoding="utf-8"),
-        "profiles/default/config.yaml": (
-            WORKFLOW / "profiles" / "default" / "config.yaml"
-        ).read_text(encoding="utf-8"),
-        "Snakefile": SNAKEFILE,
+    copies = {
+        "config.yaml": "presets/demo.yaml",
+        "profiles/default/config.yaml": "profiles/default/config.yaml",
     }
+    texts = {name: (WORKFLOW / file).read_text("utf-8") for name, file in copies.items()}
+    texts["Snakefile"] = SNAKEFILE
     for name, text in texts.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +89,7 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> Path:
     )
     if done.returncode:
         raise TaskTransferError(
-            f"{folder}: snakemake ended with exit code {done.returncode}, see above; start it there "
-            "again to go on"
+            f"{folder}: snakemake ended with exit code {done.returncode}, see above; start it "
+            "there again to go on"
         )
     return folder / load(folder / "config.yaml").results / "figures"

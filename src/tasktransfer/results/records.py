@@ -2,22 +2,28 @@
 
 The TypedDicts below are the one description of a record. The checks of ``read_record`` and
 ``write_record`` and the JSON schema (``python -m tasktransfer.results.records``) are both made from
-them, so that none of the three can drift from the others. Standard library only: reading thousands
-of records must not need torch, pandas or a schema library.
+them by pydantic, so that none of the three can drift from the others. Reading thousands of records
+needs neither torch nor pandas.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, cast
+
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
+from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
 
 from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.stage import Family, StageKind
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
-from tasktransfer.shape import AtLeast, Checker, Finite, Matches, Within, checker, json_schema
+from tasktransfer.validation import STRICT, refuse, wrong_type
 
 SCHEMA_VERSION = 1
 
@@ -26,31 +32,58 @@ REMEDY = "run its study again with snakemake, which sets it aside and trains its
 
 _SAID_TWICE = ("dataset", "train_tasks", "select_on", "parent", "seed")
 
-Digest = Annotated[str, Matches("^[0-9a-f]{64}$")]
-Name = Annotated[str, Matches("^.+$")]
-Count = Annotated[int, AtLeast(0)]
-Real = Annotated[float, Finite()]
-Amount = Annotated[float, AtLeast(0)]
+
+def _refuse_not_finite(identity: dict[str, Any]) -> dict[str, Any]:
+    """Numbers anywhere in it, of which a digest is taken."""
+    refuse(_not_finite(identity, ""))
+    return identity
+
+
+def _not_finite(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield path, f"found {value}, expected a finite number"
+    parts = value.items() if isinstance(value, dict) else ()
+    for key, item in parts:
+        yield from _not_finite(item, f"{path}.{key}")
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        yield from _not_finite(item, f"{path}[{index}]")
+
+
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Name = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Amount = Annotated[float, Field(ge=0)]
 # A weighted mean of ones may come out a rounding error above one; that must not lose a training.
-Percent = Annotated[float, Within(0, 100.000001)]
+Percent = Annotated[float, Field(ge=0, le=100.000001)]
 
 
 class StageIdentity(TypedDict):
     """The training that wrote this record."""
 
-    digest: Annotated[Digest, "SHA-256 of the canonical JSON of `identity`"]
+    digest: Annotated[Digest, Field(description="SHA-256 of the canonical JSON of `identity`")]
     kind: StageKind
-    label: Annotated[Name, "readable name, for example DNLI_from_CRE"]
+    label: Annotated[Name, Field(description="readable name, for example DNLI_from_CRE")]
     dataset: Name
     model: Name
     family: Family
-    train_tasks: Annotated[list[Name], "tasks trained on, sorted"]
-    select_on: Annotated[list[Name], "tasks whose dev score selects the best epoch, sorted"]
+    train_tasks: Annotated[list[Name], Field(description="tasks trained on, sorted")]
+    select_on: Annotated[
+        list[Name], Field(description="tasks whose dev score selects the best epoch, sorted")
+    ]
     seed: int
-    parent: Annotated[Digest | None, "digest of the stage that it starts from; null: base model"]
-    identity: Annotated[dict[str, Any], "everything that changes the stage's numbers"]
+    parent: Annotated[
+        Digest | None,
+        Field(description="digest of the stage that it starts from; null: base model"),
+    ]
+    identity: Annotated[
+        dict[str, JsonValue],
+        AfterValidator(_refuse_not_finite),
+        Field(description="everything that changes the stage's numbers"),
+    ]
 
 
+@with_config(STRICT)
 class RunIdentity(TypedDict):
     """The run that ends with this stage."""
 
@@ -58,7 +91,7 @@ class RunIdentity(TypedDict):
     model: Name
     family: Family
     algorithm: Name
-    sources: Annotated[list[Name], "source tasks, sorted; empty for a baseline"]
+    sources: Annotated[list[Name], Field(description="source tasks, sorted; empty for a baseline")]
     target: Name
     seed: int
 
@@ -74,18 +107,22 @@ class Sizes(TypedDict):
 class Epoch(TypedDict):
     """One pass over the training set."""
 
-    epoch: Annotated[int, AtLeast(1), "from 1"]
-    train_loss: Annotated[dict[str, Real], "task: mean training loss"]
-    dev: Annotated[dict[str, dict[str, Percent]], "task: metric: value on dev, 0-100"]
-    selection_score: Annotated[Percent, "what the best epoch is chosen by, 0-100"]
+    epoch: Annotated[Positive, Field(description="from 1")]
+    train_loss: Annotated[dict[str, float], Field(description="task: mean training loss")]
+    dev: Annotated[
+        dict[str, dict[str, Percent]], Field(description="task: metric: value on dev, 0-100")
+    ]
+    selection_score: Annotated[
+        Percent, Field(description="what the best epoch is chosen by, 0-100")
+    ]
     seconds: Amount
 
 
 class TaskResult(TypedDict):
     """A task's result on its test split, with the best epoch's model."""
 
-    metrics: Annotated[dict[str, Percent], "metric: value, 0-100"]
-    score: Annotated[Percent, "mean of the task's scored metrics, 0-100"]
+    metrics: Annotated[dict[str, Percent], Field(description="metric: value, 0-100")]
+    score: Annotated[Percent, Field(description="mean of the task's scored metrics, 0-100")]
     instances: Count
 
 
@@ -102,81 +139,110 @@ class Host(TypedDict):
 
     platform: str
     cpu: str
-    cores: Annotated[int, AtLeast(1)]
-    gpu: Annotated[str | None, "name of the GPU; null: none used"]
+    cores: Positive
+    gpu: Annotated[str | None, Field(description="name of the GPU; null: none used")]
     device: Literal["cpu", "cuda", "mps"]
     precision: Name
-    threads: Annotated[int, AtLeast(1)]
+    threads: Positive
 
 
 class Provenance(TypedDict):
     """How the numbers came about. The only part, with epoch times, that equal runs differ in."""
 
-    tasktransfer: Annotated[Name, "version of this package"]
-    recipe: Annotated[int, AtLeast(1), "version of what training computes"]
-    versions: Annotated[dict[str, str], "package: version, with python, torch, transformers"]
-    commit: Annotated[str | None, "git commit of the code; null: not in a checkout"]
-    dirty: Annotated[bool | None, "uncommitted changes; null: unknown"]
+    tasktransfer: Annotated[Name, Field(description="version of this package")]
+    recipe: Annotated[Positive, Field(description="version of what training computes")]
+    versions: Annotated[
+        dict[str, str], Field(description="package: version, with python, torch, transformers")
+    ]
+    commit: Annotated[
+        str | None, Field(description="git commit of the code; null: not in a checkout")
+    ]
+    dirty: Annotated[bool | None, Field(description="uncommitted changes; null: unknown")]
     config_digest: str
     study: str
     rules: NotRequired[
         Annotated[
             Literal["challenge", "free"],
-            "under which rules it was trained (config key `rules`); absent: before there were any",
+            Field(description="rules it was trained under (config key `rules`); absent: old"),
         ]
     ]
     host: Host
     started: Annotated[
         str,
-        Matches(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$"),
-        "ISO 8601, UTC",
+        Field(
+            pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$",
+            description="ISO 8601, UTC",
+        ),
     ]
-    seconds: Annotated[dict[str, Amount], "phase: wall time, seconds; `total`: all"]
-    tokens: Annotated[int, AtLeast(0), "tokens trained on, padding left out"]
-    samples: Annotated[int, AtLeast(0), "instances trained on, over all epochs"]
+    seconds: Annotated[
+        dict[str, Amount], Field(description="phase: wall time, seconds; `total`: all")
+    ]
+    tokens: Annotated[Count, Field(description="tokens trained on, padding left out")]
+    samples: Annotated[Count, Field(description="instances trained on, over all epochs")]
     samples_per_second: Amount
     tokens_per_second: Amount
-    peak_memory_mb: Annotated[Amount, "peak resident memory, MiB"]
-    peak_gpu_memory_mb: Annotated[Amount | None, "peak GPU memory, MiB"]
+    peak_memory_mb: Annotated[Amount, Field(description="peak resident memory, MiB")]
+    peak_gpu_memory_mb: Annotated[Amount | None, Field(description="peak GPU memory, MiB")]
     paths: NotRequired[
         Annotated[
             list[Name],
-            "fast paths that were on, of packed, attention, dropout, trees, workers; none: plain",
+            Field(
+                description="fast paths that were on: packed, attention, dropout, trees, workers"
+            ),
         ]
     ]
     energy_joules: NotRequired[
         Annotated[
             Amount | None,
-            "energy of the device (this training's share) in the process that finished it; "
-            "null: the device does not tell; absent: before it was asked",
+            Field(
+                description="energy of the device (this training's share) in the process that "
+                "finished it; null: the device does not report it; absent: before it was asked"
+            ),
         ]
     ]
     notes: list[str]
 
 
+@with_config(STRICT)
 class Record(TypedDict):
     """What one stage leaves (schema 1). Scores are 0-100."""
 
     schema: Literal[1]
     stage: StageIdentity
-    run: Annotated[RunIdentity | None, "null: a stage that no run ends with"]
-    synthetic: Annotated[bool, "trained on the tiny world, not on real dialogues"]
+    run: Annotated[RunIdentity | None, Field(description="null: a stage that no run ends with")]
+    synthetic: Annotated[
+        bool, Field(description="trained on the tiny world, not on real dialogues")
+    ]
     few_sample: bool
     data_revision: Name
-    sizes: Annotated[dict[str, Sizes], "task: instances per split"]
+    sizes: Annotated[dict[str, Sizes], Field(description="task: instances per split")]
     epochs: list[Epoch]
-    best_epoch: Annotated[int, AtLeast(1)]
-    test: Annotated[dict[str, TaskResult], "task: result; empty where run is null"]
-    score: Annotated[Percent | None, "the target's test score; null where run is null"]
-    dev_score: Annotated[Percent, "selection score of the best epoch"]
+    best_epoch: Positive
+    test: Annotated[
+        dict[str, TaskResult], Field(description="task: result; empty where run is null")
+    ]
+    score: Annotated[
+        Percent | None, Field(description="the target's test score; null where run is null")
+    ]
+    dev_score: Annotated[Percent, Field(description="selection score of the best epoch")]
     predictions: PredictionsFile | None
     provenance: Provenance
 
 
-_check: Checker = checker(Record)
+@cache
+def _record() -> TypeAdapter[Record]:
+    """Made when the first record is read: many commands that import this read none."""
+    return TypeAdapter(Record)
 
-run_problem: Checker = checker(RunIdentity)
-"""What of a JSON value is no run's identity, or None."""
+
+@cache
+def _run() -> TypeAdapter[RunIdentity]:
+    return TypeAdapter(RunIdentity)
+
+
+def run_problem(value: Any) -> str | None:
+    """What of a JSON value is no run's identity, or None."""
+    return wrong_type(_run(), value)
 
 
 def write_record(path: Path, record: Record) -> None:
@@ -242,13 +308,13 @@ def record_schema() -> dict[str, Any]:
     and score agreeing with the rest) only ``read_record`` checks."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_record().json_schema(),
         "title": "tasktransfer run record",
-        **json_schema(Record),
     }
 
 
 def _validate(path: Path, value: Any) -> None:
-    """Shape first, then agreement between the parts."""
+    """Types first, then agreement between the parts."""
     if not isinstance(value, dict):
         raise RecordError(f"{path}: a record is a JSON object, found {type(value).__name__}")
     if value.get("schema") != SCHEMA_VERSION or isinstance(value.get("schema"), bool):
@@ -257,7 +323,7 @@ def _validate(path: Path, value: Any) -> None:
             f"{SCHEMA_VERSION}"
         )
     try:
-        problem = _check(value) or _contradiction(cast(Record, value))
+        problem = wrong_type(_record(), value) or _contradiction(cast(Record, value))
     except RecursionError:  # of what is not looked into otherwise, the stage's identity
         problem = "it is nested too deeply"
     if problem:
@@ -265,7 +331,7 @@ def _validate(path: Path, value: Any) -> None:
 
 
 def _contradiction(record: Record) -> str | None:
-    """Where two parts of a well-shaped record disagree, or None."""
+    """Where two parts of a record of the right types disagree, or None."""
     return (
         _epochs_disagree(record)
         or _stage_disagrees(record)
@@ -292,10 +358,7 @@ def _epochs_disagree(record: Record) -> str | None:
 
 def _stage_disagrees(record: Record) -> str | None:
     stage = record["stage"]
-    try:
-        digest = digest_of(stage["identity"])
-    except ValueError:
-        return "stage.identity: holds a number that is NaN or infinite"
+    digest = digest_of(stage["identity"])
     if digest != stage["digest"]:
         return f"stage.digest: {stage['digest']}, but stage.identity has digest {digest}"
     unsized = [task for task in stage["train_tasks"] if task not in record["sizes"]]
