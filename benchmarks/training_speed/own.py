@@ -11,11 +11,12 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.training_speed.cases import BATCH, Measured, Work
-from tasktransfer.config import load
 from tasktransfer.core.stage import Stage
+from tasktransfer.designs import load_config
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.results.state import RECORD
 from tasktransfer.training import light_imports
 from tasktransfer.training.attempt import attempt
@@ -60,7 +61,7 @@ def _train(work: Work, part: str) -> dict[str, Any]:
     """What ``tasktransfer train`` does with its arguments; the record."""
     from tasktransfer.designs.transfer.plan import run_of
 
-    config = load(work["config"])
+    config = cast(TransferConfig, load_config(work["config"]))
     stage = Stage.from_json(work["stages"][part])
     run = run_of(stage)
     out = Path(work["scratch"]) / part

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.training_speed.cases import DATASET, LENGTHS, Case
 from benchmarks.training_speed.compare import environment, machine, tail
 from benchmarks.training_speed.inputs import Source, prepare
-from tasktransfer.config.types import TINY_WORLD
+from tasktransfer.config import TINY_WORLD
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.stage import FAMILIES, Stage
 from tasktransfer.datasets import DATASETS

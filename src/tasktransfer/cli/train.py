@@ -61,13 +61,14 @@ def add_commands(commands: Any) -> None:
 
 def train(chosen: argparse.Namespace) -> None:
     """Train one stage and write its record."""
-    from tasktransfer.config import load
     from tasktransfer.core.stage_json import stage_of
     from tasktransfer.datasets import DATASETS
+    from tasktransfer.designs import load_config
+    from tasktransfer.designs.transfer.config import TransferConfig
     from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
-    config = load(chosen.config, overrides(chosen))
+    config = cast(TransferConfig, load_config(chosen.config, overrides(chosen)))
     stage = stage_of(read_json("--stage", chosen.stage), "--stage", DATASETS)
     job = Job(
         stage=stage,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import Any
 
 from tasktransfer.datasets.dailydialog import cards as dailydialog
 from tasktransfer.datasets.friends import cards as friends
@@ -16,6 +17,12 @@ DATASETS: dict[str, dict[str, Task]] = {
 """Dataset → task name → card, in the release's order."""
 
 ALL_TASKS: tuple[Task, ...] = (*dailydialog.TASKS, *friends.TASKS)
+
+
+def add(dataset: Any) -> None:
+    """Make a dataset from outside the package one of ``DATASETS`` in this process; it has a
+    ``name`` and ``tasks`` (name → card)."""
+    DATASETS[dataset.name] = dict(dataset.tasks)
 
 
 def get_task(dataset: str, name: str) -> Task:

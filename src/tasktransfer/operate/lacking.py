@@ -1,6 +1,6 @@
 """What the data of a study lacks, told before anything is trained.
 
-Asked at every start of Snakemake: standard library only, and fast. What the prepared instances hold
+Asked at every start of Snakemake: light and fast. What the prepared instances hold
 stands in their manifest. A release that is not prepared yet is read for it once, and what it holds
 is remembered in ``<results>/data/holdings.json``.
 """

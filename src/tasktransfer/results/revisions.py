@@ -1,6 +1,6 @@
 """What the disk says of a study's inputs: the revisions of its data and models.
 
-Standard library only. Digests of big files are remembered under ``<results>/data``, and so are the
+Digests of big files are remembered under ``<results>/data``, and so are the
 revisions of inputs outside the results folder: with their records there, tables and figures can be
 made again where the data and models are not.
 """
@@ -11,13 +11,14 @@ import json
 from pathlib import Path
 
 from tasktransfer import json_text
-from tasktransfer.config import TINY, Config, ModelConfig
+from tasktransfer.config import TINY, ModelConfig
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.stage import ModelSpec
 from tasktransfer.datasets.feta.archive import find_source
 from tasktransfer.datasets.feta.revision import directory_digest, release_revision
 from tasktransfer.datasets.feta.tiny_world.revision import revision as tiny_world_revision
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import Revisions
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.files import replacing
@@ -27,7 +28,9 @@ UNKNOWN = "unknown"
 """Stands for the revision of data or weights that are not on this disk."""
 
 
-def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
+def find_revisions(
+    config: TransferConfig, *, need_inputs: bool
+) -> tuple[Revisions, tuple[str, ...]]:
     """The revisions, and what is not on this disk, each as a message with its remedy.
 
     Args:
@@ -47,7 +50,7 @@ def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tup
     return revisions, tuple(found.absent)
 
 
-def tiny_revision(config: Config) -> str:
+def tiny_revision(config: TransferConfig) -> str:
     """The revision of the tiny world of a config, whatever the study reads."""
     return tiny_world_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
 
@@ -68,7 +71,7 @@ def is_hub_name(checkpoint: str) -> bool:
 class _Inputs:
     """Asks the disk, and remembers what earlier starts have seen."""
 
-    def __init__(self, config: Config, need_inputs: bool) -> None:
+    def __init__(self, config: TransferConfig, need_inputs: bool) -> None:
         self.config = config
         self.need_inputs = need_inputs
         folder = Path(config.results) / "data"

@@ -1,7 +1,7 @@
 """A study on this disk: its config, its plan, and where everything lives.
 
-What the Snakefile and the command line need at start. Standard library and PyYAML only, and fast:
-it is opened at every start of Snakemake and of every command.
+What the Snakefile and the command line need at start. It is opened at every start of Snakemake and
+of every command, so it has to be fast.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tasktransfer import json_text
-from tasktransfer.config import TINY, Config, ModelConfig, load
+from tasktransfer.config import TINY, ModelConfig
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.stage import Stage, StageKind
 from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer import plan as plans
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Plan, Revisions
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.models.recipe import ENCODING_VERSION
@@ -42,7 +44,7 @@ stands here and not with the columns because the Snakefile must not import panda
 class Study:
     """A config with what the disk says of it. All paths are relative to the working directory."""
 
-    config: Config
+    config: TransferConfig
     config_file: str
     overrides: Mapping[str, Any]
     revisions: Revisions
@@ -59,8 +61,8 @@ class Study:
     @cached_property
     def single_source_plan(self) -> Plan:
         """The runs from whose results ``auto`` picks."""
-        off = replace(self.config.multi_source, named=())
-        return plans.build(replace(self.config, multi_source=off), self.revisions)
+        off = self.config.multi_source.model_copy(update={"named": ()})
+        return plans.build(self.config.model_copy(update={"multi_source": off}), self.revisions)
 
     @property
     def selection_pending(self) -> bool:
@@ -308,7 +310,7 @@ def open_study(
 
     Args:
         config_file: the study.
-        overrides: see ``config.load``.
+        overrides: see ``designs.load_config``.
         need_inputs: refuse inputs that are neither there nor remembered. Otherwise their revision
             is ``unknown``, and what exists of the study cannot be told.
 
@@ -316,7 +318,7 @@ def open_study(
         ConfigError: the config cannot be.
         DataError, ModelError: inputs are missing or damaged.
     """
-    config = load(config_file, overrides)
+    config = cast(TransferConfig, load_config(config_file, overrides))
     revisions, absent = find_revisions(config, need_inputs=need_inputs)
     study = Study(config, str(config_file), overrides or {}, revisions, None, absent)
     return study.with_selection()
@@ -346,7 +348,7 @@ def read_selection(study: Study) -> tuple[MultiSource, ...] | None:
     return found
 
 
-def _contradiction(config: Config, selection: Sequence[MultiSource]) -> str | None:
+def _contradiction(config: TransferConfig, selection: Sequence[MultiSource]) -> str | None:
     asked = config.multi_source
     for dataset in config.datasets:
         here = [item for item in selection if item.dataset == dataset.name]

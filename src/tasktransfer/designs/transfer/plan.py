@@ -1,6 +1,6 @@
 """Config to plan: the runs of a study and the distinct stages that they share.
 
-Pure and standard library only, since the Snakefile imports it at every start. What it needs from
+Pure and light, since the Snakefile imports it at every start. What it needs from
 the disk (revisions of the data, digests of the checkpoints, a selection of sources) is handed in.
 """
 
@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tasktransfer.config import Config, DatasetConfig
 from tasktransfer.core.stage import ModelSpec, Run, Stage
 from tasktransfer.designs.transfer import algorithms
 from tasktransfer.designs.transfer.challenge.rules import broken
+from tasktransfer.designs.transfer.config import DatasetConfig, TransferConfig
 from tasktransfer.errors import ConfigError
 
 
@@ -61,7 +61,9 @@ class Plan:
         )
 
 
-def build(config: Config, revisions: Revisions, selected: Iterable[MultiSource] = ()) -> Plan:
+def build(
+    config: TransferConfig, revisions: Revisions, selected: Iterable[MultiSource] = ()
+) -> Plan:
     """Expand a config into its plan.
 
     Args:
@@ -84,7 +86,7 @@ def build(config: Config, revisions: Revisions, selected: Iterable[MultiSource] 
     return Plan(tuple(plan.runs.values()), tuple(plan.stages.values()))
 
 
-def _refuse_forbidden(config: Config, run: Wanted) -> None:
+def _refuse_forbidden(config: TransferConfig, run: Wanted) -> None:
     """The config is checked when it is read; this holds for plans however they come about."""
     dataset, model, algorithm, sources, target, _ = run
     found = broken(
@@ -104,7 +106,7 @@ def _refuse_forbidden(config: Config, run: Wanted) -> None:
 Wanted = tuple[str, str, str, tuple[str, ...], str, int]
 
 
-def _wanted(config: Config, selected: Iterable[MultiSource]) -> Iterator[Wanted]:
+def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[Wanted]:
     """(dataset, model, algorithm, sources, target, seed) of every run, baselines first."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
@@ -161,7 +163,7 @@ def run_of(stage: Stage) -> Run | None:
 class _Builder:
     """Collects runs and interns stages, so that equal stages are one object."""
 
-    def __init__(self, config: Config, revisions: Revisions) -> None:
+    def __init__(self, config: TransferConfig, revisions: Revisions) -> None:
         self.config = config
         self.revisions = revisions
         self.shorts = {d.name: dict(d.shorts) for d in config.datasets}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config.declare import nearest
 from tasktransfer.designs.transfer.challenge.archive import Row, Strings, csv_file, write_archive
 from tasktransfer.designs.transfer.challenge.choose import Choice, Chosen, Finished, Picked, choose
 from tasktransfer.designs.transfer.challenge.ensemble import combined
@@ -29,6 +28,7 @@ from tasktransfer.files import replacing
 from tasktransfer.results.predictions import read_predictions, rows_of
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
+from tasktransfer.validation import nearest
 
 Rows = list[Row]
 
