@@ -18,7 +18,7 @@ import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,11 +29,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer import config, metrics
+from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import RECIPE_VERSION, Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
+from tasktransfer.designs import load_config
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import Revisions
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.metrics import Coded
@@ -75,8 +77,9 @@ def _write_share(folder: Path, factor: int, models: int, instances: int, share: 
 @cache
 def paper_study(factor: int = 1, models: int = 3) -> Study:
     """The paper's preset, with made-up revisions of data and checkpoints."""
-    wanted = config.load(PAPER, {"seeds": 5 * factor})
-    wanted = replace(wanted, models=wanted.models[:models])
+    whole = load_config(PAPER, {"seeds": 5 * factor})
+    assert isinstance(whole, TransferConfig)
+    wanted = whole.model_copy(update={"models": whole.models[:models]})
     revisions = Revisions(
         {dataset.name: "constructed" for dataset in wanted.datasets},
         {m.name: ModelSpec(m.name, m.family, m.name, m.max_length) for m in wanted.models},
