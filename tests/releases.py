@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets import DATASETS, dailydialog, friends
+from tasktransfer.datasets import DATASETS, PACKAGE, dailydialog, friends
 from tasktransfer.datasets.feta import release
 from tasktransfer.datasets.feta.archive import FEW_SAMPLE_ID_FILES, ID_FILES, json_file
 from tasktransfer.datasets.feta.release import Parsed
+from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.tasks.card import Instance
+
+PAPER_TASKS = [
+    card for dataset in PACKAGE for card in dataset.cards if card.name in PARTS[card.dataset].sizes
+]
+"""The 17 tasks of the paper, which are those of the tiny world; the package may have more."""
 
 
 def load_release(path: Path | str, dataset: str) -> Parsed:
@@ -64,10 +70,10 @@ class TinyRelease:
 
 
 def tiny_release(dataset: str) -> TinyRelease:
-    """Five dialogues a, b (train), c (dev), d, e (test), each annotated for every task; a and c
-    are the few-sample ones."""
+    """Five dialogues a, b (train), c (dev), d, e (test), each annotated for every task of the tiny
+    world; a and c are the few-sample ones."""
     make = {"DailyDialog": _daily_dialogue, "Friends": _friends_dialogue}[dataset]
-    cards = DATASETS[dataset].tasks
+    cards = {name: DATASETS[dataset].tasks[name] for name in PARTS[dataset].sizes}
     metadata = {
         "dataset_name": dataset,
         "tasks": list(cards),

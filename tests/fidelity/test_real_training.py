@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from releases import PAPER_TASKS
 from small_models import first_instances, make_model
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.models.encode import encode_dataset
 from tasktransfer.models.encoded import read_split
 from tasktransfer.results.predictions import read_predictions
@@ -21,7 +23,7 @@ from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 
 INSTANCES = 24
-PAIRS = [(dataset, task) for dataset in DATASETS for task in DATASETS[dataset].tasks]
+PAIRS = [(task.dataset, task.name) for task in PAPER_TASKS]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
         found[dataset] = first_instances(
             base / f"{dataset}-full",
             base / f"{dataset}-few",
-            list(DATASETS[dataset].tasks),
+            list(PARTS[dataset].sizes),
             INSTANCES,
         )
     return found

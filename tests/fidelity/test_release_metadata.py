@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.datasets import ALL_TASKS, DATASETS
+from releases import PAPER_TASKS
+from tasktransfer.datasets import DATASETS
 from tasktransfer.tasks.card import MetricSpec, Task
 
-each_task = pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.name)
+each_task = pytest.mark.parametrize("task", PAPER_TASKS, ids=lambda task: task.name)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,8 @@ def table1(shared: Path) -> dict[tuple[str, str], dict[str, str]]:
 
 def test_tasks_and_their_order(metadata: dict[str, Any]) -> None:
     for dataset in DATASETS:
-        assert list(DATASETS[dataset].tasks) == metadata[dataset]["tasks"]
+        tasks = [task for task in DATASETS[dataset].tasks if task in metadata[dataset]["tasks"]]
+        assert tasks == metadata[dataset]["tasks"]
 
 
 @each_task

@@ -41,7 +41,7 @@ def test_every_instance_comes_back(
     manifest = prepare(dataset, parent, few_sample, tmp_path / "out")
     assert read_manifest(tmp_path / "out") == manifest
     release = load_release(parent, dataset)
-    for task in DATASETS[dataset].tasks:
+    for task in release.tasks:
         for split in ("train", "dev", "test"):
             expected = read_from_release(release, task, split, few_sample)
             assert read_instances(tmp_path / "out", task, split) == expected

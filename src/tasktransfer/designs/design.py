@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.plan import Plan
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
+
+if TYPE_CHECKING:  # both import what the Snakefile must not
+    from tasktransfer.data.recipes import Recipe
+    from tasktransfer.fits import Learner
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,6 @@ class Outputs:
     report: str = ""
 
 
-Learn = Callable[..., Any]
-"""See ``fits.Learner``."""
-Derive = Callable[..., Any]
-"""See ``data.recipes.Recipe``."""
-
-
 def _nothing(study: Study) -> None:
     """What a command does whose outputs the design has none of."""
 
@@ -81,6 +79,6 @@ class Design:
     choose: Callable[[Study], None] = _nothing
     explain: Callable[[Study, Sequence[str], bool], str] | None = None
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
-    recipes: Mapping[str, Derive] = field(default_factory=dict)
-    learners: Mapping[str, Learn] = field(default_factory=dict)
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    learners: Mapping[str, Learner] = field(default_factory=dict)
     rules: tuple[str, ...] = ()

@@ -13,7 +13,6 @@ from math import inf
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 Values = npt.NDArray[np.float64]
 
@@ -57,6 +56,8 @@ def pearson(predicted: Values, gold: Values) -> float:
 
 def spearman(predicted: Values, gold: Values) -> float:
     """Spearman's rank correlation: Pearson's of the ranks, ties at their average rank."""
+    from scipy.stats import rankdata  # noqa: PLC0415  # slow to import, and few ask
+
     return pearson(rankdata(predicted), rankdata(gold))
 
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from tasktransfer.config import TINY
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import damage_of
 from tasktransfer.results.study import Study
@@ -58,14 +58,22 @@ def _training(study: Study, stage: Stage) -> list[str]:
 
 
 def _library_job(study: Study, node: Data | Fit | Evaluation) -> list[str]:
-    """The nodes that it uses, and the instances that it reads."""
+    """The nodes that it uses, and the instances or token ids that it reads."""
     needed = []
     for used in node.uses:
         needed.append(study.checkpoint(used) if isinstance(used, Stage) else study.record(used))
-    read = node.uses if isinstance(node, Data) else (node.data,)
-    for data in read:
-        if isinstance(data, Data) and not data.recipe:
-            needed.append(f"{study.instances(data.name)}/manifest.json")
+    read = [used for used in node.uses if isinstance(used, Data)]
+    read += [node.data] if not isinstance(node, Data) else []
+    if isinstance(node, Data) and not read:
+        needed.append(f"{study.instances(node.name)}/manifest.json")
+    needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
+    models: list[tuple[Data, Stage]] = []
+    if isinstance(node, Evaluation) and isinstance(node.of, Outcome):
+        models = [(node.data, stage) for stage in node.of.stages]
+    on = node.on if isinstance(node, Fit) else None
+    if on is not None and on.stage is not None:
+        models = [(on.stage.data, on.stage)]
+    needed += [f"{study.encoded(d, s.model.name)}/manifest.json" for d, s in models]
     return list(dict.fromkeys(needed))
 
 

@@ -25,11 +25,10 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Family
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
-from tasktransfer.metrics.measures import out_of_range
 from tasktransfer.results.record_v1 import upgraded
 from tasktransfer.validation import STRICT, refuse, wrong_type
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION: Literal[2] = 2
 
 REMEDY = "run its study again with snakemake, which sets it aside and trains its stage once more"
 """What is done about a damaged record or its predictions (see ``damage``)."""
@@ -339,6 +338,8 @@ def best_round(record: Record) -> Round:
 
 
 def _out_of_range(record: Record) -> str | None:
+    from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy, for no start
+
     for number, one in enumerate(record["rounds"]):
         for task, measures in one["dev"].items():
             if problem := out_of_range(measures):

@@ -17,7 +17,7 @@ from typing import Any
 from tasktransfer.config import TINY, Config, ModelConfig
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.nodes import Data, Node, Stage, Start
+from tasktransfer.core.nodes import Data, Node, Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.datasets.tiny_world import PARTS
@@ -98,6 +98,10 @@ class Study:
         tasks: dict[str, set[str]] = {}
         for stage in self.plan.stages:
             tasks.setdefault(stage.data.digest, set()).update(stage.tasks)
+        for evaluation in self.plan.evaluations:
+            tasks.setdefault(evaluation.data.digest, set()).add(evaluation.task)
+        for fit in self.plan.fits:
+            tasks.setdefault(fit.data.digest, set()).update(fit.tasks)
         return {digest: tuple(sorted(names)) for digest, names in tasks.items()}
 
     def data(self, dataset: str) -> Data:
@@ -129,6 +133,10 @@ class Study:
             self.revisions.data[dataset],
             few_sample=self.config.data.few_sample,
         )
+
+    def cache(self, data: Data) -> str:
+        """Folder of the prepared instances of some data, read or derived."""
+        return self.folder(data) if data.recipe else self.instances(data.name)
 
     def tiny_instances(self, dataset: str) -> str:
         """Folder of the tiny world's instances that tiny models are pre-trained on: all of its
@@ -163,8 +171,14 @@ class Study:
 
     @cached_property
     def encoded_folders(self) -> dict[str, tuple[Data, str]]:
-        """Every folder of token ids that a training of the plan reads → its data and model."""
+        """Every folder of token ids that a training or evaluation of the plan reads → its data
+        and model."""
         pairs = {(s.data.digest, s.model.name): (s.data, s.model.name) for s in self.plan.stages}
+        for evaluation in self.plan.evaluations:
+            if isinstance(evaluation.of, Outcome):
+                for stage in evaluation.of.stages:
+                    key = (evaluation.data.digest, stage.model.name)
+                    pairs[key] = (evaluation.data, stage.model.name)
         return {self.encoded(data, model): (data, model) for data, model in pairs.values()}
 
     def model(self, name: str) -> ModelConfig:

@@ -11,16 +11,15 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tasktransfer import __version__, metrics
+from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.nodes import RECIPE_VERSION, Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import DataError
 from tasktransfer.models.check_parameters import Note
@@ -28,17 +27,17 @@ from tasktransfer.models.encoded import EncodedSplit, is_synthetic, read_manifes
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
-from tasktransfer.results.records import Record, TaskResult, write_record
+from tasktransfer.results.records import PredictionsFile, Record, write_record
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
-from tasktransfer.training import provenance
 from tasktransfer.training.energy import meter
 from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.job import CHECKPOINT, Job
-from tasktransfer.training.loop import Trained, train
+from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import Precision, chosen
 from tasktransfer.training.progress import Progress
+from tasktransfer.training.record import Clock, build_provenance, build_record, split_sizes
 from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.workers import Workers
@@ -47,8 +46,6 @@ CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat
 GPU_TOKENS = (16384, 65536)
 """Tokens of a micro-batch in training and in evaluation, padding included. Large enough to fill the
 hardware, small enough for its memory; no result depends on them beyond floating-point noise."""
-
-Clock = dict[str, float]
 
 
 def train_stage(job: Job) -> Record:
@@ -106,12 +103,24 @@ def train_stage(job: Job) -> Record:
             _save_checkpoint(model, job.out / CHECKPOINT)
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
-    record = _record(job, synthetic, splits, trained, tested, started, clock, setup)
-    record["provenance"]["energy_joules"] = joules()
-    record["provenance"]["notes"] = [*notes, *_resumptions(trained), *setup.notes]
-    record["provenance"]["paths"] = [*model.paths, *["workers"] * (setup.workers.count > 1)]
-    if tested:
-        record["predictions"] = _write_predictions(job, tasks, splits, tested)
+    record = build_record(
+        job,
+        trained,
+        tested,
+        sizes=split_sizes(splits),
+        synthetic=synthetic,
+        predictions=_write_predictions(job, tasks, splits, tested) if tested else None,
+        provenance=build_provenance(
+            job,
+            trained,
+            model,
+            setup,
+            started=started,
+            clock=clock,
+            joules=joules(),
+            notes=notes,
+        ),
+    )
     write_record(job.out / RECORD, record)
     snapshots.clear()
     scores = ", ".join(f"{task} {one['score']:.2f}" for task, one in record["test"].items())
@@ -273,7 +282,7 @@ def _write_predictions(
     tasks: Mapping[str, Task],
     splits: Mapping[tuple[str, str], EncodedSplit],
     tested: Mapping[str, Evaluation],
-) -> Any:
+) -> PredictionsFile:
     rows = []
     for name, evaluation in tested.items():
         split = splits[name, "test"]
@@ -288,84 +297,3 @@ def _write_predictions(
         digest=job.stage.digest,
         dataset=job.stage.dataset,
     )
-
-
-def _record(
-    job: Job,
-    synthetic: bool,
-    splits: Mapping[tuple[str, str], EncodedSplit],
-    trained: Trained,
-    tested: Mapping[str, Evaluation],
-    started: datetime,
-    clock: Clock,
-    setup: Setup,
-) -> Record:
-    """Everything but the predictions' entry, which is added once their file exists."""
-    stage = job.stage
-    results: dict[str, TaskResult] = {
-        task: {
-            "metrics": evaluation.metrics,
-            "score": evaluation.score,
-            "instances": len(evaluation.predictions),
-        }
-        for task, evaluation in tested.items()
-    }
-    commit, dirty = provenance.commit()
-    rate = 1 / max(trained.train_seconds, 1e-9)
-    return {
-        "schema": 2,
-        "stage": {
-            "digest": stage.digest,
-            "kind": stage.kind,
-            "label": stage.label,
-            "dataset": stage.dataset,
-            "model": stage.model.name,
-            "family": stage.model.family,
-            "train_tasks": list(stage.train_tasks),
-            "select_on": list(stage.select_on),
-            "seed": stage.seed,
-            "parents": [parent.digest for parent in stage.parents],
-            "identity": stage.identity,
-        },
-        "synthetic": synthetic,
-        "few_sample": bool(stage.data.settings.get("few_sample", False)),
-        "data_revision": stage.data.revision,
-        "sizes": _sizes(splits),  # type: ignore[typeddict-item]
-        "rounds": [asdict(one) for one in trained.rounds],  # type: ignore[misc]
-        "best_round": trained.best_round,
-        "dev_score": trained.best_score,
-        "test": results,
-        "predictions": None,
-        "provenance": {
-            "tasktransfer": __version__,
-            "recipe": RECIPE_VERSION,
-            "versions": provenance.versions(),
-            "commit": commit,
-            "dirty": dirty,
-            "config_digest": job.config_digest,
-            "study": job.study,
-            **job.facts,  # type: ignore[typeddict-item]
-            "host": provenance.host(setup.device, setup.precision, job.threads),
-            "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "seconds": clock,
-            "tokens": trained.tokens,
-            "samples": trained.samples,
-            "samples_per_second": trained.samples * rate,
-            "tokens_per_second": trained.tokens * rate,
-            "peak_memory_mb": provenance.peak_memory_mb(),
-            "peak_gpu_memory_mb": provenance.peak_gpu_memory_mb(setup.device),
-            "notes": [],
-        },
-    }
-
-
-def _resumptions(trained: Trained) -> list[str]:
-    return [f"interrupted and resumed after epoch {number}" for number in trained.resumed_after]
-
-
-def _sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, dict[str, int]]:
-    """Instances per task and split; 0 for a split that this stage does not use."""
-    sizes: dict[str, dict[str, int]] = {}
-    for (task, split), found in splits.items():
-        sizes.setdefault(task, {"train": 0, "dev": 0, "test": 0})[split] = len(found.ids)
-    return sizes
