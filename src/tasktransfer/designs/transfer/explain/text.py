@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tasktransfer.tables.numbers import DASH, delta, interval, number, p_equals, score
+from tasktransfer.tables.numbers import DASH, counted, delta, interval, number, p_equals, score
 from tasktransfer.tables.text import text_table
 
 Facts = Mapping[str, Any]
@@ -86,7 +86,7 @@ def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
     old = "" if statistics["up_to_date"] else "  (outdated, see notes)"
     instances = statistics["instances"]
     seeds = len(statistics["seeds"])
-    over = f"{seeds} seed{'' if seeds == 1 else 's'}" + (
+    over = counted(seeds, "seed") + (
         f" and {instances} test instances" if instances else " alone: no predictions"
     )
     over += ": nothing is known of other seeds" if seeds == 1 else ""
