@@ -225,7 +225,9 @@ def _about(training: Facts) -> list[tuple[str, str]]:
 
 
 def _result(training: Facts) -> list[tuple[str, str]]:
-    scored = "" if training["score"] is None else f", test {training['score']:.2f}"
+    scores = training["scores"]
+    named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
+    scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
     rows = [
         (
             "result",
