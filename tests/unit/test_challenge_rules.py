@@ -14,6 +14,7 @@ from tasktransfer.cli import main
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge.guard import ineligible
 from tasktransfer.designs.transfer.challenge.rules import MEANING
@@ -21,7 +22,6 @@ from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.records import read_record
-from tasktransfer.results.study import open_study
 
 DD = ("datasets", "DailyDialog")
 ALL_DD = list(DATASETS["DailyDialog"].tasks)
