@@ -29,7 +29,7 @@ from typing import Any
 
 import yaml
 
-from tasktransfer.results.study import open_study
+from tasktransfer.designs import open_study
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "workflow"))
