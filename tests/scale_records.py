@@ -17,7 +17,7 @@ import io
 import json
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,12 +29,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from constructed_records import make_provenance
-from tasktransfer import config, metrics
+from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
+from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -80,8 +82,9 @@ def _write_share(folder: Path, factor: int, models: int, instances: int, share: 
 @cache
 def paper_study(factor: int = 1, models: int = 3) -> Study:
     """The paper's preset, with made-up revisions of data and checkpoints."""
-    wanted = config.load(PAPER, {"seeds": 5 * factor})
-    wanted = replace(wanted, models=wanted.models[:models])
+    whole = load_config(PAPER, {"seeds": 5 * factor})
+    assert isinstance(whole, TransferConfig)
+    wanted = whole.model_copy(update={"models": whole.models[:models]})
     revisions = Revisions(
         {dataset.name: "constructed" for dataset in wanted.datasets},
         {m.name: ModelSpec(m.name, m.family, m.name, m.max_length) for m in wanted.models},

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.training_speed.cases import DATASET, LENGTHS, SEED, Case, Volume
-from tasktransfer.config.types import TINY_WORLD
+from tasktransfer.config import TINY_WORLD
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family

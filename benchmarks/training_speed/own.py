@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.training_speed.cases import BATCH, Measured, Work
-from tasktransfer.config import load
 from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
+from tasktransfer.designs import load_config
 from tasktransfer.results.state import RECORD
 from tasktransfer.training import light_imports
 from tasktransfer.training.attempt import attempt
@@ -59,7 +59,7 @@ def _memory() -> tuple[float, float | None]:
 
 def _train(work: Work, part: str) -> dict[str, Any]:
     """What ``tasktransfer train`` does with its arguments; the record."""
-    config = load(work["config"])
+    config = load_config(work["config"])
     stage = from_json(Stage, work["stages"][part], part)
     out = Path(work["scratch"]) / part
     job = Job(

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.training_speed.cases import DATASET, LENGTHS, Case
 from benchmarks.training_speed.compare import environment, machine, tail
 from benchmarks.training_speed.inputs import Source, prepare
-from tasktransfer.config.types import TINY_WORLD
+from tasktransfer.config import TINY_WORLD
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.node_json import to_json
 from tasktransfer.core.nodes import Stage
@@ -192,7 +192,7 @@ def _grid(study: Study) -> dict[str, Any]:
     seen = overview(study, devices=1)
     total = seen["estimate"]["total"]
     return {
-        "datasets": [dataset.name for dataset in study.config.datasets],
+        "datasets": list(study.config.dataset_names),
         "device": seen["estimate"]["device"],
         "trainings": total["trainings"],
         "device_hours": total["device_hours"],

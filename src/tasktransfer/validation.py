@@ -1,15 +1,17 @@
 """What pydantic finds wrong with a value, in words: key path, value, what is expected, remedy.
 
-The types declare once what is allowed; what is expected and which name was probably meant is read
-off the JSON schema that pydantic makes of them.
+pydantic tells where and of what kind a problem is; the keys that there are, with their
+descriptions, are read off the JSON schema that it makes of the same types.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -69,35 +71,11 @@ def unknown(what: str, name: Any, names: Sequence[str], hint: str | None = None)
 
 
 def refuse(problems: Iterable[tuple[str, str]]) -> None:
-    """For validators: raise if there are problems, each a path and a message. A path that begins
-    with ``.`` or ``[`` or is empty is below the validated value, any other is a whole one."""
+    """For validators: raise if there are problems, each a path below the validated value (``.key``
+    or ``[0]``) and a message, in which ``{path}`` is the path of the value."""
     listed = list(problems)
     if listed:
-        told = "; ".join(message for _, message in listed)
-        raise PydanticCustomError(_SEVERAL, "{told}", {"told": told, "problems": listed})
-
-
-def problems_of(
-    error: ValidationError, value: Any, schema: Callable[[], Schema]
-) -> Iterator[Problem]:
-    """What is wrong with ``value``, each thing once.
-
-    Args:
-        error: as pydantic raised it. Of a value that may be of several types it tells all of them:
-            kept is what is said of the type that the value has.
-        value: what was validated.
-        schema: makes the JSON schema of the type; called only if it is needed.
-    """
-    by_place: dict[Place, ErrorDetails] = {}
-    for details in error.errors(include_url=False, include_input=False):
-        place = _place(details, value)
-        if place not in by_place or _is_of_another_type(by_place[place]):
-            by_place[place] = details
-    outer = {place[:depth] for place in by_place for depth in range(len(place))}
-    root = schema() if by_place else {}
-    for place, details in by_place.items():
-        if place not in outer or details["type"] == _SEVERAL:
-            yield from _worded(details, place, value, root)
+        raise PydanticCustomError(_SEVERAL, "several problems", {"problems": listed})
 
 
 def wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
@@ -108,6 +86,29 @@ def wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
     except ValidationError as error:
         return str(next(problems_of(error, value, adapter.json_schema)))
     return None
+
+
+def problems_of(
+    error: ValidationError, value: Any, schema: Callable[[], Schema], path: str = ""
+) -> Iterator[Problem]:
+    """What is wrong with ``value``, each thing once.
+
+    Args:
+        error: as pydantic raised it. Of a value that may be of several types it tells what is wrong
+            with it as each of them: kept is what is said of the type that the value has.
+        value: what was validated.
+        schema: makes the JSON schema of the type, for its keys and their descriptions.
+        path: of the value itself.
+    """
+    by_place: dict[Place, list[ErrorDetails]] = {}
+    for details in error.errors(include_url=False, include_input=False):
+        by_place.setdefault(_place(details, value), []).append(details)
+    outer = {place[:depth] for place in by_place for depth in range(len(place))}
+    root = schema()
+    for place, several in by_place.items():
+        if place not in outer:
+            own = [each for each in several if each["type"] not in _OF_ANOTHER_TYPE] or several
+            yield from _worded(own, place, value, root, _path(path, place, value))
 
 
 def _place(details: ErrorDetails, value: Any) -> Place:
@@ -122,155 +123,96 @@ def _place(details: ErrorDetails, value: Any) -> Place:
     return tuple(place)
 
 
-def _path(place: Place, value: Any) -> str:
-    path = ""
+def _indices(value: Any) -> range:
+    return range(len(value)) if isinstance(value, list) else range(0)
+
+
+def _path(path: str, place: Place, value: Any) -> str:
     for part in place:
         path = at(path, part if isinstance(value, list) else str(part))
         value = value.get(part) if isinstance(value, dict) else value[part]
     return path
 
 
-def _indices(value: Any) -> range:
-    return range(len(value)) if isinstance(value, list) else range(0)
-
-
-def _is_of_another_type(details: ErrorDetails) -> bool:
-    return details["type"].endswith("_type") or details["type"] == "none_required"
-
-
-def _worded(details: ErrorDetails, place: Place, value: Any, root: Schema) -> Iterator[Problem]:
-    path = _path(place, value)
-    kind = details["type"]
-    if kind == _SEVERAL:
-        for below, message in details["ctx"]["problems"]:
-            whole = path + below if below[:1] in ("", ".", "[") else below
-            yield Problem(whole.lstrip("."), message)
-    elif kind == "missing":
+def _worded(
+    several: list[ErrorDetails], place: Place, value: Any, root: Schema, path: str
+) -> Iterator[Problem]:
+    first = several[0]
+    if first["type"] == _SEVERAL:
+        for below, message in first["ctx"]["problems"]:
+            yield Problem((path + below).lstrip("."), message.replace("{path}", path))
+    elif first["type"] == "value_error":
+        yield Problem(path, first["msg"].removeprefix("Value error, "))
+    elif first["type"] == "missing":
         helps = [node["description"] for node in _nodes(root, place) if "description" in node]
         yield Problem(path, ": ".join(["is missing", *helps[:1]]))
-    elif kind in ("extra_forbidden", "invalid_key"):
-        names = [name for node in _nodes(root, place[:-1]) for name in node.get("properties", ())]
-        yield Problem(path, unknown("key", place[-1], names))
-    elif kind in ("value_error", "assertion_error"):
-        yield Problem(path, details["msg"].removeprefix("Value error, "))
+    elif first["type"] in ("extra_forbidden", "invalid_key") or first["loc"][-1:] == ("[key]",):
+        keys = [key for node in _nodes(root, place[:-1]) for key in _keys(node)]
+        yield Problem(path, unknown("key", place[-1], keys))
     else:
-        yield Problem(path, _unexpected(_inside(value, place), _nodes(root, place)))
+        for part in place:
+            value = value[part]
+        expected = " or ".join(dict.fromkeys(map(_expected, several)))
+        yield Problem(path, f"found {show(value)}, expected {expected}{_advice(several, value)}")
 
 
-def _inside(value: Any, place: Place) -> Any:
-    for part in place:
-        value = value[part]
-    return value
+_OF_ANOTHER_TYPE = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "none_required": "null",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping (key: value)",
+    "model_type": "a mapping (key: value)",
+    "literal_error": "{expected}",
+}
+_WORDS = _OF_ANOTHER_TYPE | {
+    "finite_number": "a finite number",
+    "greater_than": "a number above {gt:.12g}",
+    "greater_than_equal": "a number of {ge:.12g} or more",
+    "less_than_equal": "a number of {le:.12g} at most",
+    "too_short": "{min_length} or more items",
+    "too_long": "{max_length:,} items at most",
+    "string_too_short": "some text",
+    "string_pattern_mismatch": "text that matches {pattern}",
+}
+"""Kind of pydantic's error → what was expected, with the values of its context."""
 
 
-def _unexpected(value: Any, nodes: list[Schema]) -> str:
-    """``found ..., expected ...``, of the types that the value may have, its own if it is one."""
-    own = [node for node in nodes if _fits(node, value)]
-    if isinstance(value, list) and own:
-        return _wrong_length(len(value), own[0])
-    expected = " or ".join(dict.fromkeys(map(_expected, own or nodes)))
-    advice = ""
+def _expected(details: ErrorDetails) -> str:
+    words = _WORDS.get(details["type"])
+    return words.format(**details.get("ctx", {})) if words else details["msg"]
+
+
+def _advice(several: list[ErrorDetails], value: Any) -> str:
+    kinds = {details["type"] for details in several}
     if isinstance(value, str):
-        advice = nearest(value, [n for node in nodes for n in _names(node) if isinstance(n, str)])
-    elif isinstance(value, (int, float, date)) and expected == "text":
-        advice = "; put it in quotes"
-    return f"found {show(value)}, expected {expected}{advice}"
-
-
-def _wrong_length(length: int, node: Schema) -> str:
-    least = node.get("minItems", 0)
-    if length < least:
-        return (
-            f"has {length} items, expected {least} at least: name {'one' if least == 1 else 'more'}"
-        )
-    return f"has {length:,} items, expected {node.get('maxItems', 0):,} at most: remove some"
-
-
-# --- the JSON schema of the type ------------------------------------------------------------------
+        choices = [name for each in several for name in re.findall(r"'([^']+)'", _expected(each))]
+        return nearest(value, choices) or (f": write [{value}]" if "tuple_type" in kinds else "")
+    if kinds == {"string_type"} and isinstance(value, (int, float, date)):
+        return "; put it in quotes"
+    return ""
 
 
 def _nodes(root: Schema, place: Place) -> list[Schema]:
-    """What the schema says of a place: a node for each type that is allowed there."""
-    nodes = list(_alternatives(root, root))
+    """What the JSON schema says of a place: a node for each type that is allowed there."""
+    nodes = _alternatives(root, root)
     for part in place:
-        nodes = [
-            inner
-            for node in nodes
-            for child in _children(node, part)
-            for inner in _alternatives(child, root)
-        ]
+        children = [node.get("properties", {}).get(part) for node in nodes]
+        children += [node.get(key) for node in nodes for key in ("items", "additionalProperties")]
+        inner = [_alternatives(child, root) for child in children if isinstance(child, dict)]
+        nodes = list(chain.from_iterable(inner))
     return nodes
 
 
-def _alternatives(node: Schema, root: Schema) -> Iterator[Schema]:
+def _alternatives(node: Schema, root: Schema) -> list[Schema]:
     if "$ref" in node:
-        target = root["$defs"][node["$ref"].rpartition("/")[2]]
-        node = target | {key: said for key, said in node.items() if key != "$ref"}
-    if "anyOf" not in node:
-        yield node
-    for option in node.get("anyOf", ()):
-        above = {"description": node["description"]} if "description" in node else {}
-        yield from _alternatives(option | above, root)
+        node = root["$defs"][node["$ref"].rpartition("/")[2]] | node
+    options = [_alternatives(option, root) for option in node.get("anyOf", ())]
+    return [node, *chain.from_iterable(options)]
 
 
-def _children(node: Schema, part: str | int) -> Iterator[Schema]:
-    if isinstance(part, int) and "items" in node:
-        yield node["items"]
-    elif part in node.get("properties", ()):
-        yield node["properties"][part]
-    elif isinstance(node.get("additionalProperties"), dict):
-        yield node["additionalProperties"]
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-    "array": (list,),
-    "object": (dict,),
-    "null": (type(None),),
-}
-
-
-def _fits(node: Schema, value: Any) -> bool:
-    types = _TYPES.get(node.get("type", ""), ())
-    return isinstance(value, types) and (not isinstance(value, bool) or types == (bool,))
-
-
-def _names(node: Schema) -> list[Any]:
-    return [node["const"]] if "const" in node else node.get("enum", [])
-
-
-def _expected(node: Schema) -> str:
-    if _names(node):
-        names = ", ".join(map(str, _names(node)))
-        return names if "const" in node else f"one of {names}"
-    match node.get("type"):
-        case "string":
-            return f"text that matches {node['pattern']}" if "pattern" in node else "text"
-        case "integer":
-            return "a whole number" + _bounds(node)
-        case "number":
-            return "a finite number" + _bounds(node)
-        case "boolean":
-            return "true or false"
-        case "null":
-            return "null"
-        case "array":
-            return "a list"
-        case "object":
-            return "a mapping (key: value)"
-        case _:
-            return "another value"
-
-
-def _bounds(node: Schema) -> str:
-    parts = []
-    if "minimum" in node:
-        parts.append(f" of {node['minimum']:,g} or more".replace(",", ""))
-    if "exclusiveMinimum" in node:
-        parts.append(f" above {node['exclusiveMinimum']:g}")
-    if "maximum" in node:
-        parts.append(f", {node['maximum']:,} at most")
-    return "".join(parts)
+def _keys(node: Schema) -> Iterable[str]:
+    return (*node.get("properties", ()), *node.get("propertyNames", {}).get("enum", ()))

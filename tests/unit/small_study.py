@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tasktransfer import config
+from tasktransfer.config import Document
+from tasktransfer.designs import checked_config
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import ConfigError
 
 SMALL: dict[str, Any] = {
@@ -39,7 +41,14 @@ def changed(*path: str | int, to: Any) -> dict[str, Any]:
     return result
 
 
+def parse(study: Any, file: str = "study.yaml") -> TransferConfig:
+    """A study that is a mapping already; ``file`` is named in messages."""
+    config = checked_config(Document(study, file))
+    assert isinstance(config, TransferConfig)
+    return config
+
+
 def refusal(study: Any) -> str:
     with pytest.raises(ConfigError) as caught:
-        config.parse(study, "study.yaml")
+        parse(study)
     return str(caught.value)

@@ -215,7 +215,7 @@ def test_json_is_read_as_well(study: Study, tmp_path: Path) -> None:
         ({QA: None}, [f"{QA}: is missing"]),
         ({QA: {"algorithm": "baseline"}}, [f"{QA}.algorithm: unknown transfer algorithm"]),
         ({QA: {"sources": ["dialogue_nli"]}}, ["unknown task of Friends 'dialogue_nli'"]),
-        ({QA: {"sources": []}}, [f"{QA}.sources: has 0 items"]),
+        ({QA: {"sources": []}}, [f"{QA}.sources: found [], expected 1 or more items"]),
         ({QA: {"seed": -1}, RE: {"sed": 1}}, [f"{QA}.seed", "did you mean 'seed'", "2 problems"]),
     ],
 )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from challenge_records import FRIENDS, finish, make_study, right_answers
-from small_study import SMALL, changed
+from small_study import SMALL, changed, parse
 
-from tasktransfer import config
 from tasktransfer.cli import main
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
@@ -19,6 +17,7 @@ from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge.guard import ineligible
 from tasktransfer.designs.transfer.challenge.rules import MEANING
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.records import read_record
@@ -106,7 +105,7 @@ def test_what_the_rules_forbid_is_refused_with_rule_and_key(
     rule: str, study: dict[str, Any], told: list[str]
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        config.parse({**study, "rules": "challenge"}, "study.yaml")
+        parse({**study, "rules": "challenge"})
     message = str(caught.value)
     assert f"against the challenge's rule {rule!r}: {MEANING[rule]}" in message
     for text in told:
@@ -122,7 +121,7 @@ def test_every_rule_has_its_refusal() -> None:
 def test_what_is_wrong_besides_is_told_too() -> None:
     study = changed("models", 0, "family", to="encodr") | {"data": {"few_sample": False}}
     with pytest.raises(ConfigError) as caught:
-        config.parse({**study, "rules": "challenge"}, "study.yaml")
+        parse({**study, "rules": "challenge"})
     assert "did you mean 'encoder'" in str(caught.value)
     assert "data.few_sample" in str(caught.value)
 
@@ -132,7 +131,7 @@ def test_what_is_wrong_besides_is_told_too() -> None:
     "change", [{"data": {"few_sample": False}}, {"training": {"limit_test": 5}}]
 )
 def test_free_studies_stay_possible(rules: dict[str, Any], change: dict[str, Any]) -> None:
-    found = config.parse({**SMALL, **change, **rules}, "study.yaml")
+    found = parse({**SMALL, **change, **rules})
     assert found.rules == "free"
 
 
@@ -141,7 +140,7 @@ def test_free_studies_stay_possible(rules: dict[str, Any], change: dict[str, Any
 )
 def test_rules_that_are_none(value: Any) -> None:
     with pytest.raises(ConfigError, match=r"rules: "):
-        config.parse({**SMALL, "rules": value}, "study.yaml")
+        parse({**SMALL, "rules": value})
 
 
 @pytest.mark.parametrize(
@@ -160,24 +159,24 @@ def test_rules_that_are_none(value: Any) -> None:
 )
 def test_a_damaged_study_under_the_rules_is_refused_as_any(damaged: Any) -> None:
     with pytest.raises(ConfigError):
-        config.parse(damaged, "study.yaml")
+        parse(damaged)
 
 
 # --- the plan ---
 
 
-def revisions(study: config.Config) -> Revisions:
+def revisions(study: TransferConfig) -> Revisions:
     models = {m.name: ModelSpec(m.name, m.family, "tiny:0", m.max_length) for m in study.models}
     return Revisions({d.name: "r" for d in study.datasets}, models)
 
 
-def challenge(**changes: Any) -> config.Config:
-    return config.parse({**SMALL, "rules": "challenge", **changes}, "study.yaml")
+def challenge(**changes: Any) -> TransferConfig:
+    return parse({**SMALL, "rules": "challenge", **changes})
 
 
 def test_the_rules_change_no_digest() -> None:
     """Records that keep the rules serve a challenge study, whoever trained them."""
-    under, free = challenge(), config.parse(SMALL, "study.yaml")
+    under, free = challenge(), parse(SMALL)
     digests = [[s.digest for s in plan.build(c, revisions(c)).stages] for c in (under, free)]
     assert digests[0] == digests[1]
     assert under.digest != free.digest
@@ -210,10 +209,11 @@ def test_the_plan_refuses_sources_however_they_were_picked(
 def test_the_plan_refuses_a_config_that_was_changed_after_it_was_read(change: str) -> None:
     study = challenge()
     if change == "few_sample":
-        study = dataclasses.replace(study, data=dataclasses.replace(study.data, few_sample=False))
+        data = study.data.model_copy(update={"few_sample": False})
+        study = study.model_copy(update={"data": data})
     else:
-        training = {d: dataclasses.replace(t, limit_test=3) for d, t in study.training.items()}
-        study = dataclasses.replace(study, training=training)
+        training = study.training.model_copy(update={"limit_test": 3})
+        study = study.model_copy(update={"training": training})
     with pytest.raises(ConfigError, match=change):
         plan.build(study, revisions(study))
 

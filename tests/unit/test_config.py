@@ -11,13 +11,14 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from small_study import SMALL, changed, refusal
+from small_study import SMALL, changed, parse, refusal
 
-from tasktransfer import config
-from tasktransfer.config.keys import STUDY
+from tasktransfer.config.fields import Section
 from tasktransfer.config.overrides import from_texts
 from tasktransfer.core.specs import Training
 from tasktransfer.datasets.feta.tiny_world.revision import MINIMUM_DIALOGUES
+from tasktransfer.designs import load_config
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +31,7 @@ NAMED = {"dataset": "DailyDialog", "target": "dialogue_nli", "sources": ["emotio
 
 
 def test_the_small_study_is_right() -> None:
-    assert config.parse(SMALL, "study.yaml").study == "small"
+    assert parse(SMALL).study == "small"
 
 
 def test_one_slip_gives_one_message() -> None:
@@ -50,7 +51,7 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
         "  epochs: 0\n"
     )
     with pytest.raises(ConfigError) as caught:
-        config.load(path)
+        load_config(path)
     message = str(caught.value)
     assert "3 problems" in message
     assert f"{path}:4: datasets.DailyDialog.tasks[1]" in message
@@ -61,7 +62,7 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("study: a\nstudy: b\n", "study: stands twice, on lines 1 and 2"),
+        ("study: a\nstudy: b\n", "study: duplicate key, on lines 1 and 2"),
         ("study: [a\n", "not valid YAML"),
         ("study: a\n\tseeds: 1\n", ":2: not valid YAML"),
         ("a: &a [*a]\n", "not valid YAML"),
@@ -73,14 +74,14 @@ def test_yaml_itself(tmp_path: Path, text: str, part: str) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        config.load(path)
+        load_config(path)
     assert str(path) in str(caught.value)
     assert part in str(caught.value)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no\.yaml: no such file"):
-        config.load(tmp_path / "no.yaml")
+        load_config(tmp_path / "no.yaml")
 
 
 def test_repeated_keys_inside_merged_anchors_are_fine(tmp_path: Path) -> None:
@@ -92,28 +93,28 @@ def test_repeated_keys_inside_merged_anchors_are_fine(tmp_path: Path) -> None:
         "  - &base {name: a, family: encoder, checkpoint: tiny}\n"
         "  - {<<: *base, name: b, family: decoder}\n"
     )
-    assert [m.name for m in config.load(path).models] == ["a", "b"]
+    assert [m.name for m in load_config(path).models] == ["a", "b"]
 
 
 def test_a_number_without_a_dot_is_a_number(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(SMALL) + "training: {learning_rate: 3e-5}\n")
-    assert config.load(path).training_for("Friends").learning_rate == 3e-5
+    assert load_config(path).training_for("Friends").learning_rate == 3e-5
 
 
 def test_dropout_may_be_nought_or_left_to_the_checkpoint() -> None:
     for value, meant in ((0, 0.0), (None, None)):
-        study = config.parse(changed("training", "dropout", to=value), "study.yaml")
+        study = parse(changed("training", "dropout", to=value))
         assert study.training_for("Friends").dropout == meant
 
 
 def test_yaml_reads_off_as_false_and_so_do_we() -> None:
-    study = config.parse(SMALL | {"multi_source": {"mode": False}}, "study.yaml")
+    study = parse(SMALL | {"multi_source": {"mode": False}})
     assert study.multi_source.mode == "off"
 
 
 def test_defaults_are_those_of_the_recipe() -> None:
-    study = config.parse(SMALL, "study.yaml")
+    study = parse(SMALL)
     assert study.training_for("DailyDialog") == Training(epochs=30)
     assert study.training_for("Friends") == Training(epochs=20)
     assert study.algorithms == ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")
@@ -122,13 +123,13 @@ def test_defaults_are_those_of_the_recipe() -> None:
 
 
 def test_baseline_is_always_run_and_order_is_fixed() -> None:
-    study = config.parse(SMALL | {"algorithms": ["multitask", "pretrain_finetune"]}, "study.yaml")
+    study = parse(SMALL | {"algorithms": ["multitask", "pretrain_finetune"]})
     assert study.algorithms == ("baseline", "pretrain_finetune", "multitask")
 
 
 def test_named_targets_count_in_mode_named_only() -> None:
-    off = config.parse(SMALL | {"multi_source": {"named": [NAMED]}}, "study.yaml")
-    on = config.parse(SMALL | {"multi_source": {"mode": "named", "named": [NAMED]}}, "study.yaml")
+    off = parse(SMALL | {"multi_source": {"named": [NAMED]}})
+    on = parse(SMALL | {"multi_source": {"mode": "named", "named": [NAMED]}})
     assert off.multi_source.named == ()
     assert on.multi_source.named[0].target == "dialogue_nli"
 
@@ -137,22 +138,65 @@ def test_overrides_replace_values_and_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(SMALL))
     # Snakemake hands over the inside of key={...} as text.
-    study = config.load(path, from_texts({"seeds": ["3", "4"], "training": {"epochs": "2"}}))
+    study = load_config(path, from_texts({"seeds": ["3", "4"], "training": {"epochs": "2"}}))
     assert study.seeds == (3, 4)
     assert study.training_for("Friends").epochs == 2
     with pytest.raises(ConfigError, match=r"training\.epochs: found 0"):
-        config.load(path, {"training": {"epochs": 0}})
+        load_config(path, {"training": {"epochs": 0}})
 
 
 def test_the_digest_is_of_the_study_not_of_its_spelling() -> None:
     spelled_out = changed("seeds", to=[0]) | {"results": "results/"}
-    assert config.parse(spelled_out, "a").digest == config.parse(SMALL, "b").digest
-    assert config.parse(changed("seeds", to=[1]), "a").digest != config.parse(SMALL, "b").digest
+    assert parse(spelled_out).digest == parse(SMALL).digest
+    assert parse(changed("seeds", to=[1])).digest != parse(SMALL).digest
+
+
+DIGESTS = {
+    "config.yaml": "e7b622b188ef6b142f8d75e38960ba926d56a4d16a0e780e186ea8bad4629116",
+    "all-tasks.yaml": "6bc772116e8db9f28247fbef71251d3499ba1f69556663a4b0b3fa374ef62c0a",
+    "challenge-demo.yaml": "489be4d36ab5e1912f35b1c126beb2a0ddcd49663f5da276ccb1f8cfc158407a",
+    "demo.yaml": "efa954b9eafe4036cb1d31a6a804b86d74c76d76752f24a9f50d52c95ce40b37",
+    "paper.yaml": "e6538eb25a87ba9af361bb83eb734c6175e7a29ef9d5730626461f7745434049",
+    "planted.yaml": "a9086913fc30bee7a23fffa79fb30e4787ecd63f698ee3809b8c140af79ea516",
+    "real-minilm.yaml": "4b63300247e4bf870053798b9ae16b93f15dadd3878b99147e54847202a72021",
+}
+
+
+@pytest.mark.parametrize("path", [ROOT / "config.yaml", *PRESETS], ids=lambda path: path.name)
+def test_a_config_keeps_its_digest(path: Path) -> None:
+    """It stands in the records: byte for byte, whatever keys are added."""
+    assert load_config(path).digest == DIGESTS[path.name]
+
+
+def test_keys_that_came_later_change_a_digest_only_if_they_are_used(tmp_path: Path) -> None:
+    (tmp_path / "plugin.py").touch()
+    spelled_out = SMALL | {"design": "transfer", "plugins": []}
+    assert parse(spelled_out).digest == parse(SMALL).digest
+    with_plugin = SMALL | {"plugins": [str(tmp_path / "plugin.py")]}
+    assert parse(with_plugin).digest != parse(SMALL).digest
+
+
+def test_problems_of_all_kinds_are_told_at_once() -> None:
+    study = changed(*DD, "tasks", 1, to="dialog_nli") | {
+        "modles": 1,
+        "models": [SMALL["models"][0], SMALL["models"][0] | {"max_length": "long"}],
+        "algorithms": ["baseline"],
+        "multi_source": {"mode": "auto"},
+        "training": {"epochs": {"Freinds": 2}, "dropout": 2},
+        "seeds": [0, 0],
+    }
+    told = refusal(study)
+    assert "8 problems in study.yaml" in told
+    for key in (
+        "modles", "datasets.DailyDialog.tasks[1]", "models[1].max_length", "multi_source.mode",
+        "training.epochs.Freinds", "training.dropout", "seeds[1]",
+    ):  # fmt: skip
+        assert f"study.yaml: {key}: " in told
 
 
 @pytest.mark.parametrize("path", [ROOT / "config.yaml", *PRESETS], ids=lambda path: path.name)
 def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
-    config.load(path)
+    load_config(path)
     jsonschema.validate(yaml.safe_load(path.read_text()), json.loads(SCHEMA.read_text()))
 
 
@@ -174,24 +218,25 @@ def test_the_schema_refuses_too(study: Any) -> None:
 
 def test_the_schema_on_disk_is_fresh() -> None:
     made = subprocess.run(
-        [sys.executable, "-m", "tasktransfer.config"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "tasktransfer.designs"], capture_output=True, text=True, check=True
     )
     assert SCHEMA.read_text() == made.stdout, (
-        "stale: python -m tasktransfer.config > workflow/schemas/config.schema.json"
+        "stale: python -m tasktransfer.designs > workflow/schemas/config.schema.json"
     )
 
 
 def test_every_key_stands_in_the_documented_config() -> None:
     """config.yaml is the reference: a key that is added to the code is explained there."""
     written = yaml.safe_load((ROOT / "config.yaml").read_text())
-    for key in STUDY.keys:
-        assert key.name in written
-    for section in ("data", "multi_source", "training", "checkpoints"):
-        declared = next(key for key in STUDY.keys if key.name == section)
-        assert [key.name for key in declared.value.keys] == list(written[section])  # type: ignore[union-attr]
+    keys = TransferConfig.model_fields
+    assert keys.keys() == written.keys()
+    for name in ("data", "multi_source", "training", "checkpoints"):
+        section = keys[name].annotation
+        assert isinstance(section, type) and issubclass(section, Section)
+        assert section.model_fields.keys() == written[name].keys()
 
 
 def test_the_smallest_world_is_the_generators() -> None:
     ok = changed("data", "tiny_world", to={"dialogues": MINIMUM_DIALOGUES})
-    assert config.parse(ok, "study.yaml").data.tiny_world.dialogues == MINIMUM_DIALOGUES
+    assert parse(ok).data.tiny_world.dialogues == MINIMUM_DIALOGUES
     refusal(changed("data", "tiny_world", to={"dialogues": MINIMUM_DIALOGUES - 1}))

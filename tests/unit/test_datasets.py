@@ -18,12 +18,15 @@ from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import DATASETS, get_task, tiny_world
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dataset import ASSUMED, Dataset
+from tasktransfer.designs import open_study
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.results.study import open_study
+from tasktransfer.results import revisions
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
 
-PAPER = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "paper.yaml"
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = ROOT / "workflow" / "presets" / "paper.yaml"
+SOURCE = ROOT / "src" / "tasktransfer"
 
 
 @pytest.fixture(autouse=True)
@@ -179,6 +182,28 @@ def test_a_release_without_turns_has_no_lengths(tmp_path: Path) -> None:
     assert (tmp_path / "tables" / "lengths.csv") in data_report.write(
         [tmp_path / "out"], tmp_path / "tables"
     )
+
+
+def test_a_dataset_without_a_part_in_the_tiny_world_is_not_looked_for_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revisions, "PARTS", {"Friends": tiny_world.PARTS["Friends"]})
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        ConfigError, match=r"data\.release: the tiny world has no DailyDialog, only"
+    ):
+        open_study(PAPER, {"data": {"release": "tiny_world"}})
+
+
+# --- who names a dataset ---
+
+
+@pytest.mark.parametrize("room", ["tasks", "data", "metrics", "models", "training", "results"])
+def test_no_dataset_is_named_outside_its_folder(room: str) -> None:
+    rooms = [SOURCE / room, SOURCE / "datasets" / "feta"]
+    for file in (file for folder in rooms for file in folder.rglob("*.py")):
+        stray = re.findall("DailyDialog|Friends|dailydialog|friends", file.read_text())
+        assert not stray, f"{file} names {stray[0]}"
 
 
 # --- finding a task -----------------------------------------------------------------------------

@@ -119,8 +119,9 @@ START = (
 
 @pytest.mark.parametrize("name", START)
 def test_what_is_imported_at_start_is_light(name: str) -> None:
-    """Standard library and PyYAML at the top of the modules that every start imports."""
-    allowed = {*sys.stdlib_module_names, "yaml", "tasktransfer"}
+    """Standard library, PyYAML and pydantic at the top of the modules that every start imports."""
+    validation = {"yaml", "pydantic", "pydantic_core", "typing_extensions"}
+    allowed = {*sys.stdlib_module_names, *validation, "tasktransfer"}
     for path in (file for file in FILES if unit(file) == name):
         for module, line, top in imports(path):
             if top:

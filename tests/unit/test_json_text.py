@@ -99,7 +99,7 @@ def _nested(levels: int) -> dict[str, Any]:
         ("seed", True, "seed: found true"),
         ("dataset", "Foo", "dataset: found 'Foo', expected one of DailyDialog, Friends"),
         ("train_tasks", ["nothing"], "'nothing' is no task of"),
-        ("train_tasks", [], "train_tasks: has 0 items"),
+        ("train_tasks", [], "train_tasks: found [], expected 1 or more items"),
         ("model", {}, "model.name: is missing"),
         ("training", {"epochs": 1}, "is missing"),
         ("parent", [], "parent.found"),

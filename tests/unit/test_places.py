@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_study import SMALL, changed, refusal
+from small_study import SMALL, changed, parse, refusal
 
-from tasktransfer import cli, config
+from tasktransfer import cli
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import is_hub_name
@@ -70,7 +70,7 @@ def test_what_is_spelled_as_on_the_hub_is_a_folder_where_there_is_one() -> None:
 
 
 def test_results_and_release_may_begin_at_home(tmp_path: Path) -> None:
-    parsed = config.parse({**SMALL, "results": "~/res"}, "study.yaml")
+    parsed = parse({**SMALL, "results": "~/res"})
     assert parsed.results == str(tmp_path / "home" / "res")
     Path("study.yaml").write_text(yaml.safe_dump({**SMALL, "data": {"release": "~/data"}}))
     assert open_study("study.yaml", need_inputs=False).release == str(tmp_path / "home" / "data")
@@ -96,7 +96,7 @@ def test_results_are_kept_in_a_folder_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(ROOT / "src")
     assert "source tree" in refusal({**SMALL, "results": "link"})
     for place in ("results", ".", "a/b c", "ergebnisse-ü", f"{root}/results", f"{root}/mine"):
-        config.parse({**SMALL, "results": place}, "study.yaml")
+        parse({**SMALL, "results": place})
 
 
 def test_the_working_directory_may_hold_results_but_for_the_checkout(
@@ -104,7 +104,7 @@ def test_the_working_directory_may_hold_results_but_for_the_checkout(
 ) -> None:
     monkeypatch.chdir(ROOT)
     assert "source tree" in refusal({**SMALL, "results": "."})
-    assert config.parse({**SMALL, "results": "./results"}, "study.yaml").results == "./results"
+    assert parse({**SMALL, "results": "./results"}).results == "./results"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_no_path_or_title_holds_control_characters(key: str, value: str) -> None
     assert "cannot be printed" in refusal(study)
     model = {"name": "m", "family": "encoder", "checkpoint": value}
     with pytest.raises(ConfigError, match=r"models\[0\]\.checkpoint: .*cannot be printed"):
-        config.parse({**SMALL, "models": [model]}, "study.yaml")
+        parse({**SMALL, "models": [model]})
 
 
 def test_validate_tells_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_study import parse
 
-from tasktransfer import config
-from tasktransfer.config import Config
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer import plan
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Plan, Revisions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,29 +23,29 @@ ROOT = Path(__file__).resolve().parents[2]
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
 
 
-def revisions(study: Config, data: str = "d") -> Revisions:
+def revisions(study: TransferConfig, data: str = "d") -> Revisions:
     return Revisions(
         {d.name: data for d in study.datasets},
         {m.name: ModelSpec(m.name, m.family, m.name, m.max_length) for m in study.models},
     )
 
 
-def three_tasks(**keys: Any) -> Config:
+def three_tasks(**keys: Any) -> TransferConfig:
     study = {
         "study": "three",
         "datasets": {"DailyDialog": {"tasks": [A, B, C]}},
         "models": [{"name": "m", "family": "encoder", "checkpoint": "tiny"}],
         "multi_source": {"mode": "auto", "sources_per_target": 2},
     }
-    return config.parse(study | keys, "three.yaml")
+    return parse(study | keys)
 
 
-def build(study: Config, *selected: MultiSource) -> Plan:
+def build(study: TransferConfig, *selected: MultiSource) -> Plan:
     return plan.build(study, revisions(study), selected)
 
 
 def test_the_paper_single_source_is_6195_distinct_trainings() -> None:
-    study = config.load(ROOT / "workflow/presets/paper.yaml", {"multi_source": {"mode": "off"}})
+    study = load_config(ROOT / "workflow/presets/paper.yaml", {"multi_source": {"mode": "off"}})
     made = build(study)
     algorithms = Counter(run.algorithm for run in made.runs)
     assert algorithms.pop("baseline") == 255
@@ -55,7 +56,7 @@ def test_the_paper_single_source_is_6195_distinct_trainings() -> None:
 
 
 def test_the_paper_multi_source_adds_180_runs_and_their_pretrainings() -> None:
-    study = config.load(ROOT / "workflow/presets/paper.yaml")
+    study = load_config(ROOT / "workflow/presets/paper.yaml")
     made = build(study)
     several = [run for run in made.runs if len(run.sources) > 1]
     assert len(several) == 4 * 3 * 3 * 5
@@ -98,7 +99,7 @@ def test_targets_that_share_a_source_set_share_its_pretraining() -> None:
         {"dataset": "DailyDialog", "target": target, "sources": order}
         for target, order in ((tasks[2], tasks[:2]), (tasks[3], tasks[1::-1]))
     ]
-    study = config.parse(
+    study = parse(
         {
             "study": "s",
             "datasets": {"DailyDialog": {"tasks": tasks}},

@@ -67,7 +67,11 @@ def test_a_stage_without_a_run_has_no_score(tmp_path: Path, record: Record) -> N
         ("epochs.1.train_loss.dialogue_nli", float("inf"), "epochs[1].train_loss.dialogue_nli"),
         ("stage.identity.lr", float("-inf"), "stage.identity.lr: found -inf"),
         ("provenance.seconds.train", -1.0, "provenance.seconds.train: found -1.0"),
-        ("provenance.host.device", "tpu", "provenance.host.device: found 'tpu', expected one of"),
+        (
+            "provenance.host.device",
+            "tpu",
+            "provenance.host.device: found 'tpu', expected 'cpu', 'cuda' or 'mps'",
+        ),
         ("provenance.started", "yesterday", "provenance.started: found 'yesterday'"),
         ("stage.seed", True, "stage.seed: found true, expected a whole number"),
         ("stage.parent", "abc", "stage.parent: found 'abc'"),

@@ -53,8 +53,8 @@ def refuse_triggers():
 
 def instances_everywhere():
     return [
-        f"{STUDY.instances(dataset.name)}/manifest.json"
-        for dataset in STUDY.config.datasets
+        f"{STUDY.instances(dataset)}/manifest.json"
+        for dataset in STUDY.config.dataset_names
     ]
 
 
@@ -76,8 +76,3 @@ def collected(wildcards):
 
 def records_to_choose_from(wildcards):
     return [STUDY.record(stage) for stage in STUDY.plan.choice.stages]
-
-
-def submission_records(wildcards):
-    with errors_for_snakemake():
-        return needs.submission(chosen(), wildcards.dataset, wildcards.model)

@@ -4,7 +4,7 @@ import atexit
 
 from tasktransfer.designs import design_of
 from tasktransfer.operate import needs
-from tasktransfer.operate.opening import open_called
+from tasktransfer.designs.opening import open_called
 from tasktransfer.operate.snakemake_call import (
     errors_for_snakemake,
     quiet_restoring,

@@ -2,10 +2,17 @@
 # study under `rules: challenge` that covers every task of a dataset has them.
 
 SUBMISSION_FILES = [
-    f"{RESULTS}/submissions/{dataset.name}-{model.name}.zip"
-    for dataset in STUDY.config.datasets
+    f"{RESULTS}/submissions/{dataset}-{model.name}.zip"
+    for dataset in STUDY.config.dataset_names
     for model in STUDY.config.models
 ]
+
+
+def submission_records(wildcards):
+    with errors_for_snakemake():
+        return commands.submission_records(
+            chosen(), wildcards.dataset, wildcards.model
+        )
 
 
 rule submit:

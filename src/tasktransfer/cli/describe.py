@@ -7,13 +7,13 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tasktransfer.cli.options import add_command, open_study, overrides, positive
 from tasktransfer.errors import ModelError
 
 if TYPE_CHECKING:
-    from tasktransfer.config.types import ModelConfig
+    from tasktransfer.config import ModelConfig
 
 DEVICES: dict[str | None, Literal["cpu", "cuda"] | None] = {"cpu": "cpu", "gpu": "cuda", None: None}
 
@@ -58,10 +58,11 @@ def plan(chosen: argparse.Namespace) -> None:
 
 def validate(chosen: argparse.Namespace) -> None:
     """Check a config file, and its data and models where they are at hand."""
-    from tasktransfer.config import load
+    from tasktransfer.designs import load_config
     from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
+    from tasktransfer.designs.transfer.config import TransferConfig
 
-    config = load(chosen.config, overrides(chosen))
+    config = cast(TransferConfig, load_config(chosen.config, overrides(chosen)))
     _validate_data(chosen)
     _validate_models(config.models)
     print(f"{chosen.config}: ok, study {config.study}")

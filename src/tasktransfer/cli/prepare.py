@@ -169,15 +169,15 @@ def _prepared(study: Study) -> list[Path]:
     from tasktransfer.data.cache import prepare
     from tasktransfer.datasets.tiny_world import generate
 
-    folders = [Path(study.instances(dataset.name)) for dataset in study.config.datasets]
+    folders = [Path(study.instances(dataset)) for dataset in study.config.dataset_names]
     data = study.config.data
-    for dataset, folder in zip(study.config.datasets, folders, strict=True):
+    for dataset, folder in zip(study.config.dataset_names, folders, strict=True):
         if (folder / "manifest.json").exists():
             continue
         if data.generated and not Path(study.tiny_world).exists():
             made_from = data.tiny_world
             generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
-        prepare(dataset.name, study.release, data.few_sample, folder)
+        prepare(dataset, study.release, data.few_sample, folder)
     return folders
 
 

@@ -27,12 +27,14 @@ def add_commands(commands: Any) -> None:
 
 def demo(chosen: argparse.Namespace) -> None:
     """Write the demo study into an empty folder and run it there: minutes, offline."""
+    from tasktransfer.designs import load_config
     from tasktransfer.operate.demo import run_demo, write_demo
 
     write_demo(chosen.folder)
-    figures = run_demo(chosen.folder, chosen.cores, dry_run=chosen.dry_run)
+    run_demo(chosen.folder, chosen.cores, dry_run=chosen.dry_run)
     if chosen.dry_run:
         print(f"{chosen.folder}: written; `snakemake --cores all` in it runs the study")
     else:
-        print(f"figures and tables: {figures}")
-        print(f"everything in one page: {figures.parent / 'report.html'}")
+        results = chosen.folder / load_config(chosen.folder / "config.yaml").results
+        print(f"figures and tables: {results / 'figures'}")
+        print(f"everything in one page: {results / 'report.html'}")

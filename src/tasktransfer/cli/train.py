@@ -60,14 +60,13 @@ def add_commands(commands: Any) -> None:
 
 def train(chosen: argparse.Namespace) -> None:
     """Train one stage and write its record."""
-    from tasktransfer.config import load
     from tasktransfer.core.node_json import from_json
     from tasktransfer.core.nodes import Stage
-    from tasktransfer.designs import design_of
+    from tasktransfer.designs import design_of, load_config
     from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
-    config = load(chosen.config, overrides(chosen))
+    config = load_config(chosen.config, overrides(chosen))
     stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage")
     if len(chosen.start) != len(stage.starts):
         raise ConfigError(

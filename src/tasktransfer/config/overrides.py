@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasktransfer.config import yaml_file
-from tasktransfer.config.declare import Problems, at, show
 from tasktransfer.errors import ConfigError
+from tasktransfer.validation import Problem, at, show
 
 
 def from_options(options: Iterable[str]) -> dict[str, Any]:
@@ -53,12 +53,11 @@ def from_texts(value: Any) -> Any:
         return value
 
 
-def laid_over(base: Any, over: Mapping[str, Any], problems: Problems, path: str = "") -> Any:
+def laid_over(base: Any, over: Mapping[str, Any], problems: list[Problem], path: str = "") -> Any:
     """A value with some of its keys replaced. A list has no keys: it is replaced as a whole."""
     if isinstance(base, list):
-        problems.add(
-            path, f"is a list, and {show(next(iter(over), ''))} no key of it: give the whole list"
-        )
+        message = f"is a list, and {show(next(iter(over), ''))} no key of it: give the whole list"
+        problems.append(Problem(path, message))
         return base
     result = dict(base) if isinstance(base, dict) else {}
     for key, value in over.items():

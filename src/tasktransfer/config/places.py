@@ -1,5 +1,5 @@
 """Folders that a config names, as the disk has them: a leading ``~``, hub names, and where results
-may be kept. Standard library only."""
+may be kept."""
 
 from __future__ import annotations
 

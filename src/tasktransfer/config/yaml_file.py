@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
-from tasktransfer.config.declare import INVALID, Problems, at, show
 from tasktransfer.errors import ConfigError
+from tasktransfer.validation import Problem, at, show
 
 MAX_BYTES = 2**20
 MAX_VALUES = 50_000
@@ -29,6 +29,9 @@ MAX_DIGITS = 30
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C is ten times as fast; not every installation of PyYAML has it."""
+
+UNREADABLE = object()
+"""The value of a number that has a problem: of no type that anything expects."""
 
 _TWO_READINGS = re.compile(r"[-+]?0[0-9_xb].*|.*[_:].*")
 """Numbers in YAML 1.1 that are other numbers, or text, in YAML 1.2: octal, hexadecimal, binary,
@@ -52,7 +55,7 @@ class _UnreadableError(Exception):
         self.line = line
 
 
-def read(path: Path, problems: Problems) -> Document:
+def read(path: Path, problems: list[Problem]) -> Document:
     """Read a YAML file; duplicate keys and numbers with two readings go into ``problems``.
 
     Raises:
@@ -71,14 +74,13 @@ def value_of(text: str, source: str) -> Any:
     Raises:
         ConfigError: as ``read``, and for what goes into ``problems`` there.
     """
-    problems = Problems()
+    problems: list[Problem] = []
     try:
         value = _document(text, problems).value
     except _UnreadableError as error:
         raise ConfigError(f"{source}: {error}") from error
-    for problem in problems.found:
-        key = f"{problem.path}: " if problem.path else ""
-        raise ConfigError(f"{source}: {key}{problem.message}")
+    for problem in problems:
+        raise ConfigError(f"{source}: {problem}")
     return value
 
 
@@ -98,7 +100,7 @@ def _text(path: Path) -> str:
         raise _UnreadableError(f"cannot be read ({error}); it must be UTF-8 text") from error
 
 
-def _document(text: str, problems: Problems) -> Document:
+def _document(text: str, problems: list[Problem]) -> Document:
     loader = None
     try:
         _measure(yaml.parse(text, Loader=Loader))
@@ -184,7 +186,7 @@ def _refuse_tag(event: Any, line: int) -> None:
 
 
 def _plain(
-    loader: Any, node: yaml.Node, path: str, lines: dict[str, int], problems: Problems
+    loader: Any, node: yaml.Node, path: str, lines: dict[str, int], problems: list[Problem]
 ) -> Any:
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
@@ -205,21 +207,22 @@ def _plain(
     return _scalar(loader, node, path, problems)
 
 
-def _scalar(loader: Any, node: yaml.Node, path: str, problems: Problems) -> Any:
+def _scalar(loader: Any, node: yaml.Node, path: str, problems: list[Problem]) -> Any:
     """A value that is no collection; a number only if everybody reads it as the same number."""
     text = node.value
     is_number = node.tag in (_INTEGER, _FLOAT)
     if is_number and len(text) > MAX_DIGITS:
-        problems.add(path, f"found {show(text)}, a number of {len(text):,} digits: write fewer")
-        return INVALID
+        message = f"found {show(text)}, a number of {len(text):,} digits: write fewer"
+        problems.append(Problem(path, message))
+        return UNREADABLE
     value = loader.construct_object(node)
     if is_number and _TWO_READINGS.fullmatch(text):
-        problems.add(
-            path,
+        message = (
             f"found {text}, which YAML reads as {show(value)}: write a number in decimal digits "
-            "alone, without leading zeros, '_' or ':', and text in quotes",
+            "alone, without leading zeros, '_' or ':', and text in quotes"
         )
-        return INVALID
+        problems.append(Problem(path, message))
+        return UNREADABLE
     return value
 
 
@@ -237,7 +240,7 @@ def _refuse_repeated_keys(
     node: yaml.MappingNode,
     path: str,
     lines: dict[str, int],
-    problems: Problems,
+    problems: list[Problem],
 ) -> None:
     first: dict[Any, int] = {}
     for key_node, _ in node.value:
@@ -245,8 +248,6 @@ def _refuse_repeated_keys(
             continue
         key, line = _key(loader, key_node), key_node.start_mark.line + 1
         if key in first:
-            problems.add(
-                at(path, str(key)),
-                f"stands twice, on lines {first[key]} and {line}: remove one of the two",
-            )
+            message = f"duplicate key, on lines {first[key]} and {line}: remove one of the two"
+            problems.append(Problem(at(path, str(key)), message))
         first.setdefault(key, line)

@@ -1,4 +1,10 @@
-"""The designs: each turns a config into a plan, and records into its tables and figures."""
+"""The designs: each turns a config into a plan, and records into its tables and figures.
+
+A study names its design, and Python files or packages that add datasets or a design of their own:
+
+    DATASETS = [...]       # datasets, each as ``tasktransfer.datasets.add`` takes it
+    DESIGN = Design(...)
+"""
 
 from __future__ import annotations
 
@@ -6,19 +12,50 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config import Config, load
+from tasktransfer import config as configs
+from tasktransfer.config import CommonConfig, Document
 from tasktransfer.designs.design import Design
+from tasktransfer.designs.plugins import load_plugins
 from tasktransfer.designs.transfer.design import TRANSFER
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
+from tasktransfer.validation import Problem, unknown
 
 DESIGNS: dict[str, Design] = {TRANSFER.name: TRANSFER}
-"""The designs by the name that the config key ``design`` gives."""
+"""Name → design: those of the package, and those that plugins have added in this process."""
 
 
-def design_of(config: Config) -> Design:
-    """The design that a config names."""
-    return DESIGNS["transfer"]
+def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> CommonConfig:
+    """The study of a file, checked, as the config class of its design.
+
+    Args:
+        path: a YAML file.
+        overrides: a nested mapping laid over the file's (``config.overrides.from_options``).
+
+    Raises:
+        ConfigError: every problem of the file, one a line, with line, key path, value and remedy.
+    """
+    return checked_config(configs.read(path, overrides))
+
+
+def checked_config(document: Document) -> CommonConfig:
+    """A study that has been read. Plugins come first: what they add may be named in it.
+
+    Raises:
+        ConfigError: as ``load_config``.
+    """
+    for design in load_plugins(document, Design):
+        DESIGNS[design.name] = design
+    named = document.get("design")
+    name = named if isinstance(named, str) else "transfer"  # and its config refuses any other type
+    if name not in DESIGNS:
+        raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
+    return configs.validated(document, DESIGNS[name].config)
+
+
+def design_of(config: CommonConfig) -> Design:
+    """The design that a checked config names."""
+    return DESIGNS[config.design]
 
 
 def open_study(
@@ -31,7 +68,7 @@ def open_study(
 
     Args:
         config_file: the study.
-        overrides: see ``config.load``.
+        overrides: see ``load_config``.
         need_inputs: refuse inputs that are neither there nor remembered. Otherwise their revision
             is ``unknown``, and what exists of the study cannot be told.
 
@@ -40,7 +77,7 @@ def open_study(
         DataError, ModelError: inputs are missing or damaged.
         RecordError: a choice that the plan depends on cannot be read.
     """
-    config = load(config_file, overrides)
+    config = load_config(config_file, overrides)
     revisions, absent = find_revisions(config, need_inputs=need_inputs)
     planner = design_of(config).plan
     study = Study(config, str(config_file), overrides or {}, revisions, absent, planner)

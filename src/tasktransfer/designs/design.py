@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Plan
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
@@ -58,7 +59,8 @@ def _nothing(study: Study) -> None:
 class Design:
     """A study's design.
 
-    ``kinds``: of stages, as paths and rules of the workflow name them. ``plan``: (config, revisions
+    ``config``: the class that its config files are checked by. ``kinds``: of stages, as paths and
+    rules of the workflow name them. ``plan``: (config, revisions
     of data and models) → plan. ``outputs``: study → its files.
     ``collect``: (study, complete) makes the tables, all or none if ``complete``; ``statistics``,
     ``figures`` and ``report`` make theirs. ``choose``: makes the choice that the plan waits for.
@@ -69,6 +71,7 @@ class Design:
     """
 
     name: str
+    config: type[CommonConfig]
     kinds: tuple[str, ...]
     plan: Callable[[Any, Revisions], Plan]
     outputs: Callable[[Study], Outputs]

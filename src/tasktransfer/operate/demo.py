@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import tasktransfer
-from tasktransfer.config import load
 from tasktransfer.errors import ConfigError, ModelError, TaskTransferError
 
 WORKFLOW = Path(tasktransfer.__file__).parent / "workflow"
@@ -62,14 +61,11 @@ def write_demo(folder: Path) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> Path:
+def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
     """Run Snakemake in a folder that ``write_demo`` has filled.
 
     Args:
         cores: None: all.
-
-    Returns:
-        The folder of its figures.
 
     Raises:
         ModelError: there is no torch to train with.
@@ -92,4 +88,3 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> Path:
             f"{folder}: snakemake ended with exit code {done.returncode}, see above; start it "
             "there again to go on"
         )
-    return folder / load(folder / "config.yaml").results / "figures"

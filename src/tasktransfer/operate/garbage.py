@@ -269,8 +269,8 @@ def _needed(study: Study) -> Iterator[str]:
         yield study.tiny_model(name)
     if tiny:
         yield from study.tiny_texts
-    for dataset in study.config.datasets:
-        yield study.instances(dataset.name)
+    for dataset in study.config.dataset_names:
+        yield study.instances(dataset)
     yield from study.encoded_folders
 
 

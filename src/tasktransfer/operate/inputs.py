@@ -46,7 +46,7 @@ def _inputs(study: Study) -> Iterator[_Input]:
     if study.config.data.generated or tiny:
         world = Path(study.tiny_world)
         yield _Input("tiny world", world, world, logs / "tiny_world.log")
-    caches = {study.instances(dataset.name): dataset.name for dataset in study.config.datasets}
+    caches = {study.instances(name): name for name in study.config.dataset_names}
     if tiny:
         caches |= {study.tiny_instances(name): name for name in PARTS}
     for cache, source in caches.items():

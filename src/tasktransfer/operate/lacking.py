@@ -1,6 +1,6 @@
 """What the data of a study lacks, told before anything is trained.
 
-Asked at every start of Snakemake: standard library only, and fast. What the prepared instances hold
+Asked at every start of Snakemake: light and fast. What the prepared instances hold
 stands in their manifest. A release that is not prepared yet is read for it once, and what it holds
 is remembered in ``<results>/data/holdings.json``.
 """
@@ -36,7 +36,7 @@ def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
         study: any study; of one whose data is not known the release is all that is missed.
         dataset: look at this one only.
     """
-    names = [d.name for d in study.config.datasets if dataset in (None, d.name)]
+    names = [name for name in study.config.dataset_names if dataset in (None, name)]
     return tuple(message for name in names for message in _lacking(study, name))
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage
-from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import damage_of
 from tasktransfer.results.study import Study
 
@@ -75,20 +74,6 @@ def _library_job(study: Study, node: Data | Fit | Evaluation) -> list[str]:
         models = [(on.stage.data, on.stage)]
     needed += [f"{study.encoded(d, s.model.name)}/manifest.json" for d, s in models]
     return list(dict.fromkeys(needed))
-
-
-def submission(study: Study, dataset: str, model: str) -> list[str]:
-    """The records of one dataset and model: every run that may be submitted.
-
-    Raises:
-        ConfigError: the study is free, and has no submission.
-    """
-    if study.config.rules != "challenge":
-        raise ConfigError(
-            f"{study.config_file}: a free study has no submission: set rules: challenge"
-        )
-    stages = study.plan.stages
-    return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]
 
 
 class DamagedRecords:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.datasets import DATASETS
 from tasktransfer.operate.forecast.disk import disk
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.speed import Calibration, Device
@@ -63,7 +64,7 @@ def overview(
 
 def _synthetic(study: Study) -> bool | None:
     """Whether dialogues of the study are generated; None: not known before they are prepared."""
-    said = [study.synthetic(dataset.name) for dataset in study.config.datasets]
+    said = [study.synthetic(dataset) for dataset in study.config.dataset_names]
     return None if None in said and True not in said else True in said
 
 
@@ -89,16 +90,17 @@ def _trainings(study: Study, found: Found) -> dict[str, Any]:
 
 
 def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
-    trainings = Counter((stage.dataset, stage.model.name) for stage in study.plan.stages)
+    stages: dict[tuple[str, str], list[Stage]] = defaultdict(list)
+    for stage in study.plan.stages:
+        stages[stage.dataset, stage.model.name].append(stage)
     return [
         {
-            "dataset": dataset.name,
+            "dataset": dataset,
             "model": model.name,
-            "tasks": len(dataset.tasks),
-            "pairs": len(dataset.pairs),
-            "trainings": trainings[dataset.name, model.name],
+            "tasks": len({t for stage in stages[dataset, model.name] for t in stage.tasks}),
+            "trainings": len(stages[dataset, model.name]),
         }
-        for dataset in study.config.datasets
+        for dataset in study.config.dataset_names
         for model in study.config.models
     ]
 
@@ -161,7 +163,7 @@ def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
 
 def _sizes_from(estimates: Estimates) -> list[str]:
     config = estimates.study.config
-    pairs = [(d.name, m.name) for d in config.datasets for m in config.models]
+    pairs = [(name, m.name) for name in config.dataset_names for m in config.models]
     return sorted({estimates.sizes.basis(dataset, model) for dataset, model in pairs})
 
 
@@ -193,20 +195,19 @@ def _by_target(estimates: Estimates, found: Found) -> list[dict[str, Any]]:
     for stage in study.plan.stages:
         target = stage.select_on[0] if len(stage.select_on) == 1 else SEVERAL
         groups[stage.dataset, target].append(stage)
-    order = {d.name: [name for name, _ in d.shorts] for d in study.config.datasets}
-    shorts = {d.name: dict(d.shorts) for d in study.config.datasets}
     rows = []
-    for dataset in study.config.datasets:
-        for target in (*order[dataset.name], SEVERAL):
-            stages = groups.get((dataset.name, target), [])
+    for dataset in study.config.dataset_names:
+        cards = DATASETS[dataset].tasks
+        for target in (*cards, SEVERAL):
+            stages = groups.get((dataset, target), [])
             if not stages:
                 continue
             left = [stage for stage in stages if stage.digest not in found.finished]
             rows.append(
                 {
-                    "dataset": dataset.name,
+                    "dataset": dataset,
                     "target": target,
-                    "short": shorts[dataset.name].get(target, target),
+                    "short": cards[target].short if target in cards else target,
                     "trainings": len(stages),
                     "done": None if study.unknown else len(stages) - len(left),
                     "left": None if study.unknown else len(left),

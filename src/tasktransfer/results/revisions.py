@@ -1,6 +1,6 @@
 """What the disk says of a study's inputs: the revisions of its data and models.
 
-Standard library only. Digests of big files are remembered under ``<results>/data``, and so are the
+Digests of big files are remembered under ``<results>/data``, and so are the
 revisions of inputs outside the results folder: with their records there, tables and figures can be
 made again where the data and models are not.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer import json_text
-from tasktransfer.config import TINY, Config, ModelConfig
+from tasktransfer.config import TINY, CommonConfig, ModelConfig
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
@@ -37,7 +37,7 @@ class Revisions:
     models: Mapping[str, ModelSpec]
 
 
-def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
+def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
     """The revisions, and what is not on this disk, each as a message with its remedy.
 
     Args:
@@ -51,14 +51,14 @@ def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tup
     """
     found = _Inputs(config, need_inputs)
     revisions = Revisions(
-        data={dataset.name: found.data_revision(dataset.name) for dataset in config.datasets},
+        data={name: found.data_revision(name) for name in config.dataset_names},
         models={model.name: found.model_spec(model) for model in config.models},
     )
     found.remember()
     return revisions, tuple(found.absent)
 
 
-def tiny_revision(config: Config) -> str:
+def tiny_revision(config: CommonConfig) -> str:
     """The revision of the tiny world of a config, whatever the study reads."""
     return tiny_world_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
 
@@ -79,7 +79,7 @@ def is_hub_name(checkpoint: str) -> bool:
 class _Inputs:
     """Asks the disk, and remembers what earlier starts have seen."""
 
-    def __init__(self, config: Config, need_inputs: bool) -> None:
+    def __init__(self, config: CommonConfig, need_inputs: bool) -> None:
         self.config = config
         self.need_inputs = need_inputs
         folder = Path(config.results) / "data"

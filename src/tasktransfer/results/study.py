@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config import TINY, Config, ModelConfig
+from tasktransfer.config import ALL, TINY, CommonConfig, ModelConfig
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Data, Node, Outcome, Stage, Start
@@ -37,13 +37,13 @@ from tasktransfer.results.state import RECORD
 class Study:
     """A config with what the disk says of it. All paths are relative to the working directory."""
 
-    config: Config
+    config: CommonConfig
     config_file: str
     overrides: Mapping[str, Any]
     revisions: Revisions
     absent: tuple[str, ...]
     """What of data and models is not on this disk, each as a message with its remedy."""
-    planner: Callable[[Config, Revisions], Plan]
+    planner: Callable[[Any, Revisions], Plan]
     """Of the study's design."""
 
     @cached_property
@@ -250,7 +250,8 @@ class Study:
 
     def keeps(self, kind: str) -> bool:
         """Whether checkpoints of this kind of stage stay on disk."""
-        return kind in self.config.checkpoints.keep
+        keep = self.config.checkpoints.keep
+        return keep == ALL or kind in keep
 
     def makes_checkpoint(self, kind: str) -> bool:
         """Whether stages of this kind write their checkpoint: it is kept, or others start there."""

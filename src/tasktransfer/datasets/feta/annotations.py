@@ -101,20 +101,24 @@ def items(table: Table, key: str, place: Place) -> Iterator[tuple[Table, Place]]
 
 
 def named(item: Table, place: Place) -> Place:
+    """The place, named by the item's instance_id."""
     return place.of_instance(get_name(item, "instance_id", place))
 
 
 def texts(item: Table, keys: tuple[str, ...], place: Place) -> dict[str, str]:
+    """Key → text, as a query takes them."""
     return {key: get_text(item, key, place) for key in keys}
 
 
 def label_of(item: Table, key: str, task: Task, place: Place) -> str:
+    """The text under ``key``, which must be a label of the task."""
     label = get_text(item, key, place)
     check_label(label, task, place.at(key))
     return label
 
 
 def check_label(label: str, task: Task, place: Place) -> None:
+    """Raise DataError for what is no label of the task."""
     if label not in task.labels:
         raise place.error(
             f"{label!r} is no label of {task.name}; nearest is {nearest(label, task.labels)}"
@@ -138,10 +142,12 @@ def choice(item: Table, task: Task, place: Place) -> tuple[tuple[str, ...], tupl
 
 
 def check_span(text: str, start: int, whole: str, where: str, place: Place) -> None:
+    """Raise DataError unless ``whole`` (``where`` in messages) has the text at ``start``."""
     if start < 0 or not whole.startswith(text, start):
         found = whole[max(start, 0) : max(start, 0) + len(text)]
         raise place.error(f"{text!r} is not in {where} at {start}; {found!r} is there")
 
 
 def once(values: Iterable[Answer]) -> tuple[Answer, ...]:
+    """The values without duplicates, in their order."""
     return tuple(dict.fromkeys(values))

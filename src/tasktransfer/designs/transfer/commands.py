@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION
@@ -49,9 +50,9 @@ def select_sources(study: Study) -> None:
     from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
 
     tables = Path(study.tables) / "single-source"
-    file = _write_plan_file(study, build(study.config, study.revisions), tables)
+    file = _write_plan_file(study, build(transfer_config(study), study.revisions), tables)
     collect_tables(Path(study.config.results), file, tables)
-    asked = study.config.multi_source
+    asked = transfer_config(study).multi_source
     out = Path(study.config.results, SELECTION)
     for item in select_from_tables(
         tables, out, asked.targets_per_dataset, asked.sources_per_target
@@ -112,7 +113,9 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     planned = transfer_runs(study.plan)
     cells = [explaining.cell_of(run) for run in planned]
     cells += explaining.cells_of(collected) if collected is not None else []
-    shorts = {task: short for each in study.config.datasets for task, short in each.shorts}
+    shorts = {
+        task: short for each in transfer_config(study).datasets for task, short in each.shorts
+    }
     cell = explaining.find_cell(cells, shorts, dataset, model, algorithm, tasks)
     workflow = explaining.Workflow(Path(study.config.results), study.config_file, study.overrides)
     # Places of results are named after their inputs: with these unknown, only the tables know them.
@@ -120,6 +123,20 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     facts = explaining.explain(cell, runs, tables, workflow)
     facts["notes"] += study.absent
     return f"{json.dumps(facts, indent=2)}\n" if as_json else as_text(facts)
+
+
+def submission_records(study: Study, dataset: str, model: str) -> list[str]:
+    """The records of one dataset and model: every run that may be submitted.
+
+    Raises:
+        ConfigError: the study is free, and has no submission.
+    """
+    if transfer_config(study).rules != "challenge":
+        raise ConfigError(
+            f"{study.config_file}: a free study has no submission: set rules: challenge"
+        )
+    stages = study.plan.stages
+    return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]
 
 
 def _write_plan_file(study: Study, plan: Plan, folder: Path) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.finished import is_whole
@@ -20,9 +21,9 @@ def _outputs(study: Study) -> Outputs:
     data_tables = _in("tables", outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS)
     counted = _counts_dialogues(study, data_tables)
     drawings = [
-        (name, dataset.name)
-        for dataset in study.config.datasets
-        for name in _figures_of(study, dataset.name, counted)
+        (name, dataset)
+        for dataset in study.config.dataset_names
+        for name in _figures_of(study, dataset, counted)
     ]
     names = [f"{name}_{dataset}" for name, dataset in drawings]
     return Outputs(
@@ -62,7 +63,7 @@ def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
     """Whether figures show what the dialogues themselves tell (``tables``): where that is there,
     can be counted, or dialogues have to be prepared for trainings anyway. Where every record is
     there and the dialogues are not, figures come from records alone."""
-    caches = [study.instances(dataset.name) for dataset in study.config.datasets]
+    caches = [study.instances(dataset) for dataset in study.config.dataset_names]
     if all(Path(cache, "manifest.json").exists() for cache in caches):
         return True
     if all(Path(study.config.results, table).exists() for table in tables):
@@ -72,6 +73,7 @@ def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
 
 TRANSFER = Design(
     name="transfer",
+    config=TransferConfig,
     kinds=STAGE_KINDS,
     plan=plan,
     outputs=_outputs,

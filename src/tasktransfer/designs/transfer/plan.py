@@ -1,6 +1,6 @@
 """Config to plan: the runs of a transfer study and the distinct stages that they share.
 
-Pure and standard library only, since the Snakefile imports it at every start. What it needs from
+Pure and light, since the Snakefile imports it at every start. What it needs from
 the disk (revisions of the data, digests of the checkpoints, a selection of sources) is handed in.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from tasktransfer.config import Config, DatasetConfig
 from tasktransfer.core.nodes import Data, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.steps import Step
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
+from tasktransfer.designs.transfer.config import DatasetConfig, TransferConfig
 from tasktransfer.designs.transfer.runs import TransferRun
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.errors import ConfigError
@@ -24,7 +24,7 @@ Wanted = tuple[str, str, str, tuple[str, ...], str, int]
 """dataset, model, algorithm, sources, target, seed"""
 
 
-def plan(config: Config, revisions: Revisions) -> Plan:
+def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     """The plan of a study, with what ``auto`` has picked by now.
 
     Raises:
@@ -41,7 +41,9 @@ def plan(config: Config, revisions: Revisions) -> Plan:
     return replace(build(config, revisions, picked), choice=choice)
 
 
-def build(config: Config, revisions: Revisions, selected: Iterable[MultiSource] = ()) -> Plan:
+def build(
+    config: TransferConfig, revisions: Revisions, selected: Iterable[MultiSource] = ()
+) -> Plan:
     """Expand a config into its plan.
 
     Args:
@@ -65,7 +67,9 @@ def build(config: Config, revisions: Revisions, selected: Iterable[MultiSource] 
     return builder.plan()
 
 
-def _run(builder: PlanBuilder, config: Config, revisions: Revisions, wanted: Wanted) -> TransferRun:
+def _run(
+    builder: PlanBuilder, config: TransferConfig, revisions: Revisions, wanted: Wanted
+) -> TransferRun:
     dataset, model, algorithm, sources, target, seed = wanted
     spec = revisions.models[model]
     stages = builder.stages(
@@ -80,7 +84,7 @@ def _run(builder: PlanBuilder, config: Config, revisions: Revisions, wanted: Wan
     )
 
 
-def data_of(config: Config, revisions: Revisions, dataset: str) -> Data:
+def data_of(config: TransferConfig, revisions: Revisions, dataset: str) -> Data:
     """The instances of a dataset."""
     return Data(dataset, revisions.data[dataset], {"few_sample": config.data.few_sample})
 
@@ -104,7 +108,7 @@ def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -
     return "_from_".join([text, *parents])
 
 
-def _refuse_forbidden(config: Config, wanted: Wanted) -> None:
+def _refuse_forbidden(config: TransferConfig, wanted: Wanted) -> None:
     """The config is checked when it is read; this holds for plans however they come about."""
     dataset, model, algorithm, sources, target, _ = wanted
     problems = broken(
@@ -121,7 +125,7 @@ def _refuse_forbidden(config: Config, wanted: Wanted) -> None:
         )
 
 
-def _wanted(config: Config, selected: Iterable[MultiSource]) -> Iterator[Wanted]:
+def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[Wanted]:
     """Every run, baselines first; one that is asked for twice comes twice."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]

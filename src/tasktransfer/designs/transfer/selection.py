@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer import json_text
-from tasktransfer.config import Config
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
 
 SELECTION = "tables/selection.json"
@@ -24,7 +24,7 @@ class MultiSource:
     sources: tuple[str, ...]
 
 
-def read_selection(config: Config) -> tuple[MultiSource, ...] | None:
+def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
     """What ``auto`` picked; None if it has not picked yet.
 
     Raises:
@@ -48,7 +48,7 @@ def read_selection(config: Config) -> tuple[MultiSource, ...] | None:
     return picked
 
 
-def _contradiction(config: Config, picked: Sequence[MultiSource]) -> str | None:
+def _contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:
     asked = config.multi_source
     for dataset in config.datasets:
         targets = [item for item in picked if item.dataset == dataset.name]

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasktransfer.config import Config
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.rules import broken
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.runs import TransferRun
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.records import Record
 
 
-def refuse_free(config: Config, file: str) -> None:
+def refuse_free(config: TransferConfig, file: str) -> None:
     """Refuse a study that is not under the challenge's rules.
 
     Raises:

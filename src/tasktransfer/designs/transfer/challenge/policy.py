@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from tasktransfer.config import yaml_file
-from tasktransfer.config.declare import (
-    ABSENT,
-    Choice,
-    Key,
-    ListOf,
-    Problems,
-    Section,
-    Whole,
-    check,
-    nearest,
-)
-from tasktransfer.config.keys import MAX_SEED
+from pydantic import Field, TypeAdapter
+
+from tasktransfer import config
+from tasktransfer.config.fields import Section, Seed
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
+from tasktransfer.designs.transfer.config import TransferName
 from tasktransfer.errors import ConfigError
+from tasktransfer.validation import Problem, nearest
 
 Ensemble = Literal["majority", "mean"]
 BEST_DEV, FIXED, NAMED = "best-dev", "fixed:", "named"
@@ -73,41 +67,24 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     )
 
 
+class _Run(Section):
+    """A run as the file names it."""
+
+    algorithm: TransferName = Field(description="how it transfers")
+    sources: TaskNames = Field(description="its source tasks")
+    seed: Seed | None = Field(default=None, description="left out: the one with the best dev score")
+    baseline_seed: Seed | None = Field(default=None, description="left out: best dev score")
+
+
 def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     """task → run, from YAML (of which JSON is a part)."""
-    problems = Problems()
-    document = yaml_file.read(path, problems)
-    found = check(_declaration(dataset), document.value, "", problems)
-    if problems.found:
-        told = "\n".join(
-            f"  {path}{_line(document.lines, p.path)}: {p.path + ': ' if p.path else ''}{p.message}"
-            for p in problems.found
-        )
-        raise ConfigError(f"{len(problems.found)} problems in {path}:\n{told}")
+    document = config.read(path)
+    adapter = TypeAdapter(dict[TaskName, _Run])
+    runs: dict[str, _Run] = config.checked(document, adapter, {"dataset": dataset})
+    missing = [task for task in DATASETS[dataset].tasks if task not in runs]
+    if missing:
+        raise document.error(Problem(task, "is missing: name its run") for task in missing)
     return {
-        task: NamedRun(
-            algorithm=item["algorithm"],
-            sources=tuple(sorted(item["sources"])),
-            seed=item.get("seed"),
-            baseline_seed=item.get("baseline_seed"),
-        )
-        for task, item in found.items()
+        task: NamedRun(run.algorithm, tuple(sorted(run.sources)), run.seed, run.baseline_seed)
+        for task, run in runs.items()
     }
-
-
-def _declaration(dataset: str) -> Section:
-    tasks = tuple(DATASETS[dataset].tasks)
-    seed = Whole(0, MAX_SEED)
-    run = Section(
-        (
-            Key("algorithm", Choice(TRANSFER_ALGORITHMS, "transfer algorithm"), "how it transfers"),
-            Key("sources", ListOf(Choice(tasks, f"task of {dataset}")), "its source tasks"),
-            Key("seed", seed, "its seed; left out: the one with the best dev score", ABSENT),
-            Key("baseline_seed", seed, "seed of the baseline; left out: best dev score", ABSENT),
-        )
-    )
-    return Section(tuple(Key(t, run, f"the run submitted for {t}") for t in tasks), "task")
-
-
-def _line(lines: dict[str, Any], path: str) -> str:
-    return f":{lines[path]}" if path in lines else ""

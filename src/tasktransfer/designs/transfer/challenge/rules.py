@@ -1,7 +1,7 @@
 """What the rules of the FETA challenge forbid, said once for configs, plans and records.
 
-``broken`` looks at one run. ``refuse`` finds the keys of a config that would lead to a forbidden
-run, so that the file is refused before anything is trained. Pure and standard library only.
+``broken`` looks at one run. ``forbidden`` lists the keys of a config that would lead to a forbidden
+run, so that the file is refused before anything is trained. Pure.
 
 What no config can show stays with whoever takes part: see ``OUT_OF_SCOPE``.
 """
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasktransfer.config.declare import Problem, Problems, at
 from tasktransfer.datasets import DATASETS
+from tasktransfer.validation import at
 
 Rules = Literal["challenge", "free"]
 RULES: tuple[Rules, ...] = ("challenge", "free")
@@ -72,21 +72,15 @@ def broken(
     return found
 
 
-def refuse(study: Any, problems: Problems) -> None:
-    """Note every key of a config that the rules forbid, if the config is under the rules.
-
-    Args:
-        study: the mapping as the file has it; it may be damaged in other ways.
-        problems: takes what is found. A problem that stands at the same key already is replaced:
-            an impossible study is told with the rule that it breaks, once.
-    """
+def forbidden(study: Any) -> dict[str, str]:
+    """Key path → message, for every key of a config that the rules forbid; empty if the config is
+    not under the rules. ``study``: the mapping as the file has it; it may be damaged otherwise."""
     if _get(study, "rules") != "challenge":
-        return
-    by_path: dict[str, Problem] = {}
+        return {}
+    messages: dict[str, str] = {}
     for path, rule, remedy in _refusals(study):
-        by_path.setdefault(path, Problem(path, f"{rule}; {remedy}"))
-    problems.found[:] = [p for p in problems.found if p.path not in by_path]
-    problems.found += by_path.values()
+        messages.setdefault(path, f"{rule}; {remedy}")
+    return messages
 
 
 Refusal = tuple[str, Broken, str]

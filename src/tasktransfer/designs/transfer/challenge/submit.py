@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config.declare import nearest
 from tasktransfer.designs.transfer.challenge.archive import Row, Strings, csv_file, write_archive
 from tasktransfer.designs.transfer.challenge.choose import Choice, Chosen, Finished, Picked, choose
 from tasktransfer.designs.transfer.challenge.ensemble import combined
@@ -24,11 +23,13 @@ from tasktransfer.designs.transfer.challenge.format import (
 from tasktransfer.designs.transfer.challenge.guard import refuse_free
 from tasktransfer.designs.transfer.challenge.policy import NAMED, Ensemble, Policy, parse_policy
 from tasktransfer.designs.transfer.challenge.rules import OUT_OF_SCOPE
+from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing
 from tasktransfer.results.predictions import read_predictions, rows_of
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
+from tasktransfer.validation import nearest
 
 Rows = list[Row]
 
@@ -66,7 +67,7 @@ def make(study: Study, wish: Wish, out: Path | None = None) -> Submission:
         ConfigError: a free study, unknown names, or tasks without finished runs.
         RecordError: records or predictions that are damaged, incomplete or not eligible.
     """
-    refuse_free(study.config, study.config_file)
+    refuse_free(transfer_config(study), study.config_file)
     _check_names(study, wish)
     policy = parse_policy(wish.policy, wish.dataset, wish.runs)
     if policy.name == NAMED and wish.ensemble:
@@ -83,7 +84,7 @@ def make(study: Study, wish: Wish, out: Path | None = None) -> Submission:
 
 
 def _check_names(study: Study, wish: Wish) -> None:
-    datasets = [dataset.name for dataset in study.config.datasets]
+    datasets = list(study.config.dataset_names)
     if wish.dataset not in datasets:
         raise ConfigError(
             f"{study.config_file}: {wish.dataset!r} is no dataset of this study"
@@ -212,7 +213,7 @@ def _choice_file(
         "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
         "study": study.config.study,
         "config_digest": study.config.digest,
-        "rules": study.config.rules,
+        "rules": transfer_config(study).rules,
         "synthetic": _is_synthetic(chosen),
         "dataset": wish.dataset,
         "model": wish.model,
@@ -276,7 +277,7 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
             "were made; by what they say of their training they keep the rules"
         )
     lines += [f"note: {OUT_OF_SCOPE}", "", f"{archive}: {2 * len(chosen.choices)} files"]
-    fidelity = study.config.training_for(wish.dataset).fidelity
+    fidelity = transfer_config(study).training_for(wish.dataset).fidelity
     option = "" if fidelity == "default" else f" --fidelity {fidelity}"
     lines.append(f"score it: tasktransfer score {archive} --data {study.release}{option}")
     return "\n".join(lines)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tasktransfer import json_text
 from tasktransfer.core.plan import Plan
+from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
 from tasktransfer.errors import RecordError
 from tasktransfer.results.state import RECORD
@@ -94,13 +95,21 @@ def expected_run(run: TransferRun) -> Expected:
     )
 
 
+def shorts_of(study: Study) -> dict[str, str]:
+    """Task → short name, of all tasks of the study's datasets."""
+    datasets = transfer_config(study).datasets
+    return {task: short for dataset in datasets for task, short in dataset.shorts}
+
+
 def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
     """What the analysis needs to know of a plan, as ``read_plan`` reads it."""
     return {
         "tables_version": TABLES_VERSION,
         "study": study.config.study,
         "config_digest": study.config.digest,
-        "shorts": {name: short for d in study.config.datasets for name, short in d.shorts},
+        "shorts": {
+            name: short for d in transfer_config(study).datasets for name, short in d.shorts
+        },
         "runs": [
             {
                 **run.identity,

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from tasktransfer.config import parse
+from tasktransfer.config import Document
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
-from tasktransfer.designs import open_study
+from tasktransfer.designs import checked_config, open_study
 from tasktransfer.files import replacing
 from tasktransfer.operate.lacking import refuse_lacking
 from tasktransfer.operate.snakemake_call import SnakemakeCall
@@ -39,7 +39,7 @@ def open_called(call: SnakemakeCall) -> Study:
 def _written(config: Mapping[str, Any]) -> Path:
     """A file with a configuration that was handed over, for the commands of the jobs. It is named
     after its content, so that every job of the study finds the same file, and writes it once."""
-    study = parse(config, "the configuration handed over to the workflow")
+    study = checked_config(Document(config, "the configuration handed over to the workflow"))
     plain = json.loads(json.dumps(config))
     file = Path(on_disk(study.results), f"study-{digest_of(plain)[:12]}.yaml")
     if not file.exists():

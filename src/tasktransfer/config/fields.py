@@ -1,0 +1,154 @@
+"""Types of a config's values, for the sections of every design."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from tasktransfer.config.places import problem_of_home
+from tasktransfer.validation import STRICT, Schema, refuse, show
+
+MAX_SEED = 2**32 - 1
+MOST_SEEDS = 1000
+MOST = 10**9
+"""Of any number that is counted."""
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+"""Control characters and halves of surrogate pairs: no path, title or record can hold them."""
+
+_FLOAT_TEXT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+"""A number that YAML 1.1 reads as text, because it has an exponent and no dot: ``3e-5``."""
+
+
+class Section(BaseModel):
+    """A mapping whose keys are known. Defaults are checked as if they stood in the file."""
+
+    model_config = STRICT | ConfigDict(validate_default=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Marks a string that the pattern matches as a whole; ``remedy`` says what a right one is."""
+
+    pattern: str
+    remedy: str
+
+    def check(self, value: str) -> str:
+        if _UNPRINTABLE.search(value):
+            raise ValueError(f"{show(value)} holds a character that cannot be printed: remove it")
+        if not re.fullmatch(self.pattern, value):
+            raise ValueError(f"{show(value)} cannot be used: {self.remedy}")
+        return value
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> Schema:
+        printable = {"not": {"pattern": _UNPRINTABLE.pattern}}
+        return handler(schema) | {"pattern": f"^(?:{self.pattern})$"} | printable
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """Marks a float, which YAML 1.1 may have read as text."""
+
+    def read(self, value: Any) -> Any:
+        return float(value) if isinstance(value, str) and _FLOAT_TEXT.fullmatch(value) else value
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> Schema:
+        number = handler(schema) | {"type": ["number", "string"]}
+        return number | {"pattern": f"^(?:{_FLOAT_TEXT.pattern})$"}
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    first: dict[str, int] = {}
+    repeated = []
+    for index, value in enumerate(values):
+        earlier = first.setdefault(repr(value), index)
+        if earlier != index:
+            plain = value.model_dump() if isinstance(value, BaseModel) else value
+            message = f"{show(plain)} duplicates {{path}}[{earlier}]: remove one of the two"
+            repeated.append((f"[{index}]", message))
+    refuse(repeated)
+    return values
+
+
+def _place(path: str) -> str:
+    problem = problem_of_home(path)
+    if problem:
+        raise ValueError(problem)
+    return path
+
+
+def _as_range(value: Any) -> Any:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    if not 1 <= value <= MOST_SEEDS:
+        raise ValueError(
+            f"found {show(value)}, expected a number of 1 to {MOST_SEEDS} seeds, or a list"
+        )
+    return list(range(value))
+
+
+LIST = Strict(False)
+"""Marks a tuple, which a list of YAML becomes."""
+
+DISTINCT = AfterValidator(_distinct)
+"""Marks a tuple without repetitions."""
+
+NUMBER = _Number()
+
+Title = Annotated[str, Text(r"\S(.*\S)?", "write some text")]
+Folder = Annotated[
+    str,
+    Text(r"[^{}*?\"'$`\\\n]*[^{}*?\"'$`\\\s]", "write a folder without quotes, * ? $ \\ { }"),
+]
+Place = Annotated[Folder, AfterValidator(_place)]
+Checkpoint = Annotated[
+    str, Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"), AfterValidator(_place)
+]
+Revision = Annotated[str, Text(r"[\w./-]+", "write a branch, tag or commit")]
+ModelName = Annotated[
+    str,
+    Text(
+        r"[A-Za-z0-9][A-Za-z0-9._-]*",
+        "a model's name is part of paths: use letters, digits, '.', '_' and '-', starting with a "
+        "letter or digit",
+    ),
+]
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
+_SeedList = Annotated[list[Seed], Field(min_length=1, max_length=MOST_SEEDS)]
+Seeds = Annotated[
+    tuple[Seed, ...],
+    LIST,
+    Field(min_length=1, max_length=MOST_SEEDS),
+    DISTINCT,
+    BeforeValidator(
+        _as_range, json_schema_input_type=Annotated[int, Field(ge=1, le=MOST_SEEDS)] | _SeedList
+    ),
+]

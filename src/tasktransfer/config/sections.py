@@ -1,0 +1,231 @@
+"""The sections that every design's config has. A key is declared here once: its type, its default
+and its description. To add one, add it to its section's class and, with a comment, to
+``config.yaml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from tasktransfer.config.fields import (
+    DISTINCT,
+    LIST,
+    NUMBER,
+    Checkpoint,
+    Count,
+    Folder,
+    ModelName,
+    Place,
+    Revision,
+    Section,
+    Seed,
+    Seeds,
+    Title,
+)
+from tasktransfer.config.places import may_be_on_the_hub, on_disk, problem_of_results
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.specs import Family
+from tasktransfer.validation import Problem, refuse
+
+TINY_WORLD = "tiny_world"
+TINY = "tiny"
+ALL: Literal["all"] = "all"
+
+
+class TinyWorldConfig(Section):
+    """What the tiny world is generated from."""
+
+    seed: Seed = Field(default=0, description="seed of the generator")
+    dialogues: int = Field(default=240, ge=120, le=100_000, description="dialogues per dataset")
+
+
+class DataConfig(Section):
+    """Which dialogues are studied."""
+
+    release: Place = Field(
+        default=TINY_WORLD,
+        description="tiny_world, or the folder that holds TLiDB_<Set>/ or TLiDB_<Set>.zip",
+    )
+    few_sample: bool = Field(default=True, description="the benchmark's 10 % of train and dev")
+    tiny_world: TinyWorldConfig = Field(
+        default=TinyWorldConfig(), description="how the built-in tiny world is generated"
+    )
+
+    @property
+    def generated(self) -> bool:
+        """Whether the study generates its dialogues itself. Those of a folder may be generated too:
+        that is for the release's metadata to say (``data.prepared``)."""
+        return self.release == TINY_WORLD
+
+
+class ModelConfig(Section):
+    """A model as the config names it; ``study`` finds out what its weights are."""
+
+    name: ModelName = Field(description="what tables, figures and paths call the model")
+    family: Family = Field(description="encoder, decoder or encoder_decoder")
+    checkpoint: Checkpoint = Field(
+        description="'tiny' (built in), a local folder (./path) or a name on the Hugging Face hub"
+    )
+    revision: Revision | None = Field(
+        default=None, description="branch, tag or commit of a hub name; null means main"
+    )
+    max_length: int = Field(default=512, ge=16, le=1_000_000, description="longest input in tokens")
+    # A check of the tokenizer: it changes no number, and so no digest.
+    max_unknown_words: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
+        default=0.05,
+        exclude=True,
+        description="the largest share of the study's words that its tokenizer may not know",
+    )
+
+    @field_validator("revision")
+    @classmethod
+    def _of_the_hub(cls, revision: str | None, info: ValidationInfo) -> str | None:
+        checkpoint = info.data.get("checkpoint")
+        if revision is None or checkpoint is None:
+            return revision
+        if checkpoint == TINY or not may_be_on_the_hub(checkpoint):
+            raise ValueError(
+                f"found {revision!r}, but only hub names have revisions and the checkpoint is "
+                f"{checkpoint!r}: remove it"
+            )
+        return revision
+
+
+class TrainingConfig(Section):
+    """Hyperparameters (paper, Appendix B). How long to train is for the design to say."""
+
+    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
+        default=3e-5, description="Adam's constant learning rate"
+    )
+    batch_size: Count = Field(default=60, description="instances per step")
+    max_grad_norm: Annotated[float, Field(gt=0), NUMBER] = Field(
+        default=1.0, description="gradients are clipped to this norm"
+    )
+    precision: Literal["auto", "float32", "bfloat16"] = Field(
+        default="auto",
+        description="auto: bfloat16 where GPU or CPU has units for it and the model is wide, else "
+        "float32",
+    )
+    task_weighting: Literal["none", "inverse_sqrt"] = Field(
+        default="inverse_sqrt",
+        description="how a task's loss is weighted when several are trained together",
+    )
+    loss_on: Literal["answer", "sequence"] = Field(
+        default="answer", description="decoders: loss on the answer only, or on prompt and answer"
+    )
+    fidelity: Literal["default", "tlidb"] = Field(
+        default="default",
+        description="tlidb scores invalid generated answers as the paper's toolkit does",
+    )
+    dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] | None = Field(
+        default=None,
+        description="replaces every dropout rate of the model; null keeps the checkpoint's own",
+    )
+    limit_train: Count | None = Field(
+        default=None, description="training instances per task at most; null means all"
+    )
+    limit_dev: Count | None = Field(
+        default=None, description="dev instances per task at most; null means all"
+    )
+    limit_test: Count | None = Field(
+        default=None, description="test instances per task at most; null means all"
+    )
+
+
+class CheckpointConfig(Section):
+    """What stays on disk beside records and predictions."""
+
+    keep: Literal["all"] | Annotated[tuple[str, ...], LIST, DISTINCT] = Field(
+        default=(), description="kinds of stages whose checkpoints stay on disk, or all"
+    )
+
+
+def _of_its_own(results: str) -> str:
+    problem = problem_of_results(results)
+    if problem:
+        raise ValueError(problem)
+    return on_disk(results.rstrip("/"))
+
+
+def _named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
+    first: dict[str, int] = {}
+    repeated = []
+    for index, model in enumerate(models):
+        # Without case: the names are folders, and some file systems do not tell them apart.
+        earlier = first.setdefault(model.name.casefold(), index)
+        if earlier != index:
+            message = f"{model.name!r} names models[{earlier}] already: give each its own name"
+            repeated.append((f"[{index}].name", message))
+    refuse(repeated)
+    return models
+
+
+class CommonConfig(Section):
+    """What a study of any design says. A design's own config adds its keys."""
+
+    study: Title = Field(description="the study's name, shown in titles and records")
+    results: Annotated[Folder, AfterValidator(_of_its_own)] = Field(
+        default="results", description="folder of all results"
+    )
+    design: Title = Field(
+        default="transfer",
+        description="what is studied: which trainings, tables and figures there are",
+    )
+    plugins: Annotated[tuple[Place, ...], LIST, DISTINCT] = Field(
+        default=(), description="Python files or packages (folders) that add datasets or a design"
+    )
+    data: DataConfig = Field(default=DataConfig(), description="which dialogues are studied")
+    models: Annotated[
+        tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(_named_once)
+    ] = Field(description="the models, each a checkpoint with its family")
+    seeds: Seeds = Field(default=(0,), description="a list of seeds, or n for 0 to n-1")
+    training: TrainingConfig = Field(default=TrainingConfig(), description="hyperparameters")
+    checkpoints: CheckpointConfig = Field(
+        default=CheckpointConfig(), description="what stays on disk beside records and predictions"
+    )
+
+    @field_validator("*")
+    @classmethod
+    def _keep(cls, part: Any, info: ValidationInfo) -> Any:
+        """Hand on the parts that are right, for ``contradictions`` of a config that is not."""
+        if info.context is not None:
+            info.context["parts"][info.field_name] = part
+        return part
+
+    @classmethod
+    def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
+        """What does not fit together; of the common parts nothing.
+
+        Args:
+            parts: key → validated part, without those that have problems: so one slip gives one
+                message.
+        """
+        yield from ()
+
+    @classmethod
+    def forbidden(cls, document: Any) -> Mapping[str, str]:
+        """Key path → message, for keys that this study may not have though another may. Told
+        instead of anything else about the same keys."""
+        return {}
+
+    @property
+    def dataset_names(self) -> tuple[str, ...]:
+        """The datasets that are studied; a design's config says which."""
+        return ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the whole study as asked for, for the records' provenance."""
+        return digest_of(self.content())
+
+    def content(self) -> dict[str, Any]:
+        """What the digest is taken of. Keys that came later are left out at their default, so that
+        older studies keep their digests."""
+        content = self.model_dump()
+        for key in ("design", "plugins"):
+            if content[key] == type(self).model_fields[key].default:
+                del content[key]
+        return content

@@ -1,0 +1,78 @@
+"""Names of datasets and tasks in a config, looked up when it is read: those that plugins add are
+among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from tasktransfer.config.fields import DISTINCT, LIST
+from tasktransfer.datasets import DATASETS
+from tasktransfer.tasks.card import Task
+from tasktransfer.validation import Schema, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Marks one of the names of a catalogue. ``hint`` gives the remedy for a likely slip. Both are
+    told the dataset whose section is validated: ``dataset`` of the context, None where it is open.
+    """
+
+    what: str
+    names: Callable[[str | None], Collection[str]]
+    hint: Callable[[str | None, str], str | None] = lambda dataset, name: None
+
+    def check(self, value: str, info: core_schema.ValidationInfo[Any]) -> str:
+        dataset = (info.context or {}).get("dataset")
+        names = self.names(dataset)
+        if value not in names:
+            what = f"{self.what} of {dataset}" if dataset else self.what
+            raise ValueError(unknown(what, value, tuple(names), self.hint(dataset, value)))
+        return value
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.with_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> Schema:
+        return handler(schema) | {"enum": list(self.names(None))}
+
+
+def tasks_of(dataset: str) -> Mapping[str, Task]:
+    """Name → card of a dataset's tasks."""
+    return DATASETS[dataset].tasks
+
+
+def _datasets(dataset: str | None) -> Collection[str]:
+    return DATASETS
+
+
+def _tasks(dataset: str | None) -> Collection[str]:
+    if dataset is not None:
+        return tasks_of(dataset)
+    return list(dict.fromkeys(task for name in DATASETS for task in tasks_of(name)))
+
+
+def _task_hint(dataset: str | None, name: str) -> str | None:
+    """The remedy for a short name, or for a task of another dataset."""
+    for home in DATASETS:
+        if dataset not in (None, home) and name in tasks_of(home):
+            return f"it is a task of {home}, and a study never mixes datasets: name it under {home}"
+    for searched in DATASETS if dataset is None else (dataset,):
+        for task in tasks_of(searched).values():
+            if task.short.casefold() == name.casefold():
+                return f"write {task.name!r}"
+    return None
+
+
+DatasetName = Annotated[str, OneOf("dataset", _datasets)]
+TaskName = Annotated[str, OneOf("task", _tasks, _task_hint)]
+TaskNames = Annotated[tuple[TaskName, ...], LIST, Field(min_length=1), DISTINCT]

@@ -1,0 +1,81 @@
+"""Python files and packages that a study names under ``plugins``: imported before it is checked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+from typing import TypeVar
+
+from tasktransfer import datasets
+from tasktransfer.config import Document
+from tasktransfer.config.places import on_disk
+from tasktransfer.core.digests import digest_of
+from tasktransfer.errors import ConfigError
+from tasktransfer.validation import Problem, at, show
+
+Design = TypeVar("Design")
+
+
+def load_plugins(document: Document, design: type[Design]) -> Iterator[Design]:
+    """Import the plugins of a config, add their datasets, and give their designs.
+
+    A plugin that this process has imported already is not run again.
+
+    Raises:
+        ConfigError: a plugin is missing, cannot be imported or adds what cannot be; with file,
+            line, key, path and remedy, all plugins at once.
+    """
+    named = document.get("plugins")
+    problems = []
+    for index, place in enumerate(named if isinstance(named, list) else ()):
+        if not isinstance(place, str):
+            continue  # told when the config is checked
+        try:
+            module = _imported(place)
+            for dataset in getattr(module, "DATASETS", ()):
+                datasets.add(dataset)
+            if hasattr(module, "DESIGN"):
+                yield _of_type(module.DESIGN, design)
+        except ConfigError as error:
+            problems.append(Problem(at("plugins", index), str(error)))
+    if problems:
+        raise document.error(problems)
+
+
+def _imported(place: str) -> ModuleType:
+    """The module of a file, or of a folder with an ``__init__.py``."""
+    path = Path(on_disk(place)).resolve()
+    file = path / "__init__.py" if path.is_dir() else path
+    if file.suffix != ".py" or not file.is_file():
+        raise ConfigError(
+            f"{show(place)} is no Python file or package: give a .py file, or a folder with an "
+            f"__init__.py, as seen from {Path.cwd()}"
+        )
+    name = f"tasktransfer_plugin_{path.stem}_{digest_of(str(file))[:8]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    inside = [str(path)] if path.is_dir() else None
+    spec = spec_from_file_location(name, file, submodule_search_locations=inside)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{show(place)} cannot be imported: give a .py file")
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        last = extract_tb(error.__traceback__)[-1]
+        raise ConfigError(
+            f"{show(place)} cannot be imported ({type(error).__name__}: {error}; "
+            f"{last.filename}:{last.lineno}): mend it, or remove it from plugins"
+        ) from error
+    return module
+
+
+def _of_type(value: object, design: type[Design]) -> Design:
+    if not isinstance(value, design):
+        raise ConfigError(f"its DESIGN is {show(value)}: make it a {design.__name__}")
+    return value

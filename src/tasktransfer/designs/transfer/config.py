@@ -1,0 +1,434 @@
+"""What the config of a transfer study says beside the common sections, and what of it cannot be.
+
+A key is declared once: type, default and description in its section's class. Names of datasets and
+tasks are looked up when a config is read, so that those of plugins are among them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
+
+from tasktransfer.config import ALL, CheckpointConfig, CommonConfig, TrainingConfig
+from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
+from tasktransfer.core.specs import Training
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
+from tasktransfer.designs.transfer.algorithms import (
+    ALGORITHMS,
+    PAPER_ALGORITHMS,
+    STAGE_KINDS,
+    TRANSFER_ALGORITHMS,
+)
+from tasktransfer.designs.transfer.challenge.rules import Rules, forbidden
+from tasktransfer.results.study import Study
+from tasktransfer.validation import Problem, at, problems_of, refuse, show, unknown
+
+PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
+
+
+TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
+AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
+
+
+# --- datasets -------------------------------------------------------------------------------------
+
+
+class Pair(Section):
+    """A source and its target."""
+
+    source: TaskName = Field(description="the task that is learned first or along")
+    target: TaskName = Field(description="the task that is scored")
+
+
+class DatasetSection(Section):
+    """The tasks of one dataset, as the file names them."""
+
+    tasks: Literal["all"] | TaskNames = Field(default=ALL, description="tasks of the study, or all")
+    sources: Literal["all"] | TaskNames = Field(
+        default=ALL, description="tasks that are transferred from, or all of tasks"
+    )
+    targets: Literal["all"] | TaskNames = Field(
+        default=ALL, description="tasks that are transferred to, or all of tasks"
+    )
+    pairs: Annotated[tuple[Pair, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
+        default=None, description="instead of sources x targets"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetConfig:
+    """The tasks of one dataset and its single-source pairs, in the order of the config."""
+
+    name: str
+    tasks: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    shorts: tuple[tuple[str, str], ...]
+    """(name, short name) of all tasks of the dataset, studied or not."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The tasks that something is transferred to."""
+        return tuple(dict.fromkeys(target for _, target in self.pairs))
+
+
+def _dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
+    """Every section checked with the names of its own dataset."""
+    if not isinstance(sections, dict):
+        refuse([("", f"found {show(sections)}, expected a mapping (key: value)")])
+    problems: list[tuple[str, str]] = []
+    configs = []
+    if not sections:
+        problems.append(("", f"is empty: name at least one of {', '.join(DATASETS)}"))
+    for name, value in sections.items():
+        if name not in DATASETS:
+            problems.append((f".{name}", unknown("dataset", name, tuple(DATASETS))))
+            continue
+        path = f"datasets.{name}"
+        try:
+            section = DatasetSection.model_validate(value, context={"dataset": name})
+        except ValidationError as error:
+            inner = problems_of(error, value, DatasetSection.model_json_schema, path)
+        else:
+            configs.append(_dataset_config(name, section))
+            inner = _pairing(path, section, configs[-1].tasks)
+        problems += [(p.path.removeprefix("datasets"), p.message) for p in inner]
+    refuse(problems)
+    return tuple(configs)
+
+
+def _dataset_config(name: str, section: DatasetSection) -> DatasetConfig:
+    cards = tasks_of(name)
+    tasks = tuple(cards) if section.tasks == ALL else section.tasks
+    if section.pairs is None:
+        roles = (tasks if names == ALL else names for names in (section.sources, section.targets))
+        pairs = tuple((source, target) for source, target in product(*roles) if source != target)
+    else:
+        pairs = tuple((pair.source, pair.target) for pair in section.pairs)
+    shorts = tuple((card.name, card.short) for card in cards.values())
+    return DatasetConfig(name, tasks, pairs, shorts)
+
+
+def _pairing(
+    dataset_path: str, section: DatasetSection, tasks: tuple[str, ...]
+) -> Iterator[Problem]:
+    """Sources and targets that are not studied, pairs beside them, a pair of one task."""
+
+    def must_be_studied(path: str, name: str) -> Iterator[Problem]:
+        if name not in tasks:
+            yield Problem(path, f"{name!r} is not studied: add it to {dataset_path}.tasks")
+
+    for role, names in (("sources", section.sources), ("targets", section.targets)):
+        if names != ALL and section.pairs is not None:
+            yield Problem(
+                at(dataset_path, role),
+                "cannot be combined with pairs, which replace it: remove one",
+            )
+        elif names != ALL:
+            for index, name in enumerate(names):
+                yield from must_be_studied(at(at(dataset_path, role), index), name)
+    for index, pair in enumerate(section.pairs or ()):
+        path = at(at(dataset_path, "pairs"), index)
+        yield from must_be_studied(at(path, "source"), pair.source)
+        yield from must_be_studied(at(path, "target"), pair.target)
+        if pair.source == pair.target:
+            yield Problem(
+                path,
+                f"source and target are the same task, {pair.target!r}: a task cannot be its own "
+                "source",
+            )
+
+
+# --- the other sections ---------------------------------------------------------------------------
+
+
+class TransferTraining(TrainingConfig):
+    """Hyperparameters (paper, Appendix B)."""
+
+    epochs: Count | Annotated[dict[DatasetName, Count], Field(min_length=1)] = Field(
+        default=PAPER_EPOCHS,
+        description="passes over the training set; one number, or one per dataset",
+    )
+
+
+class NamedMultiSource(Section):
+    """A multi-source target and its sources, written out in the config."""
+
+    dataset: DatasetName = Field(description="the dataset of target and sources")
+    target: TaskName = Field(description="the task that is scored")
+    sources: TaskNames = Field(description="the tasks trained on together")
+
+
+def _off(mode: Any) -> Any:
+    """YAML reads ``off`` as false."""
+    return "off" if mode is False else mode
+
+
+class MultiSourceConfig(Section):
+    """Runs with several sources (paper, section 6.2)."""
+
+    mode: Annotated[
+        Literal["off", "named", "auto"],
+        BeforeValidator(_off, json_schema_input_type=Literal["off", "named", "auto", False]),
+    ] = Field(
+        default="off",
+        description="off, named (below), or auto: picked from the single-source results",
+    )
+    named: Annotated[tuple[NamedMultiSource, ...], LIST, DISTINCT] = Field(
+        default=(), description="multi-source targets with their sources; read when mode is named"
+    )
+    targets_per_dataset: Count = Field(
+        default=2, description="auto: how many targets that benefit most"
+    )
+    sources_per_target: Count = Field(
+        default=3, description="auto: how many of a target's best sources"
+    )
+    algorithms: (
+        Literal["all"] | Annotated[tuple[TransferName, ...], LIST, Field(min_length=1), DISTINCT]
+    ) = Field(
+        default=ALL,
+        description="transfer algorithms run with several sources, or all of the study's",
+    )
+
+    def in_force(self, algorithms: tuple[str, ...]) -> MultiSourceConfig:
+        """What of it counts in its mode, for a study with these algorithms."""
+        return self.model_copy(
+            update={
+                "named": self.named if self.mode == "named" else (),
+                "algorithms": self.transfers(algorithms) if self.mode != "off" else (),
+            }
+        )
+
+    def transfers(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:
+        """The transfer algorithms that it is run with, in their order."""
+        wanted = algorithms if self.algorithms == ALL else self.algorithms
+        return tuple(name for name in TRANSFER_ALGORITHMS if name in wanted)
+
+
+StageKind = Literal["baseline", "pretrain", "multitask", "finetune"]
+
+
+def _every_kind(value: Any) -> Any:
+    return list(STAGE_KINDS) if value == ALL else value
+
+
+class TransferCheckpoints(CheckpointConfig):
+    """What stays on disk beside records and predictions."""
+
+    keep: Annotated[
+        tuple[StageKind, ...],
+        LIST,
+        DISTINCT,
+        BeforeValidator(_every_kind, json_schema_input_type=Literal["all"] | list[StageKind]),
+    ] = Field(
+        default=("baseline", "pretrain"),
+        description="kinds of stages whose checkpoints stay on disk, or all",
+    )
+
+
+def _every_algorithm(names: Any) -> Any:
+    return list(PAPER_ALGORITHMS) if names == ALL else names
+
+
+def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in ALGORITHMS if name in {"baseline", *names})
+
+
+class TransferConfig(CommonConfig):
+    """A validated transfer study."""
+
+    training: TransferTraining = Field(
+        default=TransferTraining(), description="hyperparameters (paper, Appendix B)"
+    )
+    datasets: Annotated[
+        tuple[DatasetConfig, ...],
+        PlainValidator(
+            _dataset_configs,
+            json_schema_input_type=Annotated[
+                dict[DatasetName, DatasetSection], Field(min_length=1)
+            ],
+        ),
+    ] = Field(exclude=True, description="the datasets, each with its tasks and pairs")
+    algorithms: Annotated[
+        tuple[AlgorithmName, ...],
+        LIST,
+        Field(min_length=1),
+        DISTINCT,
+        AfterValidator(_in_order),
+        BeforeValidator(
+            _every_algorithm,
+            json_schema_input_type=Literal["all"]
+            | Annotated[list[AlgorithmName], Field(min_length=1)],
+        ),
+    ] = Field(
+        default=PAPER_ALGORITHMS,
+        description="the algorithms, or all of the paper; baseline is always run",
+    )
+    checkpoints: TransferCheckpoints = Field(
+        default=TransferCheckpoints(),
+        description="what stays on disk beside records and predictions",
+    )
+    multi_source: MultiSourceConfig = Field(
+        default=MultiSourceConfig(), description="runs with several sources (paper, section 6.2)"
+    )
+    rules: Rules = Field(
+        default="free",
+        description="challenge refuses what the FETA challenge forbids; free does not, and its "
+        "records cannot be submitted",
+    )
+
+    @model_validator(mode="after")
+    def _in_force(self) -> Self:
+        return self.model_copy(update={"multi_source": self.multi_source.in_force(self.algorithms)})
+
+    @property
+    def dataset_names(self) -> tuple[str, ...]:
+        """The datasets that are studied."""
+        return tuple(dataset.name for dataset in self.datasets)
+
+    def training_for(self, dataset: str) -> Training:
+        """The hyperparameters of all trainings on a dataset."""
+        epochs = self.training.epochs
+        number = epochs[dataset] if isinstance(epochs, dict) else epochs
+        return Training(**{**self.training.model_dump(), "epochs": number})
+
+    def content(self) -> dict[str, Any]:
+        """As of any config, the training key by dataset as the stages have it."""
+        training = {each.name: asdict(self.training_for(each.name)) for each in self.datasets}
+        datasets = [asdict(each) for each in self.datasets]
+        return super().content() | {"datasets": datasets, "training": training}
+
+    @classmethod
+    def forbidden(cls, document: Any) -> Mapping[str, str]:
+        """What the challenge's rules forbid, if the study is under them."""
+        return forbidden(document)
+
+    @classmethod
+    def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
+        """What does not fit together, of the parts that are right by themselves."""
+        datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
+        algorithms: tuple[str, ...] = parts.get("algorithms", ())
+        if len(algorithms) > 1:
+            yield from _transfers_without_pairs(datasets)
+        if "training" in parts:
+            yield from _epochs_left_open(parts["training"], datasets)
+        if "checkpoints" in parts and "pretrain_finetune" in algorithms:
+            yield from _starts_not_kept(parts["checkpoints"])
+        if "multi_source" in parts:
+            yield from _multi_source(parts["multi_source"], datasets, algorithms)
+
+
+# --- what does not fit together -------------------------------------------------------------------
+
+
+def _transfers_without_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]:
+    for dataset in datasets:
+        if not dataset.pairs:
+            yield Problem(
+                f"datasets.{dataset.name}",
+                "has no pair of a source and another task as its target: name two tasks or more, "
+                "or ask for algorithms: [baseline] only",
+            )
+
+
+def _epochs_left_open(
+    training: TransferTraining, datasets: tuple[DatasetConfig, ...]
+) -> Iterator[Problem]:
+    epochs = training.epochs
+    missing = [d.name for d in datasets if isinstance(epochs, dict) and d.name not in epochs]
+    for name in missing:
+        yield Problem("training.epochs", f"has no value for {name}: add {name}: 20")
+
+
+def _starts_not_kept(checkpoints: CheckpointConfig) -> Iterator[Problem]:
+    if "baseline" not in checkpoints.keep:
+        yield Problem(
+            "checkpoints.keep",
+            f"found [{', '.join(checkpoints.keep)}] without 'baseline', which pretrain_finetune "
+            "starts from: add it",
+        )
+
+
+def _multi_source(
+    section: MultiSourceConfig,
+    datasets: tuple[DatasetConfig, ...],
+    algorithms: tuple[str, ...],
+) -> Iterator[Problem]:
+    for index, item in enumerate(section.named):
+        yield from _named_target(item, datasets, at("multi_source.named", index))
+    if section.mode == "named" and not section.named:
+        yield Problem(
+            "multi_source.named", "is empty though mode is named: name a target, or use off"
+        )
+    if section.mode != "off" and algorithms and not section.transfers(algorithms):
+        yield Problem(
+            "multi_source.algorithms",
+            f"found {show(section.algorithms)}, which leaves no transfer algorithm: name one of "
+            f"{', '.join(TRANSFER_ALGORITHMS)}",
+        )
+    if section.mode == "auto":
+        if algorithms == ("baseline",):
+            yield Problem(
+                "multi_source.mode",
+                "auto picks from transfer results, but algorithms has none: add one",
+            )
+        for dataset in datasets:
+            yield from _too_many_asked(section, dataset)
+
+
+def _named_target(
+    item: NamedMultiSource, datasets: tuple[DatasetConfig, ...], path: str
+) -> Iterator[Problem]:
+    if datasets and item.dataset not in {dataset.name for dataset in datasets}:
+        yield Problem(
+            at(path, "dataset"),
+            f"{item.dataset!r} is not studied: add it to datasets, or remove this target",
+        )
+    places = [(at(path, "target"), item.target)]
+    places += [(at(at(path, "sources"), i), name) for i, name in enumerate(item.sources)]
+    for place, task in places:
+        if task not in tasks_of(item.dataset):
+            home = next(name for name in DATASETS if task in tasks_of(name))
+            yield Problem(
+                place,
+                f"{task!r} is a task of {home}, not of {item.dataset}, and a study never mixes "
+                "datasets: use tasks of one",
+            )
+        elif place != places[0][0] and task == item.target:
+            message = f"{task!r} is the target itself: a task cannot be its own source"
+            yield Problem(place, message)
+
+
+def _too_many_asked(section: MultiSourceConfig, dataset: DatasetConfig) -> Iterator[Problem]:
+    targets = Counter(target for _, target in dataset.pairs)
+    most = max(targets.values(), default=0)
+    if len(targets) < section.targets_per_dataset:
+        yield Problem(
+            "multi_source.targets_per_dataset",
+            f"found {section.targets_per_dataset}, but {dataset.name} has {len(targets)} targets: "
+            "ask for fewer",
+        )
+    if section.sources_per_target > most:
+        yield Problem(
+            "multi_source.sources_per_target",
+            f"found {section.sources_per_target}, but a target of {dataset.name} has {most} "
+            "sources at most: ask for fewer",
+        )
+
+
+def transfer_config(study: Study) -> TransferConfig:
+    """The config of a study of this design."""
+    assert isinstance(study.config, TransferConfig)
+    return study.config
