@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from scale_records import INSTANCES, paper_study, write_scale_study, write_stage
+from tasktransfer.designs.transfer.runs import transfer_runs
 
 COLLECT = """
 from tasktransfer.designs.transfer.collect.store import collect
@@ -82,7 +83,7 @@ def run(name: str, code: str, folder: Path) -> float:
 def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None:
     """The last run of the study, with the one or the other result."""
     study = paper_study(factor)
-    run = study.plan.runs[-1]
+    run = transfer_runs(study.plan)[-1]
     write_stage(folder, study, run.scored, run, instances, take)
 
 

@@ -16,30 +16,35 @@ import hashlib
 import io
 import json
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from constructed_records import make_provenance
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.nodes import RECIPE_VERSION, Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
+from tasktransfer.designs.transfer.collect.planned import plan_file
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.plan import Revisions
+from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.metrics import Coded
+from tasktransfer.results.build_record import stage_record
 from tasktransfer.results.predictions import COLUMNS, FILE_NAME, SCHEMA_VERSION
+from tasktransfer.results.records import PredictionsFile, Provenance, Round, Sizes, TaskResult
+from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 
@@ -63,13 +68,13 @@ def write_scale_study(
         shares = [(folder, factor, models, instances, share) for share in range(PROCESSES)]
         list(pool.map(_write_share, *zip(*shares, strict=True)))
     file = folder / "plan.json"
-    file.write_text(json.dumps(study.plan_file(study.plan)))
+    file.write_text(json.dumps(plan_file(study, study.plan)))
     return file
 
 
 def _write_share(folder: Path, factor: int, models: int, instances: int, share: int) -> None:
     study = paper_study(factor, models)
-    runs = study.plan.run_of
+    runs = {run.scored.digest: run for run in transfer_runs(study.plan)}
     for stage in study.plan.stages[share::PROCESSES]:
         write_stage(folder, study, stage, runs.get(stage.digest), instances)
 
@@ -84,7 +89,7 @@ def paper_study(factor: int = 1, models: int = 3) -> Study:
         {dataset.name: "constructed" for dataset in wanted.datasets},
         {m.name: ModelSpec(m.name, m.family, m.name, m.max_length) for m in wanted.models},
     )
-    return Study(wanted, str(PAPER), {}, revisions, None, ())
+    return Study(wanted, str(PAPER), {}, revisions, (), plan)
 
 
 def write_stage(
@@ -100,21 +105,32 @@ def write_stage(
 
     Written without the package's writers, whose fsync takes longer than all the rest.
     """
-    here = folder / stage.path
-    here.mkdir(parents=True, exist_ok=True)
-    record = _record(study, stage, run, instances)
+    of_stage = folder / stage.path
+    of_stage.mkdir(parents=True, exist_ok=True)
+    test: dict[str, TaskResult] = {}
+    predictions: PredictionsFile | None = None
     if run is not None:
         test_set = _test_set(run.dataset, run.target, instances)
         predicted = _predict(test_set, run, take)
-        _add_result(record, run, test_set, predicted)
+        values = metrics.evaluate(test_set.task, predicted, test_set.golds)
+        score = metrics.score(test_set.task, values)
+        test[run.target] = {"metrics": values, "score": score, "instances": instances}
         content = _predictions_file(test_set, predicted, stage)
-        (here / FILE_NAME).write_bytes(content)
-        record["predictions"] = {
-            "file": FILE_NAME,
-            "rows": instances,
-            "sha256": hashlib.sha256(content).hexdigest(),
-        }
-    path = here / "metrics.json"
+        (of_stage / FILE_NAME).write_bytes(content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        predictions = {"file": FILE_NAME, "rows": instances, "sha256": sha256}
+    rounds = _rounds(stage)
+    record = stage_record(
+        stage,
+        rounds=rounds,
+        best_round=max(rounds, key=lambda one: one["selection_score"])["round"],
+        test=test,
+        sizes={task: _sizes(stage.dataset, task, instances) for task in stage.tasks},
+        synthetic=False,
+        predictions=predictions,
+        provenance=cast(Provenance, _provenance(study)),
+    )
+    path = of_stage / "metrics.json"
     path.write_text(json.dumps(record))
     return path
 
@@ -268,60 +284,17 @@ def _lists(answers: Coded) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(answers.starts.astype(np.int32)), values)
 
 
-def _add_result(record: dict[str, Any], run: Run, test_set: TestSet, predicted: Coded) -> None:
-    values = metrics.evaluate(test_set.task, predicted, test_set.golds)
-    score = metrics.score(test_set.task, values)
-    record["test"] = {
-        run.target: {"metrics": values, "score": score, "instances": len(test_set.ids)}
-    }
-    record["score"] = score
-
-
-def _record(study: Study, stage: Stage, run: Run | None, instances: int) -> dict[str, Any]:
-    tasks = sorted({*stage.train_tasks, *stage.select_on})
-    epochs = list(_epochs(stage))
-    best = max(epochs, key=lambda epoch: epoch["selection_score"])
-    return {
-        "schema": 1,
-        "stage": {
-            "digest": stage.digest,
-            "kind": stage.kind,
-            "label": stage.label,
-            "dataset": stage.dataset,
-            "model": stage.model.name,
-            "family": stage.model.family,
-            "train_tasks": list(stage.train_tasks),
-            "select_on": list(stage.select_on),
-            "seed": stage.seed,
-            "parent": stage.parent.digest if stage.parent else None,
-            "identity": stage.identity,
-        },
-        "run": run.identity if run else None,
-        "synthetic": False,
-        "few_sample": stage.few_sample,
-        "data_revision": stage.data_revision,
-        "sizes": {task: _sizes(stage.dataset, task, instances) for task in tasks},
-        "epochs": epochs,
-        "best_epoch": best["epoch"],
-        "test": {},
-        "score": None,
-        "dev_score": best["selection_score"],
-        "predictions": None,
-        "provenance": _provenance(study),
-    }
-
-
-def _sizes(dataset: str, task: str, instances: int) -> dict[str, int]:
+def _sizes(dataset: str, task: str, instances: int) -> Sizes:
     train = int(_chance(dataset, task, "size").integers(50, 7000))
     return {"train": train, "dev": train // 6, "test": instances}
 
 
-def _epochs(stage: Stage) -> Iterator[dict[str, Any]]:
+def _rounds(stage: Stage) -> list[Round]:
     chance = np.random.default_rng(int(stage.digest[:16], 16))
     values = (40 + 20 * chance.random(EPOCHS)).round(6).tolist()
-    for number, value in enumerate(values, 1):
-        yield {
-            "epoch": number,
+    return [
+        {
+            "round": number,
             "train_loss": dict.fromkeys(stage.train_tasks, 2.0 / number),
             "dev": {
                 task: {spec.key: value for spec in get_task(stage.dataset, task).metrics}
@@ -330,6 +303,8 @@ def _epochs(stage: Stage) -> Iterator[dict[str, Any]]:
             "selection_score": value,
             "seconds": 2.5,
         }
+        for number, value in enumerate(values, 1)
+    ]
 
 
 @cache
@@ -339,33 +314,16 @@ def _config_digest(factor: int, models: int) -> str:
 
 
 def _provenance(study: Study) -> dict[str, Any]:
-    return {
-        "tasktransfer": "0.1.0",
-        "recipe": RECIPE_VERSION,
-        "versions": {"python": "3.11.2", "torch": "2.13.0", "transformers": "5.23.0"},
-        "commit": "0123456789" * 4,
-        "dirty": False,
-        "config_digest": _config_digest(len(study.config.seeds) // 5, len(study.config.models)),
-        "study": "constructed",
-        "host": {
-            "platform": "Linux",
-            "cpu": "constructed",
-            "cores": 2,
-            "gpu": None,
-            "device": "cpu",
-            "precision": "float32",
-            "threads": 1,
-        },
-        "started": "2024-01-02T03:04:05Z",
-        "seconds": {"read": 0.1, "load": 2.0, "train": 75.0, "test": 4.0, "total": 81.5},
-        "tokens": 3_000_000,
-        "samples": 60_000,
-        "samples_per_second": 800.0,
-        "tokens_per_second": 40_000.0,
-        "peak_memory_mb": 2500.0,
-        "peak_gpu_memory_mb": 9000.0,
-        "notes": [],
-    }
+    return make_provenance(
+        config_digest=_config_digest(len(study.config.seeds) // 5, len(study.config.models)),
+        seconds={"read": 0.1, "load": 2.0, "train": 75.0, "test": 4.0, "total": 81.5},
+        tokens=3_000_000,
+        samples=60_000,
+        samples_per_second=800.0,
+        tokens_per_second=40_000.0,
+        peak_memory_mb=2500.0,
+        peak_gpu_memory_mb=9000.0,
+    )
 
 
 if __name__ == "__main__":

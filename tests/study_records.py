@@ -10,17 +10,19 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from constructed_records import constructed_record
 from tasktransfer import metrics
-from tasktransfer.core.nodes import RECIPE_VERSION, Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.plan import run_of
 from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
+from tasktransfer.results.records import TaskResult
 from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Task
 
 TEST_SIZE = 40
 Quality = Callable[[Run], float]
@@ -39,27 +41,39 @@ def write_records(study: Study, quality: Quality = quality) -> None:
 
 
 def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
-    """One stage, done; gives its record's path."""
+    """One stage, done; gives its record's path. A stage that is not of the plan answers at
+    random."""
     folder = Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
-    run = run_of(stage)
-    record = _record(study, stage, run)
-    if run is not None:
-        _add_result(record, folder, stage, run, quality(run))
+    runs = (run for run in transfer_runs(study.plan) if run.scored.digest == stage.digest)
+    run = next(runs, None)
+    test, predictions = {}, None
+    for task in stage.tested:
+        rows, test[task] = _tested(stage, get_task(stage.dataset, task), run and quality(run))
+        predictions = write_predictions(
+            folder / FILE_NAME, rows, digest=stage.digest, dataset=stage.dataset
+        )
+    record = constructed_record(
+        stage,
+        test=test,
+        size=(100, 20, TEST_SIZE),
+        synthetic=study.config.data.generated,
+        predictions=predictions,
+        dirty=True,
+        config_digest=study.config.digest,
+        study=study.config.study,
+    )
     (folder / "train.log").write_text("trained\n")
     path = folder / "metrics.json"
     path.write_text(json.dumps(record, indent=1))
     return path
 
 
-def _add_result(
-    record: dict[str, Any], folder: Path, stage: Stage, run: Run, quality: float
-) -> None:
-    task = get_task(run.dataset, run.target)
+def _tested(stage: Stage, task: Task, quality: float | None) -> tuple[list[Prediction], TaskResult]:
     labels = list(task.labels)
-    golds = [(str(one),) for one in _random(run.target).choice(labels, TEST_SIZE)]
+    golds = [(str(one),) for one in _random(task.name).choice(labels, TEST_SIZE)]
     draw = _random(stage.digest)
-    right = draw.random(TEST_SIZE) < quality
+    right = draw.random(TEST_SIZE) < (quality or 0.0)
     guesses = draw.choice(labels, TEST_SIZE)
     answers = [
         gold if hit else (str(guess),)
@@ -67,81 +81,12 @@ def _add_result(
     ]
     each = metrics.instance_scores(task, answers, golds)
     rows = [
-        Prediction(i, run.target, f"{run.target}-{i}", answers[i], golds[i], each[i])
+        Prediction(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i])
         for i in range(TEST_SIZE)
     ]
     values = metrics.evaluate(task, answers, golds)
-    record["score"] = metrics.score(task, values)
-    result = {"metrics": values, "score": record["score"], "instances": TEST_SIZE}
-    record["test"] = {run.target: result}
-    record["predictions"] = write_predictions(
-        folder / FILE_NAME, rows, digest=stage.digest, dataset=run.dataset, target=run.target
-    )
+    return rows, {"metrics": values, "score": metrics.score(task, values), "instances": TEST_SIZE}
 
 
 def _random(text: str) -> np.random.Generator:
     return np.random.default_rng(int(hashlib.sha256(text.encode()).hexdigest()[:8], 16))
-
-
-def _record(study: Study, stage: Stage, run: Run | None) -> dict[str, Any]:
-    tasks = sorted({*stage.train_tasks, *stage.select_on})
-    dev = {task: {"accuracy": 50.0} for task in stage.select_on}
-    epoch = {"epoch": 1, "train_loss": dict.fromkeys(stage.train_tasks, 1.0), "dev": dev}
-    return {
-        "schema": 1,
-        "stage": {
-            "digest": stage.digest,
-            "kind": stage.kind,
-            "label": stage.label,
-            "dataset": stage.dataset,
-            "model": stage.model.name,
-            "family": stage.model.family,
-            "train_tasks": list(stage.train_tasks),
-            "select_on": list(stage.select_on),
-            "seed": stage.seed,
-            "parent": stage.parent.digest if stage.parent else None,
-            "identity": stage.identity,
-        },
-        "run": run.identity if run else None,
-        "synthetic": study.config.data.generated,
-        "few_sample": stage.few_sample,
-        "data_revision": stage.data_revision,
-        "sizes": {task: {"train": 100, "dev": 20, "test": TEST_SIZE} for task in tasks},
-        "epochs": [epoch | {"selection_score": 50.0, "seconds": 0.5}],
-        "best_epoch": 1,
-        "test": {},
-        "score": None,
-        "dev_score": 50.0,
-        "predictions": None,
-        "provenance": _provenance(study),
-    }
-
-
-def _provenance(study: Study) -> dict[str, Any]:
-    return {
-        "tasktransfer": "0.1.0",
-        "recipe": RECIPE_VERSION,
-        "versions": {"python": "3.11.2", "torch": "2.13.0"},
-        "commit": "0123456789" * 4,
-        "dirty": True,
-        "config_digest": study.config.digest,
-        "study": study.config.study,
-        "host": {
-            "platform": "Linux",
-            "cpu": "constructed",
-            "cores": 2,
-            "gpu": None,
-            "device": "cpu",
-            "precision": "float32",
-            "threads": 1,
-        },
-        "started": "2024-01-02T03:04:05Z",
-        "seconds": {"train": 1.5, "test": 0.5},
-        "tokens": 1000,
-        "samples": 200,
-        "samples_per_second": 133.3,
-        "tokens_per_second": 666.7,
-        "peak_memory_mb": 300.0,
-        "peak_gpu_memory_mb": None,
-        "notes": [],
-    }

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from record_factory import make_provenance
 
+from constructed_records import constructed_record, make_provenance, result
 from tasktransfer.core.nodes import Stage
-from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.designs import open_study
 from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.records import Record
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
@@ -48,16 +48,17 @@ def finish(
     folder = folder or Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
     record = make(stage, score, **provenance)
-    if record["run"] is not None:
+    if stage.tested:
         rows = [
-            Prediction(i, stage.select_on[0], f"i{i}", (answer,), ("joy",), score) for i in range(4)
+            Prediction(i, task, f"i{i}", (answer,), ("joy",), score)
+            for task in stage.tested
+            for i in range(4)
         ]
         record["predictions"] = write_predictions(
             folder / "predictions.parquet",
             rows,
             digest=stage.digest,
             dataset=stage.dataset,
-            target=stage.select_on[0],
         )
     (folder / "train.log").write_text("done\n")
     if study.keeps(stage.kind) if checkpoint is None else checkpoint:
@@ -69,45 +70,8 @@ def finish(
 
 def make(stage: Stage, score: float = 50.0, **provenance: Any) -> Record:
     """The record of a stage, predictions left out."""
-    run = run_of(stage)
-    tasks = {*stage.train_tasks, *stage.select_on}
-    epoch = {
-        "epoch": 1,
-        "train_loss": dict.fromkeys(stage.train_tasks, 1.0),
-        "dev": {task: {"accuracy": score} for task in stage.select_on},
-        "selection_score": score,
-        "seconds": 0.5,
-    }
-    result = {"metrics": {"accuracy": score}, "score": score, "instances": 4}
-    record: dict[str, Any] = {
-        "schema": 1,
-        "stage": {
-            "digest": stage.digest,
-            "kind": stage.kind,
-            "label": stage.label,
-            "dataset": stage.dataset,
-            "model": stage.model.name,
-            "family": stage.model.family,
-            "train_tasks": list(stage.train_tasks),
-            "select_on": list(stage.select_on),
-            "seed": stage.seed,
-            "parent": stage.parent.digest if stage.parent else None,
-            "identity": stage.identity,
-        },
-        "run": run.identity if run else None,
-        "synthetic": True,
-        "few_sample": stage.few_sample,
-        "data_revision": stage.data_revision,
-        "sizes": {task: {"train": 100, "dev": 10, "test": 4} for task in sorted(tasks)},
-        "epochs": [epoch],
-        "best_epoch": 1,
-        "test": {run.target: result} if run else {},
-        "score": score if run else None,
-        "dev_score": score,
-        "predictions": None,
-        "provenance": make_provenance(**provenance),
-    }
-    return record  # type: ignore[return-value]
+    test = {task: result(score) for task in stage.tested}
+    return constructed_record(stage, (score,), test=test, synthetic=True, **provenance)
 
 
 def write_checkpoint(folder: Path, shape: tuple[int, ...] = (3, 2)) -> None:

@@ -10,17 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.digests import digest_of
-from tasktransfer.core.nodes import RECIPE_VERSION
+from constructed_records import constructed_record, result
+from tasktransfer.core.nodes import Data, Stage
+from tasktransfer.core.plan import PlanBuilder
+from tasktransfer.core.specs import Family, ModelSpec, Training
+from tasktransfer.designs.transfer.algorithms import steps
+from tasktransfer.designs.transfer.plan import kind_of
 from tasktransfer.results.records import Record
 
-FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
-KINDS = {
-    "baseline": "baseline",
-    "pretrain_finetune": "finetune",
-    "multitask": "multitask",
-    "multitask_finetune": "finetune",
-}
+FAMILIES: dict[str, Family] = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 
 Run = tuple[str, str, str, tuple[str, ...], str, int]
@@ -29,90 +27,24 @@ Scorer = Callable[[Run], float]
 
 
 def make_record(run: Run, score: float, **changes: Any) -> Record:
-    """A valid record of a run. ``changes`` replace top-level keys."""
+    """A valid record of a run's last stage. ``changes`` replace top-level keys."""
+    stage = stages_of(run)[-1]
+    record = constructed_record(stage, (score / 2, score), test={run[4]: result(score)})
+    return record | changes  # type: ignore[return-value,operator]
+
+
+def stages_of(run: Run, revision: str = "r1") -> tuple[Stage, ...]:
+    """The trainings of a run, on constructed data and models."""
     dataset, model, algorithm, sources, target, seed = run
-    family = FAMILIES.get(model, "encoder")
-    tasks = sorted({target, *sources} if algorithm == "multitask" else {target})
-    identity = {"run": [dataset, model, algorithm, list(sources), target, seed]}
-    record: dict[str, Any] = {
-        "schema": 1,
-        "stage": {
-            "digest": digest_of(identity),
-            "kind": KINDS[algorithm],
-            "label": target,
-            "dataset": dataset,
-            "model": model,
-            "family": family,
-            "train_tasks": tasks,
-            "select_on": [target],
-            "seed": seed,
-            "parent": digest_of("parent") if KINDS[algorithm] == "finetune" else None,
-            "identity": identity,
-        },
-        "run": {
-            "dataset": dataset,
-            "model": model,
-            "family": family,
-            "algorithm": algorithm,
-            "sources": list(sources),
-            "target": target,
-            "seed": seed,
-        },
-        "synthetic": False,
-        "few_sample": True,
-        "data_revision": "r1",
-        "sizes": {task: {"train": 100, "dev": 10, "test": 4} for task in tasks},
-        "epochs": [_epoch(1, tasks, target, score / 2), _epoch(2, tasks, target, score)],
-        "best_epoch": 2,
-        "test": {target: {"metrics": {"accuracy": score}, "score": score, "instances": 4}},
-        "score": score,
-        "dev_score": score,
-        "predictions": None,
-        "provenance": make_provenance(),
-    }
-    record.update(changes)
-    return record  # type: ignore[return-value]
-
-
-def make_provenance(**changes: Any) -> dict[str, Any]:
-    provenance: dict[str, Any] = {
-        "tasktransfer": "0.1.0",
-        "recipe": RECIPE_VERSION,
-        "versions": {"python": "3.11.2", "torch": "2.13.0"},
-        "commit": "0" * 40,
-        "dirty": False,
-        "config_digest": "c" * 64,
-        "study": "constructed",
-        "host": {
-            "platform": "Linux",
-            "cpu": "test",
-            "cores": 2,
-            "gpu": None,
-            "device": "cpu",
-            "precision": "float32",
-            "threads": 1,
-        },
-        "started": "2024-01-02T03:04:05Z",
-        "seconds": {"train": 1.5, "test": 0.5},
-        "tokens": 1000,
-        "samples": 200,
-        "samples_per_second": 133.3,
-        "tokens_per_second": 666.7,
-        "peak_memory_mb": 300.0,
-        "peak_gpu_memory_mb": None,
-        "notes": [],
-    }
-    return provenance | changes
-
-
-def _epoch(number: int, tasks: Iterable[str], target: str, score: float) -> dict[str, Any]:
-    return {
-        "epoch": number,
-        "train_loss": dict.fromkeys(tasks, 1.0 / number),
-        "dev": {target: {"accuracy": score}},
-        "selection_score": score,
-        "seconds": 0.75,
-    }
+    builder = PlanBuilder(lambda step, starts: (kind_of(step, starts), target))
+    stages = builder.stages(
+        steps(algorithm, sources, target),
+        Data(dataset, revision, {"few_sample": True}),
+        ModelSpec(model, FAMILIES.get(model, "encoder"), f"{model}@constructed", 512),
+        Training(),
+        seed,
+    )
+    return tuple(stages.values())
 
 
 def record_path(run: Run) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from record_factory import make_provenance, make_record
+from record_factory import make_record
 
+from constructed_records import make_provenance
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
 from tasktransfer.results.predictions import Prediction, read_predictions, write_predictions

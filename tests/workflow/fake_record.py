@@ -11,21 +11,23 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit"))
-from finished_stages import make
-
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from constructed_records import constructed_record, result
+from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
+from tasktransfer.results.records import PredictionsFile
 
 
 def fake_record(stage: Stage) -> str:
     """The text of a stage's record. Its predictions are an empty file."""
-    record = make(stage)
-    if record["run"] is not None:
+    test = {task: result(50.0) for task in stage.tested}
+    predictions: PredictionsFile | None = None
+    if test:
         sha256 = hashlib.sha256(b"").hexdigest()
-        record["predictions"] = {"file": "predictions.parquet", "rows": 4, "sha256": sha256}
-    return json.dumps(record)
+        predictions = {"file": "predictions.parquet", "rows": 4 * len(test), "sha256": sha256}
+    return json.dumps(constructed_record(stage, test=test, synthetic=True, predictions=predictions))
 
 
 if __name__ == "__main__":
-    stage = Stage.from_json(json.loads(sys.argv[1]))
+    stage = from_json(Stage, json.loads(sys.argv[1]), "STAGE")
     Path(sys.argv[2], "metrics.json").write_text(fake_record(stage))

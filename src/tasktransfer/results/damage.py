@@ -59,7 +59,9 @@ def damage(folder: Path, digest: str) -> str | None:
     if record["stage"]["digest"] != digest:
         return f"{file}: stage.digest: {record['stage']['digest'][:12]}, expected {digest[:12]}"
     named = record["predictions"]
-    return _lost(folder / PREDICTIONS, named) if named else None
+    if named is None:
+        return f"{file}: predictions: names no {PREDICTIONS}" if record["test"] else None
+    return _lost(folder / PREDICTIONS, named)
 
 
 def damage_of_node(folder: Path, node: Data | Fit | Evaluation) -> str | None:

@@ -1,0 +1,95 @@
+"""Records of stages that were never trained, made by the builder that the trainer uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from tasktransfer.core.nodes import RECIPE_VERSION, Stage
+from tasktransfer.results.build_record import stage_record
+from tasktransfer.results.records import PredictionsFile, Provenance, Record, Round, TaskResult
+
+Size = tuple[int, int, int]
+
+
+def constructed_record(
+    stage: Stage,
+    scores: Sequence[float] = (50.0,),
+    *,
+    test: Mapping[str, TaskResult] | None = None,
+    size: Size = (100, 10, 4),
+    synthetic: bool = False,
+    predictions: PredictionsFile | None = None,
+    **provenance: Any,
+) -> Record:
+    """The record of a stage.
+
+    Args:
+        stage: any stage.
+        scores: the dev score of each round; the first of the best is kept.
+        test: tested task → result.
+        size: instances of every task in training, dev and test split.
+        predictions: the file beside the record.
+        provenance: what differs from ``make_provenance``'s.
+    """
+    train, dev, tested = size
+    return stage_record(
+        stage,
+        rounds=[constructed_round(stage, n, score) for n, score in enumerate(scores, 1)],
+        best_round=1 + scores.index(max(scores)),
+        test=test or {},
+        sizes={task: {"train": train, "dev": dev, "test": tested} for task in stage.tasks},
+        synthetic=synthetic,
+        predictions=predictions,
+        provenance=cast(Provenance, make_provenance(**provenance)),
+    )
+
+
+def constructed_round(
+    stage: Stage, number: int, score: float, measures: Sequence[str] = ("accuracy",)
+) -> Round:
+    """A round in which every measure of every selecting task is the same."""
+    return {
+        "round": number,
+        "train_loss": dict.fromkeys(stage.train_tasks, 1.0 / number),
+        "dev": {task: dict.fromkeys(measures, score) for task in stage.select_on},
+        "selection_score": score,
+        "seconds": 0.75,
+    }
+
+
+def result(score: float, instances: int = 4) -> TaskResult:
+    """The result of a task that is scored by its accuracy."""
+    return {"metrics": {"accuracy": score}, "score": score, "instances": instances}
+
+
+def make_provenance(**changes: Any) -> dict[str, Any]:
+    """How the numbers would have come about. ``changes`` replace keys."""
+    provenance: dict[str, Any] = {
+        "tasktransfer": "0.1.0",
+        "recipe": RECIPE_VERSION,
+        "versions": {"python": "3.11.2", "torch": "2.13.0"},
+        "commit": "0" * 40,
+        "dirty": False,
+        "config_digest": "c" * 64,
+        "study": "constructed",
+        "host": {
+            "platform": "Linux",
+            "cpu": "test",
+            "cores": 2,
+            "gpu": None,
+            "device": "cpu",
+            "precision": "float32",
+            "threads": 1,
+        },
+        "started": "2024-01-02T03:04:05Z",
+        "seconds": {"train": 1.5, "test": 0.5},
+        "tokens": 1000,
+        "samples": 200,
+        "samples_per_second": 133.3,
+        "tokens_per_second": 666.7,
+        "peak_memory_mb": 300.0,
+        "peak_gpu_memory_mb": None,
+        "notes": [],
+    }
+    return provenance | changes
