@@ -18,8 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tasktransfer.datasets.feta.release import load_release, read_instances
 from tasktransfer.designs.transfer.challenge.archive import csv_file, write_archive
+
+from tasktransfer.datasets.feta.release import load_release, read_instances
 from tasktransfer.designs.transfer.challenge.format import FILES, row_ids, to_values
 from tasktransfer.tasks.card import Instance, Task
 

@@ -7,8 +7,9 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tasktransfer.designs.transfer.challenge.format import csv_file
+
 from releases import tiny_release
-from tasktransfer.designs.transfer.challenge.archive import csv_file
 from tasktransfer.designs.transfer.challenge.format import FILES, to_values
 from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
 

@@ -14,10 +14,10 @@ import pytest
 from challenge_records import IDS, finish_all, make_study, right_answers
 from hypothesis import given
 from hypothesis import strategies as st
+from tasktransfer.designs.transfer.challenge.archive import Strings, csv_file, write_archive
 
 from tasktransfer.cli import main
 from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
-from tasktransfer.designs.transfer.challenge.archive import Strings, csv_file, write_archive
 from tasktransfer.designs.transfer.challenge.ensemble import combined
 from tasktransfer.designs.transfer.challenge.format import (
     INVALID,

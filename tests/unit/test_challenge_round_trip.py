@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tasktransfer.designs.transfer.challenge.archive import Strings
 
 from challenge_study import MODEL, PRESET, trained_preset
 from tasktransfer.cli import main
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.archive import Strings
 from tasktransfer.designs.transfer.challenge.choose import choose
 from tasktransfer.designs.transfer.challenge.policy import Policy
 from tasktransfer.designs.transfer.challenge.score import Report, score_file

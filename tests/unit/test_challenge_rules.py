@@ -10,6 +10,7 @@ import pytest
 import yaml
 from challenge_records import FRIENDS, finish, make_study, right_answers
 from small_study import SMALL, changed
+from tasktransfer.designs.transfer.challenge.guard import ineligible
 
 from tasktransfer import config
 from tasktransfer.cli import main
@@ -17,7 +18,6 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.core.stage import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer import plan
-from tasktransfer.designs.transfer.challenge.guard import ineligible
 from tasktransfer.designs.transfer.challenge.rules import MEANING
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
 from tasktransfer.errors import ConfigError

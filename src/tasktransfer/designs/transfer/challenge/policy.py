@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from tasktransfer.config import yaml_file
-from tasktransfer.config.declare import (
-    ABSENT,
-    Choice,
-    Key,
-    ListOf,
-    Problems,
-    Section,
-    Whole,
-    check,
-    nearest,
-)
-from tasktransfer.config.keys import MAX_SEED
+from tasktransfer.config.declare import INVALID, Problems, at, nearest, show
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
 from tasktransfer.errors import ConfigError
 
-Ensemble = Literal["majority", "mean"]
 BEST_DEV, FIXED, NAMED = "best-dev", "fixed:", "named"
 
 
@@ -55,11 +46,10 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
         ConfigError: no such policy or algorithm, a file that is not asked for or is missing, or
             something wrong in it (everything at once).
     """
-    if (text == NAMED) != (runs is not None):
-        raise ConfigError(
-            f"--policy {text}: "
-            + ("name the runs in a file: --runs FILE" if runs is None else "--runs is for named")
-        )
+    if text == NAMED and runs is None:
+        raise ConfigError(f"--policy {text}: name the runs in a file: --runs FILE")
+    if text != NAMED and runs is not None:
+        raise ConfigError(f"--policy {text}: --runs is for named")
     if runs is not None:
         return Policy(text, named=_read_runs(runs, dataset))
     if text == BEST_DEV:
@@ -67,47 +57,100 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     algorithm = text.removeprefix(FIXED)
     if text.startswith(FIXED) and algorithm in TRANSFER_ALGORITHMS:
         return Policy(text, algorithm=algorithm)
-    known = (BEST_DEV, *(FIXED + name for name in TRANSFER_ALGORITHMS), NAMED)
+    policies = (BEST_DEV, *(FIXED + name for name in TRANSFER_ALGORITHMS), NAMED)
     raise ConfigError(
-        f"--policy {text}: no such policy{nearest(text, known)}; known: {', '.join(known)}"
+        f"--policy {text}: no such policy{nearest(text, policies)}; known: {', '.join(policies)}"
     )
+
+
+# --- the file of named runs ----------------------------------------------------------------------
 
 
 def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     """task → run, from YAML (of which JSON is a part)."""
     problems = Problems()
     document = yaml_file.read(path, problems)
-    found = check(_declaration(dataset), document.value, "", problems)
+    try:
+        runs = _runs_model(dataset).model_validate(document.value)
+    except ValidationError as error:
+        for one in error.errors():
+            if one["input"] is not INVALID:  # a problem of the YAML itself, noted already
+                problems.add(_key_path(one["loc"]), _message(one, dataset))
     if problems.found:
-        told = "\n".join(
-            f"  {path}{_line(document.lines, p.path)}: {p.path + ': ' if p.path else ''}{p.message}"
-            for p in problems.found
-        )
-        raise ConfigError(f"{len(problems.found)} problems in {path}:\n{told}")
+        lines = []
+        for problem in problems.found:
+            line = document.lines.get(problem.path)
+            place = f"{path}:{line}" if line else str(path)
+            lines.append(f"  {place}: {problem.path + ': ' * bool(problem.path)}{problem.message}")
+        raise ConfigError("\n".join([f"{len(lines)} problems in {path}:", *lines]))
     return {
-        task: NamedRun(
-            algorithm=item["algorithm"],
-            sources=tuple(sorted(item["sources"])),
-            seed=item.get("seed"),
-            baseline_seed=item.get("baseline_seed"),
-        )
-        for task, item in found.items()
+        task: NamedRun(**{**run, "sources": tuple(sorted(run["sources"]))})
+        for task, run in runs.model_dump().items()
     }
 
 
-def _declaration(dataset: str) -> Section:
-    tasks = tuple(DATASETS[dataset])
-    seed = Whole(0, MAX_SEED)
-    run = Section(
-        (
-            Key("algorithm", Choice(TRANSFER_ALGORITHMS, "transfer algorithm"), "how it transfers"),
-            Key("sources", ListOf(Choice(tasks, f"task of {dataset}")), "its source tasks"),
-            Key("seed", seed, "its seed; left out: the one with the best dev score", ABSENT),
-            Key("baseline_seed", seed, "seed of the baseline; left out: best dev score", ABSENT),
-        )
+_STRICT = ConfigDict(strict=True, extra="forbid")
+_RUN_KEYS = tuple(NamedRun.__dataclass_fields__)
+
+
+def _runs_model(dataset: str) -> type[BaseModel]:
+    """A run for every task of ``dataset``."""
+    source = Annotated[str, AfterValidator(_one_of(f"task of {dataset}", DATASETS[dataset]))]
+    algorithm = Annotated[
+        str, AfterValidator(_one_of("transfer algorithm", dict.fromkeys(TRANSFER_ALGORITHMS)))
+    ]
+    sources = Annotated[list[source], Field(min_length=1), AfterValidator(_distinct)]
+    seed = Annotated[int, Field(ge=0, lt=2**32)]
+    run = create_model(
+        "NamedRun",
+        __config__=_STRICT,
+        algorithm=(algorithm, ...),
+        sources=(sources, ...),
+        seed=(seed, None),
+        baseline_seed=(seed, None),
     )
-    return Section(tuple(Key(t, run, f"the run submitted for {t}") for t in tasks), "task")
+    tasks: dict[str, Any] = dict.fromkeys(DATASETS[dataset], (run, ...))
+    return create_model("NamedRuns", __config__=_STRICT, **tasks)
 
 
-def _line(lines: dict[str, Any], path: str) -> str:
-    return f":{lines[path]}" if path in lines else ""
+def _one_of(what: str, names: Mapping[str, object]) -> Callable[[str], str]:
+    def check(name: str) -> str:
+        if name not in names:
+            advice = nearest(name, tuple(names))
+            raise ValueError(f"unknown {what} {show(name)}{advice}; known: {', '.join(names)}")
+        return name
+
+    return check
+
+
+def _distinct(names: list[str]) -> list[str]:
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise ValueError(f"duplicate source {', '.join(sorted(repeated))}: name each once")
+    return names
+
+
+def _key_path(place: tuple[int | str, ...]) -> str:
+    path = ""
+    for key in place:
+        path = at(path, key)
+    return path
+
+
+def _message(error: Mapping[str, Any], dataset: str) -> str:
+    """One of pydantic's errors in our words: value, what is expected, remedy."""
+    match error["type"]:
+        case "missing":
+            return "is missing: add it"
+        case "extra_forbidden":
+            keys = _RUN_KEYS if len(error["loc"]) > 1 else tuple(DATASETS[dataset])
+            name = str(error["loc"][-1])
+            return f"unknown key {show(name)}{nearest(name, keys)}; known: {', '.join(keys)}"
+        case "value_error":
+            return str(error["ctx"]["error"])
+        case "too_short":
+            return "has 0 items: name at least one"
+        case "model_type":
+            return f"found {show(error['input'])}, expected a mapping (key: value)"
+    expected = re.sub("^Input should be ", "expected ", error["msg"])
+    return f"found {show(error['input'])}, {expected}"
