@@ -7,10 +7,8 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tasktransfer.designs.transfer.challenge.format import csv_file
-
 from releases import tiny_release
-from tasktransfer.designs.transfer.challenge.format import FILES, to_values
+from tasktransfer.designs.transfer.challenge.format import FILES, csv_file, to_values
 from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
 
 Files = dict[str, bytes]
