@@ -82,7 +82,8 @@ def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
             line = document.lines.get(problem.path)
             place = f"{path}:{line}" if line else str(path)
             lines.append(f"  {place}: {problem.path + ': ' * bool(problem.path)}{problem.message}")
-        raise ConfigError("\n".join([f"{len(lines)} problems in {path}:", *lines]))
+        count = f"{len(lines)} problem{'s' * (len(lines) != 1)}"
+        raise ConfigError("\n".join([f"{count} in {path}:", *lines]))
     return {
         task: NamedRun(**{**run, "sources": tuple(sorted(run["sources"]))})
         for task, run in runs.model_dump().items()
@@ -143,9 +144,11 @@ def _message(error: Mapping[str, Any], dataset: str) -> str:
         case "missing":
             return "is missing: add it"
         case "extra_forbidden":
-            keys = _RUN_KEYS if len(error["loc"]) > 1 else tuple(DATASETS[dataset])
+            what, keys = "task", tuple(DATASETS[dataset])
+            if len(error["loc"]) > 1:
+                what, keys = "key", _RUN_KEYS
             name = str(error["loc"][-1])
-            return f"unknown key {show(name)}{nearest(name, keys)}; known: {', '.join(keys)}"
+            return f"unknown {what} {show(name)}{nearest(name, keys)}; known: {', '.join(keys)}"
         case "value_error":
             return str(error["ctx"]["error"])
         case "too_short":
