@@ -99,7 +99,7 @@ def test_what_is_no_label_is_minus_one_and_stays_no_label() -> None:
 
 
 ROWS: list[tuple[str, Value]] = [
-    ("i0", "plain"),
+    ("i0", "plain "),
     ("i1", 'he said "no", twice'),
     ("i2", " a\nb "),
     ("i3", ""),
@@ -113,7 +113,7 @@ ROWS: list[tuple[str, Value]] = [
 def test_csv_quotes_what_has_to_be() -> None:
     text = csv_file(ROWS, "csv").decode()
     assert text == (
-        "i0,plain\n"
+        'i0,"plain "\n'
         'i1,"he said ""no"", twice"\n'
         'i2," a\nb "\n'
         "i3,\ni4,3\ni5,-1\ni6,[0 1 0]\n"
@@ -124,7 +124,7 @@ def test_csv_quotes_what_has_to_be() -> None:
 def test_tlidb_writes_as_the_toolkit_does() -> None:
     text = csv_file(ROWS[:-1], "tlidb").decode()
     assert text == (
-        'i0,plain\ni1,he said "no"  twice\ni2, a b \ni3,\ni4,3\ni5,-1\ni6,[0.0 1.0 0.0]\n'
+        'i0,plain \ni1,he said "no"  twice\ni2, a b \ni3,\ni4,3\ni5,-1\ni6,[0.0 1.0 0.0]\n'
     )
     with pytest.raises(DataError, match=r"'i,7': .* --strings csv"):
         csv_file(ROWS, "tlidb")

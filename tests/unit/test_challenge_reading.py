@@ -165,6 +165,14 @@ def test_texts_in_every_spelling(spelling: str, golds: Golds, read: Read) -> Non
     assert submission.files["question_answering"][TRANSFER_FILE] == [(text,), *others]
 
 
+def test_a_line_that_begins_with_an_id_ends_a_text_in_quotes(golds: Golds, read: Read) -> None:
+    files = with_line(files_of(golds), QA, 1, b'd_What,"new')
+    submission = read(with_line(files, QA, 2, b'd_Who,dinosaur"'))
+    assert [(w.kind, w.line) for w in submission.findings.warnings] == [("stray-quote", 1)]
+    answers = submission.files["question_answering"][TRANSFER_FILE]
+    assert answers[:2] == [('"new',), ('dinosaur"',)]
+
+
 FORMS: dict[str, tuple[Callable[[bytes], bytes], str | None]] = {
     "CRLF": (lambda data: data.replace(b"\n", b"\r\n"), None),
     "CR": (lambda data: data.replace(b"\n", b"\r"), None),
@@ -202,7 +210,8 @@ def test_the_second_row_with_an_id_answers_the_second_instance(
     lines = lines_of(files, file)
     half = len(lines) // 2
     kept = read(files)
-    swapped = read(files | {file: b"\n".join(lines[half:] + lines[:half])})
+    pairs = zip(lines[half:], lines[:half], strict=True)
+    swapped = read(files | {file: b"\n".join(line for pair in pairs for line in pair)})
     assert kept.valid and swapped.valid
     assert swapped.files[task][TRANSFER_FILE] == kept.files[task][TRANSFER_FILE][::-1]
 
