@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tasktransfer.datasets.feta.release import load_release, read_instances
+from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.format import (
     FILES,
     csv_file,
@@ -48,10 +48,10 @@ def main() -> None:
 
 def make_archives(folder: Path, data: Path, dataset: str, entries: int) -> int:
     """Write the archives; gives the rows of each."""
-    release = load_release(data, dataset)
+    release = DATASETS[dataset].reader.open(data, True)
     tests = [
-        (card, read_instances(release, name, "test", few_sample=True))
-        for name, card in release.tasks.items()
+        (DATASETS[dataset].tasks[name], list(release.instances(name, "test")))
+        for name in release.tasks
     ]
     rows = 0
     for entry in range(entries):

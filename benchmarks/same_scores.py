@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasktransfer.core.stage import Training
+from tasktransfer.core.specs import Training
 from tasktransfer.datasets import get_task
 from tasktransfer.models.encoded import read_manifest, read_split
 from tasktransfer.models.load import load_model

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from simulated_studies import REGIMES, Regime, heatmap, studies, true_delta
 from tasktransfer.designs.transfer.statistics.cells import MARKED
 from tasktransfer.stats import bootstrap
+from tasktransfer.stats.false_discovery import false_discovery
 
 TASKS = 10
 
@@ -54,7 +55,7 @@ def _marked(regime: Regime, heatmaps: int, chance: np.random.Generator) -> str:
     began = time.perf_counter()
     regime = replace(regime, gain=0.0)
     p = np.array([heatmap(regime, TASKS, chance) for _ in range(heatmaps)])
-    q = np.array([bootstrap.false_discovery(row) for row in p])
+    q = np.array([false_discovery(row) for row in p])
     return (
         f"{regime.name:30} marked {100 * np.mean(q <= MARKED):6.3f} %"
         f"  heatmaps with any mark {100 * np.mean((q <= MARKED).any(axis=1)):5.1f} %"

@@ -15,7 +15,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.models.tiny import new_tokenizer
 
 SAVED_AS = {

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel
 
 from architectures import write_checkpoint, write_tokenizer
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 
 Damage = Callable[[Path], object]
 WEIGHTS = "model.safetensors"

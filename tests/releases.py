@@ -8,8 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import DATASETS, PACKAGE, dailydialog, friends
+from tasktransfer.datasets.feta import release
 from tasktransfer.datasets.feta.archive import FEW_SAMPLE_ID_FILES, ID_FILES, json_file
+from tasktransfer.datasets.feta.release import Parsed
+from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.tasks.card import Instance
+
+PAPER_TASKS = [
+    card for dataset in PACKAGE for card in dataset.cards if card.name in PARTS[card.dataset].sizes
+]
+"""The 17 tasks of the paper, which are those of the tiny world; the package may have more."""
+
+
+def load_release(path: Path | str, dataset: str) -> Parsed:
+    """A release of one of the package's datasets, as their reader parses it."""
+    tasks = {"DailyDialog": dailydialog.TASKS, "Friends": friends.TASKS}[dataset]
+    return release.parse_release(path, dataset, tasks)
+
+
+def read_instances(parsed: Parsed, task: str, split: str, few_sample: bool) -> list[Instance]:
+    """The instances of a task on a split."""
+    return list(release.read_instances(parsed, task, split, few_sample))
 
 
 @dataclass
@@ -50,10 +70,10 @@ class TinyRelease:
 
 
 def tiny_release(dataset: str) -> TinyRelease:
-    """Five dialogues a, b (train), c (dev), d, e (test), each annotated for every task; a and c
-    are the few-sample ones."""
+    """Five dialogues a, b (train), c (dev), d, e (test), each annotated for every task of the tiny
+    world; a and c are the few-sample ones."""
     make = {"DailyDialog": _daily_dialogue, "Friends": _friends_dialogue}[dataset]
-    cards = DATASETS[dataset]
+    cards = {name: DATASETS[dataset].tasks[name] for name in PARTS[dataset].sizes}
     metadata = {
         "dataset_name": dataset,
         "tasks": list(cards),
@@ -80,7 +100,7 @@ def _daily_dialogue(name: str) -> dict[str, Any]:
     return {
         "dialogue_id": name,
         "dialogue_metadata": {"original_data_partition": "train"}
-        | dict.fromkeys(DATASETS["DailyDialog"]),
+        | dict.fromkeys(DATASETS["DailyDialog"].tasks),
         "dialogue": [
             {
                 "turn_id": str(number),
@@ -210,7 +230,7 @@ def _friends_dialogue(name: str) -> dict[str, Any]:
     }
     return {
         "dialogue_id": name,
-        "dialogue_metadata": dict.fromkeys(DATASETS["Friends"])
+        "dialogue_metadata": dict.fromkeys(DATASETS["Friends"].tasks)
         | {"reading_comprehension": {"scene_entities": ["monica", "ross", "gunther"]}},
         "dialogue": rows,
         "reading_comprehension": [

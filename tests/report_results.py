@@ -15,10 +15,10 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.planned import identity
 from tasktransfer.designs.transfer.collect.results import Results, Statistics
-from tasktransfer.designs.transfer.collect.rows import frame
-from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.tables.metadata import Metadata
 
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}

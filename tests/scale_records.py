@@ -31,9 +31,11 @@ import pyarrow.parquet as pq
 
 from tasktransfer import config, metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import RECIPE_VERSION, ModelSpec, Run, Stage
+from tasktransfer.core.nodes import RECIPE_VERSION, Stage
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.plan import Revisions
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.metrics import Coded
 from tasktransfer.results.predictions import COLUMNS, FILE_NAME, SCHEMA_VERSION
 from tasktransfer.results.study import Study

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -104,7 +105,7 @@ def train(
 
 def score(task: Task, tally: metrics.Sums) -> float:
     """The official score of all instances."""
-    return float(metrics.score(task, metrics.finish(task, tally.sum(axis=0))))
+    return float(metrics.score_of_sums(task, tally.sum(axis=0)))
 
 
 def true_delta(regime: Regime, chance: np.random.Generator, draws: int = 4000) -> float:
@@ -138,7 +139,9 @@ def trainings(
     tallies = [train(regime, test, transfer, chance) for _ in range(regime.seeds)]
     return Trained(
         np.array([score(regime.task, tally) for tally in tallies]),
-        bootstrap.resampled_scores(regime.task, np.stack(tallies), weights, "default"),
+        bootstrap.resampled_scores(
+            np.stack(tallies), weights, partial(metrics.score_of_sums, regime.task)
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from releases import tiny_release
-from tasktransfer.core.stage import FAMILIES, Family
+from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.models.encode import encode_dataset
@@ -56,7 +56,7 @@ def loader(base: Path) -> Loader:
         prepare(dataset, base / "release", False, base / f"instances-{dataset}")
         texts += [
             row.context
-            for task in DATASETS[dataset]
+            for task in DATASETS[dataset].tasks
             for row in read_instances(base / f"instances-{dataset}", task, "train")
         ]
     for family in FAMILIES:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from tasktransfer import metrics
-from tasktransfer.core.stage import RECIPE_VERSION, Run, Stage
+from tasktransfer.core.nodes import RECIPE_VERSION, Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.results.study import Study
 

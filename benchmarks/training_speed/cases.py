@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-from tasktransfer.core.stage import FAMILIES, Family
+from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
 
@@ -60,7 +60,7 @@ def parse_case(text: str) -> Case:
     """
     family, _, task = text.partition(":")
     for known in FAMILIES:
-        if family == known and task in DATASETS[DATASET]:
+        if family == known and task in DATASETS[DATASET].tasks:
             return Case(known, task)
     raise ConfigError(
         f"--cases {text}: no case; write FAMILY:TASK with a family of {', '.join(FAMILIES)} and a "

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.training_speed import flops
 from benchmarks.training_speed.cases import (
@@ -35,6 +35,7 @@ from benchmarks.training_speed.cases import (
 )
 from benchmarks.training_speed.inputs import Inputs, as_dict, evaluated
 from tasktransfer import __version__
+from tasktransfer.core.node_json import to_json
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import TrainingError
 
@@ -201,7 +202,7 @@ def _stage(inputs: Inputs, turn: Turn, volume: Volume) -> dict[str, Any]:
     stage = inputs.stage(turn.case, volume)
     if turn.contestant == "tasktransfer_float32":
         stage = replace(stage, training=replace(stage.training, precision="float32"))
-    return stage.to_json()
+    return cast(dict[str, Any], to_json(stage))
 
 
 def _measure(file: Path, turn: Turn, options: Options) -> dict[str, Any]:

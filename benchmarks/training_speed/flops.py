@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encoded import EncodedSplit, Ints
 from tasktransfer.tasks.card import Task

@@ -16,13 +16,15 @@ from typing import Any
 from benchmarks.training_speed.cases import DATASET, LENGTHS, SEED, Case, Volume
 from tasktransfer.config.types import TINY_WORLD
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Family, Stage
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import open_study
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.files import replacing
 from tasktransfer.models.encoded import EncodedSplit, read_split
 from tasktransfer.models.recipe import ENCODING_VERSION
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 RECIPE = 1
 """Raise this when the weights that are made here change."""
@@ -143,7 +145,7 @@ def _instances(study: Study) -> Path:
     from tasktransfer.data import cache
 
     if study.config.data.generated and not Path(study.tiny_world).exists():
-        from tasktransfer.datasets.feta.tiny_world import generate
+        from tasktransfer.datasets.tiny_world import generate
 
         made_from = study.config.data.tiny_world
         generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
@@ -183,7 +185,9 @@ def _make_weights(source: Source, family: Family, model: Path, instances: Path) 
 
     _say(f"making random weights: {family}, {source.shapes}")
     learned = ("emotion_recognition", "dialogue_reasoning_span_extraction")
-    texts = weights.texts_of(instances, DATASET, [t for t in learned if t in DATASETS[DATASET]])
+    texts = weights.texts_of(
+        instances, DATASET, [t for t in learned if t in DATASETS[DATASET].tasks]
+    )
     building = model.with_name(f".{model.name}.part")
     shutil.rmtree(building, ignore_errors=True)
     given = source.weights is not None and family == "encoder"

@@ -15,7 +15,8 @@ from typing import Any
 
 from benchmarks.training_speed.cases import BATCH, Measured, Work
 from tasktransfer.config import load
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.node_json import from_json
+from tasktransfer.core.nodes import Stage
 from tasktransfer.results.state import RECORD
 from tasktransfer.training import light_imports
 from tasktransfer.training.attempt import attempt
@@ -44,7 +45,7 @@ def run(work: Work, started: float) -> Measured:
         gpu_memory_mb=gpu,
         device=made["host"]["device"],
         precision=made["host"]["precision"],
-        score=record["score"],
+        score=next(iter(record["test"].values()))["score"],
     )
 
 
@@ -58,24 +59,19 @@ def _memory() -> tuple[float, float | None]:
 
 def _train(work: Work, part: str) -> dict[str, Any]:
     """What ``tasktransfer train`` does with its arguments; the record."""
-    from tasktransfer.designs.transfer.plan import run_of
-
     config = load(work["config"])
-    stage = Stage.from_json(work["stages"][part])
-    run = run_of(stage)
+    stage = from_json(Stage, work["stages"][part], part)
     out = Path(work["scratch"]) / part
     job = Job(
         stage=stage,
-        run=run.identity if run else None,
         encoded=Path(work["encoded"]),
-        start=work["checkpoint"],
+        base=work["checkpoint"],
         revision=None,
         out=out,
         save_checkpoint=False,
         threads=work["threads"],
         study=config.study,
         config_digest=config.digest,
-        rules=config.rules,
     )
     attempt(job)
     record: dict[str, Any] = json.loads((out / RECORD).read_bytes())

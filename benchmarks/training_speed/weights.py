@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from benchmarks.training_speed.cases import LENGTHS
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.models.encoded import EncodedSplit, Ragged, read_manifest, read_split

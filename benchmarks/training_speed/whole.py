@@ -24,14 +24,16 @@ from benchmarks.training_speed.compare import environment, machine, tail
 from benchmarks.training_speed.inputs import Source, prepare
 from tasktransfer.config.types import TINY_WORLD
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import FAMILIES, Stage
+from tasktransfer.core.node_json import to_json
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import FAMILIES
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.archive import find_source
+from tasktransfer.designs import open_study
 from tasktransfer.errors import DataError, TrainingError
 from tasktransfer.files import replacing
 from tasktransfer.operate.overview import overview
 from tasktransfer.results.state import RECORD
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 EPOCHS = {"DailyDialog": 30, "Friends": 20}
 SEEDS = 5
@@ -125,7 +127,7 @@ def _is_there(release: str, dataset: str) -> bool:
     if release == TINY_WORLD:
         return True
     try:
-        find_source(release, dataset)
+        DATASETS[dataset].reader.find(Path(release))
     except DataError:
         return dataset == DATASET  # without it, opening the study says what is missing
     return True
@@ -143,7 +145,7 @@ def _baseline(study: Study, case: Case) -> Stage:
 
 def _place_ids(study: Study, case: Case, encoded: Path) -> None:
     """Where the forecast looks for token ids, to count their tokens."""
-    place = Path(study.encoded(DATASET, case.family))
+    place = Path(study.encoded(study.data(DATASET), case.family))
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(encoded, place)
 
@@ -154,11 +156,12 @@ def _train(study: Study, stage: Stage, threads: int) -> float:
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="tasktransfer-bench-") as scratch:
         file = Path(scratch) / "stage.json"
-        file.write_text(json.dumps(stage.to_json()))
+        file.write_text(json.dumps(to_json(stage)))
         command = [
             sys.executable, "-m", "tasktransfer", "train", "--config", study.config_file,
-            "--stage", f"@{file}", "--encoded", study.encoded(DATASET, stage.model.name),
-            "--start", study.start(stage), "--out", str(out), "--threads", str(threads),
+            "--stage", f"@{file}", "--encoded", study.encoded(stage.data, stage.model.name),
+            "--base", study.base_model(stage.model.name), "--out", str(out),
+            "--threads", str(threads),
         ]  # fmt: skip
         began = time.monotonic()
         done = subprocess.run(
@@ -173,7 +176,7 @@ def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
     made = record["provenance"]
     return {
         "seconds": made["seconds"],
-        "epochs": len(record["epochs"]),
+        "epochs": len(record["rounds"]),
         "sizes": record["sizes"],
         "samples_per_second": made["samples_per_second"],
         "memory_mb": made["peak_memory_mb"],

@@ -14,11 +14,11 @@ import pytest
 
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.store import Metadata
 from tasktransfer.designs.transfer.tables import table2
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.designs.transfer.tables.correspondence import Correspondence
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.printed import to_latex, to_markdown
 
 # Two seeds, three tasks. Score of source -> target with seed 0 and with seed 1.

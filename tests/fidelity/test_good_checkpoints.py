@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from architectures import FAMILY_OF, write_checkpoint
 from releases import tiny_release
-from tasktransfer.core.stage import ModelSpec, Stage, Training
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.models.check_model import check_model
@@ -149,7 +150,7 @@ def test_an_architecture_loads_and_trains_an_epoch(
         parent=None,
         training=Training(epochs=1, batch_size=4, precision="float32"),
         seed=0,
-        task_shorts={t: c.short for t, c in DATASETS[DATASET].items()},
+        task_shorts={t: c.short for t, c in DATASETS[DATASET].tasks.items()},
     )
     run = {"dataset": DATASET, "model": "small", "family": family, "algorithm": "baseline"}
     job = Job(

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from releases import PAPER_TASKS
 from small_models import first_instances, make_model
-from tasktransfer.core.stage import FAMILIES, Family, ModelSpec, Stage, Training
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.models.encode import encode_dataset
 from tasktransfer.models.encoded import read_split
 from tasktransfer.results.predictions import read_predictions
@@ -20,7 +23,7 @@ from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 
 INSTANCES = 24
-PAIRS = [(dataset, task) for dataset, cards in DATASETS.items() for task in cards]
+PAIRS = [(task.dataset, task.name) for task in PAPER_TASKS]
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +31,13 @@ def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     """A few real instances of every task and split."""
     base = tmp_path_factory.mktemp("instances")
     found = {}
-    for dataset, cards in DATASETS.items():
+    for dataset in DATASETS:
         prepare(dataset, shared / "feta", True, base / f"{dataset}-full")
         found[dataset] = first_instances(
-            base / f"{dataset}-full", base / f"{dataset}-few", list(cards), INSTANCES
+            base / f"{dataset}-full",
+            base / f"{dataset}-few",
+            list(PARTS[dataset].sizes),
+            INSTANCES,
         )
     return found
 
@@ -69,7 +75,7 @@ def test_every_task_trains_and_scores_with_every_family(
         parent=None,
         training=Training(epochs=2, batch_size=12, learning_rate=1e-3, limit_test=10),
         seed=1,
-        task_shorts={t: c.short for t, c in DATASETS[dataset].items()},
+        task_shorts={t: c.short for t, c in DATASETS[dataset].tasks.items()},
     )
     run = {
         "dataset": dataset,

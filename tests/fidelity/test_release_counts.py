@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from releases import PAPER_TASKS, load_release, read_instances
 from tasktransfer.data.cache import prepare
 from tasktransfer.data.stats import split_statistics
-from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
+from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.datasets.feta import splits
 from tasktransfer.datasets.feta.dialogues import spoken
-from tasktransfer.datasets.feta.release import Release, check_split, load_release, read_instances
+from tasktransfer.datasets.feta.release import Parsed
 from tasktransfer.datasets.feta.revision import release_revision
+from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
 
@@ -73,7 +76,7 @@ EXACT = (
     "MELD_emotion_recognition",
 )
 
-Load = Callable[[str], Release]
+Load = Callable[[str], Parsed]
 Read = Callable[[Task, str], list[Instance]]
 
 
@@ -115,7 +118,7 @@ def by_name(task: Task) -> str:
     return task.name
 
 
-@pytest.mark.parametrize("task", ALL_TASKS, ids=by_name)
+@pytest.mark.parametrize("task", PAPER_TASKS, ids=by_name)
 def test_few_sample_counts(few_sample: Read, task: Task) -> None:
     assert tuple(len(few_sample(task, split)) for split in SPLITS) == SAMPLES[task.name]
 
@@ -136,7 +139,7 @@ def test_exact_tasks_agree_with_table_1(shared: Path, few_sample: Read, task: st
 def test_splits_are_complete(reduced: Load, dataset: str, sizes: tuple[int, ...]) -> None:
     release = reduced(dataset)
     for split, size in zip(SPLITS, sizes, strict=True):
-        check_split(release, split, few_sample=True)
+        splits.check_present(release.source, release.ids, split, True, release.dialogues)
         assert len(release.ids.of(split, few_sample=True)) == size
     assert len(release.dialogues) == sum(sizes)
 
@@ -144,10 +147,10 @@ def test_splits_are_complete(reduced: Load, dataset: str, sizes: tuple[int, ...]
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_real_data_is_not_called_synthetic(reduced: Load, dataset: str) -> None:
     assert not reduced(dataset).synthetic
-    assert list(reduced(dataset).tasks) == list(DATASETS[dataset])
+    assert list(reduced(dataset).tasks) == list(PARTS[dataset].sizes)
 
 
-@pytest.mark.parametrize("task", [task for task in ALL_TASKS if task.kind == "span"], ids=by_name)
+@pytest.mark.parametrize("task", [task for task in PAPER_TASKS if task.kind == "span"], ids=by_name)
 def test_spans_equal_their_text(few_sample: Read, task: Task) -> None:
     # Entities are in lower case in the release, and in the dialogue they are not.
     ignore_case = task.name == "reading_comprehension"
@@ -174,7 +177,7 @@ def test_which_spans_are_unanswerable(few_sample: Read) -> None:
     assert len(absent("Friends", "reading_comprehension")) == 4
 
 
-FOCUSED = [task for task in ALL_TASKS if task.kind == "utterance_classification"]
+FOCUSED = [task for task in PAPER_TASKS if task.kind == "utterance_classification"]
 
 
 @pytest.mark.parametrize("task", FOCUSED, ids=by_name)
@@ -189,7 +192,7 @@ def test_focus_is_the_target_turn(reduced: Load, few_sample: Read, task: Task) -
         assert instance.context[instance.focus :] == parts[-1]
 
 
-@pytest.mark.parametrize("task", ALL_TASKS, ids=by_name)
+@pytest.mark.parametrize("task", PAPER_TASKS, ids=by_name)
 def test_targets_and_options_are_valid(few_sample: Read, task: Task) -> None:
     for instance in every(few_sample, task):
         if task.kind not in ("utterance_classification",):
@@ -219,12 +222,12 @@ def test_zips_give_the_same_few_sample_instances(
     small, whole = reduced(dataset), full(dataset)
     assert (small.source.kind, whole.source.kind) == ("folder", "zip")
     assert small.revision != whole.revision
-    for task in DATASETS[dataset].values():
+    for task in [task for task in PAPER_TASKS if task.dataset == dataset]:
         for split in SPLITS:
             assert read_instances(whole, task.name, split, True) == few_sample(task, split)
 
 
-@pytest.mark.parametrize("task", ALL_TASKS, ids=by_name)
+@pytest.mark.parametrize("task", PAPER_TASKS, ids=by_name)
 def test_full_data_counts(full: Load, task: Task) -> None:
     release = full(task.dataset)
     count = sum(len(read_instances(release, task.name, split, False)) for split in SPLITS)

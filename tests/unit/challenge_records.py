@@ -17,11 +17,14 @@ import yaml
 from record_factory import make_provenance
 
 from tasktransfer import metrics
-from tasktransfer.core.stage import Run
 from tasktransfer.datasets import get_task
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.predictions import Prediction, write_predictions
-from tasktransfer.results.records import write_record
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.build_record import stage_record
+from tasktransfer.results.records import Round, write_record
+from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 
 FRIENDS: dict[str, Any] = {
@@ -82,45 +85,25 @@ def finish(
         rows,
         digest=stage.digest,
         dataset=run.dataset,
-        target=run.target,
     )
-    epoch = {
-        "epoch": 1,
+    last: Round = {
+        "round": 1,
         "train_loss": dict.fromkeys(stage.train_tasks, 1.0),
         "dev": {run.target: {"accuracy": dev}},
         "selection_score": dev,
         "seconds": 0.5,
     }
-    sizes = {t: {"train": 20, "dev": 7, "test": len(IDS)} for t in stage.train_tasks}
-    record: dict[str, Any] = {
-        "schema": 1,
-        "stage": {
-            "digest": stage.digest,
-            "kind": stage.kind,
-            "label": stage.label,
-            "dataset": stage.dataset,
-            "model": stage.model.name,
-            "family": stage.model.family,
-            "train_tasks": list(stage.train_tasks),
-            "select_on": list(stage.select_on),
-            "seed": stage.seed,
-            "parent": stage.parent.digest if stage.parent else None,
-            "identity": stage.identity,
-        },
-        "run": run.identity,
-        "synthetic": True,
-        "few_sample": stage.few_sample,
-        "data_revision": stage.data_revision,
-        "sizes": sizes,
-        "epochs": [epoch],
-        "best_epoch": 1,
-        "test": {run.target: {"metrics": {"accuracy": test}, "score": test, "instances": len(IDS)}},
-        "score": test,
-        "dev_score": dev,
-        "predictions": predictions,
-        "provenance": make_provenance(rules=study.config.rules),
-    }
-    write_record(folder / "metrics.json", record)  # type: ignore[arg-type]
+    record = stage_record(
+        stage,
+        rounds=[last],
+        best_round=1,
+        test={run.target: {"metrics": {"accuracy": test}, "score": test, "instances": len(IDS)}},
+        sizes={t: {"train": 20, "dev": 7, "test": len(IDS)} for t in stage.train_tasks},
+        synthetic=True,
+        predictions=predictions,
+        provenance=make_provenance(rules=study.config.rules),  # type: ignore[arg-type]
+    )
+    write_record(folder / "metrics.json", record)
     return folder / "metrics.json"
 
 
@@ -142,7 +125,7 @@ def finish_all(
     """Finish every planned run that is wanted."""
     # Nothing here has to survive a power cut, and waiting for the disk takes most of the time.
     with mock.patch("os.fsync"):
-        for run in study.plan.runs:
+        for run in transfer_runs(study.plan):
             if wanted(run):
                 task = get_task(run.dataset, run.target)
                 finish(study, run, dev=dev(run), test=test(run), answers=answers(run, task))

@@ -16,8 +16,8 @@ from record_factory import Run, Scorer, write_study
 
 from tasktransfer.datasets import ALL_TASKS
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Results, Statistics
-from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.statistics.cells import cells
 

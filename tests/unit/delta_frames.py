@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.columns import frame
 
 Delta = Callable[[str, str, str, str, int], float | None]
 """model, algorithm, source, target, seed → delta; None: no run."""

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from record_factory import make_provenance
 
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.designs.transfer.plan import run_of
 from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.records import Record

@@ -29,10 +29,7 @@ def gather(folder: Path, runs: list[Run], score: Callable[[Run], float], **chang
 
 def results_of(folder: Path, plan: Path | None) -> Results:
     tables, metadata = collect(folder, plan, folder / "tables")
-    empty = {
-        name: columns.to_frame(columns.arrow_schema(name).empty_table())
-        for name in columns.STATISTICS
-    }
+    empty = {name: columns.frame(name, []) for name in columns.STATISTICS}
     return Results(tables, Statistics(**empty), metadata, None)
 
 
@@ -51,19 +48,19 @@ class Paper:
         table = published.table2().set_index(["dataset", "model", "algorithm"])
         self.baseline: dict[tuple[str, str], float] = {}
         self.deltas: dict[tuple[str, str, str], tuple[float, float, float]] = {}
-        for dataset, tasks in DATASETS.items():
+        for dataset in DATASETS:
             for model, name in MODELS.items():
                 rows = table.loc[dataset, name]
                 mean = baseline_of(rows)
                 self.baseline[dataset, model] = mean
                 for algorithm in ALGORITHMS:
                     self.deltas[dataset, model, algorithm] = cells_of(
-                        len(tasks), mean, rows.loc[algorithm]
+                        len(DATASETS[dataset].tasks), mean, rows.loc[algorithm]
                     )
 
     def score(self, run: Run) -> float:
         dataset, model, algorithm, sources, target, seed = run
-        tasks = list(DATASETS[dataset])
+        tasks = list(DATASETS[dataset].tasks)
         place = tasks.index(target)
         # Baselines differ from task to task and keep their mean.
         mean = self.baseline[dataset, model] + 2 * (place - (len(tasks) - 1) / 2)
@@ -111,7 +108,7 @@ def several_runs() -> list[Run]:
     runs: list[Run] = []
     targets = published.table6()[["dataset", "target"]].drop_duplicates()
     for dataset, target in targets.itertuples(index=False):
-        sources = sorted(task for task in DATASETS[dataset] if task != target)[:3]
+        sources = sorted(task for task in DATASETS[dataset].tasks if task != target)[:3]
         for model in MODELS:
             for seed in SEEDS:
                 runs.append((dataset, model, "baseline", (), target, seed))
@@ -134,5 +131,5 @@ def several_score(run: Run) -> float:
     luck = 0.5 if seed else -0.5
     if len(sources) == 3:
         return 40.0 + luck + (row.multi_source_delta if legible else 1.95)
-    place = sorted(task for task in DATASETS[dataset] if task != target).index(sources[0])
+    place = sorted(task for task in DATASETS[dataset].tasks if task != target).index(sources[0])
     return 40.0 + luck + place - 1 + (row.single_source_delta if legible else 0.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import RECIPE_VERSION
+from tasktransfer.core.nodes import RECIPE_VERSION
 from tasktransfer.results.records import Record
 
 FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}

@@ -11,8 +11,7 @@ import pytest
 from delta_frames import make_deltas
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect.columns import names
-from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.columns import frame, names
 from tasktransfer.designs.transfer.statistics.agreement import agreement, agreement_overall
 from tasktransfer.stats import correlation
 from tasktransfer.stats.correlation import correlate

@@ -10,8 +10,7 @@ import pytest
 from delta_frames import make_cells, make_deltas
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect.columns import names
-from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.columns import frame, names
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 
 

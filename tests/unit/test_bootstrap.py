@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tasktransfer import metrics
 from tasktransfer.datasets import get_task
 from tasktransfer.stats import bootstrap
 from tasktransfer.stats.bootstrap import Estimate, confidence, confidences, estimate
+from tasktransfer.stats.false_discovery import false_discovery
 
 CHOICE = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
 T_1, T_4 = 12.706204736432095, 2.7764451051977934
@@ -73,9 +75,9 @@ def test_resampled_accuracy_has_the_textbook_standard_error() -> None:
     right = chance.random((2, 500)) < [[0.6], [0.5]]
     weights = bootstrap.instance_weights("DailyDialog", CHOICE.name, 500)
     tallies = np.stack([right, np.ones_like(right)], axis=2).astype(float)
-    scores = bootstrap.resampled_scores(CHOICE, tallies, weights, "default")
+    scores = bootstrap.resampled_scores(tallies, weights, partial(metrics.score_of_sums, CHOICE))
     assert scores.shape == (2, bootstrap.RESAMPLES)
-    single = bootstrap.resampled_scores(CHOICE, tallies[0], weights, "default")
+    single = bootstrap.resampled_scores(tallies[0], weights, partial(metrics.score_of_sums, CHOICE))
     assert single == pytest.approx(scores[0])
     differences = 100 * (right[0].astype(float) - right[1])
     found = estimate([differences.mean()], scores[:1] - scores[1:], 500)
@@ -131,9 +133,9 @@ def test_no_variation_is_no_certainty() -> None:
 
 
 def test_false_discovery_worked() -> None:
-    q = bootstrap.false_discovery([0.01, np.nan, 0.02, 0.03, 0.5])
+    q = false_discovery([0.01, np.nan, 0.02, 0.03, 0.5])
     assert q == pytest.approx([0.04, np.nan, 0.04, 0.04, 0.5], nan_ok=True)
-    assert np.isnan(bootstrap.false_discovery([np.nan])).all()
+    assert np.isnan(false_discovery([np.nan])).all()
 
 
 # --- simulated studies (benchmarks/statistics_simulation.py has many more) ------------------------
@@ -155,7 +157,7 @@ def test_no_effect_is_rarely_marked() -> None:
     regime = Regime("none", 0.1, 1.0, gain=0.0, instances=100)
     chance = np.random.default_rng(4)
     p = np.array([heatmap(regime, 5, chance) for _ in range(15)])
-    q = np.array([bootstrap.false_discovery(row) for row in p])
+    q = np.array([false_discovery(row) for row in p])
     assert np.mean(q <= 0.05) <= 0.05
     # The test has to be able to say no: about as many p below 0.05 as there should be.
     assert 0.01 <= np.mean(p <= 0.05) <= 0.08
@@ -164,7 +166,7 @@ def test_no_effect_is_rarely_marked() -> None:
 def test_a_large_effect_is_marked() -> None:
     regime = Regime("large", 0.05, 0.5, gain=0.25, instances=100)
     p = heatmap(regime, 4, np.random.default_rng(5))
-    assert (bootstrap.false_discovery(p) <= 0.05).mean() > 0.8
+    assert (false_discovery(p) <= 0.05).mean() > 0.8
 
 
 def test_estimates_go_through_the_official_score() -> None:
@@ -174,6 +176,6 @@ def test_estimates_go_through_the_official_score() -> None:
     each = metrics.tally(task, [("entailment",)] * 10, golds)
     weights = np.ones((1, 10), np.float32)
     weights[0, 9] = 0
-    found = bootstrap.resampled_scores(task, each, weights, "default")
+    found = bootstrap.resampled_scores(each, weights, partial(metrics.score_of_sums, task))
     wanted = metrics.evaluate(task, [("entailment",)] * 9, golds[:9])
     assert found == pytest.approx([metrics.score(task, wanted)])

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from releases import tiny_release
+from releases import load_release, tiny_release
+from releases import read_instances as read_from_release
 from tasktransfer.data import cache
 from tasktransfer.data.cache import prepare, read_instances, read_manifest, read_table
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.release import load_release
-from tasktransfer.datasets.feta.release import read_instances as read_from_release
 from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.errors import DataError
 from tasktransfer.files import sweep_parts
@@ -42,7 +41,7 @@ def test_every_instance_comes_back(
     manifest = prepare(dataset, parent, few_sample, tmp_path / "out")
     assert read_manifest(tmp_path / "out") == manifest
     release = load_release(parent, dataset)
-    for task in DATASETS[dataset]:
+    for task in release.tasks:
         for split in ("train", "dev", "test"):
             expected = read_from_release(release, task, split, few_sample)
             assert read_instances(tmp_path / "out", task, split) == expected
@@ -61,7 +60,7 @@ def test_the_manifest_says_what_is_there(parent: Path, friends: Path) -> None:
         False,
         "folder",
     )
-    assert manifest.reader_version == cache.READER_VERSION
+    assert manifest.reader_version == DATASETS["Friends"].reader.version
 
 
 def test_synthetic_data_and_zips_are_marked(tmp_path: Path) -> None:
@@ -113,7 +112,7 @@ def test_a_failure_leaves_the_old_cache(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cache, "_write_dialogues", stop)
+    monkeypatch.setattr(cache, "asdict", stop)
     with pytest.raises(KeyboardInterrupt):
         prepare("Friends", parent, False, friends)
     assert {file.name: file.read_bytes() for file in friends.iterdir()} == before

@@ -17,16 +17,17 @@ import pytest
 import yaml
 
 from study_records import write_records, write_stage
-from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.store import read_plan
+from tasktransfer.designs.transfer.collect.planned import read_plan
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.statistics import cells as module
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import PredictionsFile
 from tasktransfer.results.study import Study, open_study
 from tasktransfer.stats import bootstrap
+from tasktransfer.stats.false_discovery import false_discovery
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 KEYS: dict[str, Any] = {
@@ -169,9 +170,7 @@ def test_several_sources_are_adjusted_among_themselves(study: Study) -> None:
     found = cells(gather(study), RESULTS)
     for several in (True, False):
         family = found[(found["n_sources"] > 1) == several]
-        assert family["q"].tolist() == pytest.approx(
-            bootstrap.false_discovery(family["p"]).tolist()
-        )
+        assert family["q"].tolist() == pytest.approx(false_discovery(family["p"]).tolist())
     assert (found["significant"] == (found["q"] <= 0.05)).all()
     assert found["significant"].any()
     assert not found["significant"].all()

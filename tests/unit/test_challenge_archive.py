@@ -32,6 +32,7 @@ from tasktransfer.designs.transfer.challenge.parse import INVALID, parse
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
 from tasktransfer.errors import DataError
 
+TASKS = tuple(DATASETS["Friends"].tasks)
 QA = get_task("Friends", "question_answering")
 RC = get_task("Friends", "reading_comprehension")
 RE = get_task("Friends", "relation_extraction")
@@ -165,7 +166,7 @@ def test_what_the_archive_holds(made: Path) -> None:
     """A folder per task with two files; a row for every instance in order, repeated ids repeated;
     values as the challenge's page asks for them."""
     files = ("baseline_predictions.csv", "predictions.csv")
-    assert list(members(made)) == [f"{t}/{file}" for t in DATASETS["Friends"] for file in files]
+    assert list(members(made)) == [f"{task}/{file}" for task in TASKS for file in files]
     for name, text in members(made).items():
         task = get_task("Friends", name.split("/")[0])
         ids, values = zip(*csv.reader(io.StringIO(text, newline="")), strict=True)
@@ -192,7 +193,7 @@ def test_the_choice_stands_beside_the_archive(made: Path) -> None:
     said = json.loads(Path(f"{made}.json").read_text())
     assert (said["dataset"], said["model"], said["policy"]) == ("Friends", "tiny-bert", "best-dev")
     assert said["synthetic"] is True and said["rules"] == "challenge"
-    assert set(said["tasks"]) == set(DATASETS["Friends"])
+    assert set(said["tasks"]) == set(TASKS)
     transfer = said["tasks"]["question_answering"]["transfer"]
     assert (transfer["algorithm"], transfer["sources"]) == (
         "pretrain_finetune",

@@ -13,16 +13,17 @@ import pytest
 import yaml
 from challenge_records import by_seed, finish_all, make_study, refresh_digest
 
-from tasktransfer.core.stage import Run
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.challenge import choose as choosing
 from tasktransfer.designs.transfer.challenge.choose import choose, finished
 from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.study import Study
 
-TASKS = list(DATASETS["Friends"])
+TASKS = list(DATASETS["Friends"].tasks)
 QA, RE, RC = "question_answering", "relation_extraction", "reading_comprehension"
 BEST_DEV = Policy("best-dev")
 
@@ -116,7 +117,7 @@ def test_test_scores_are_not_read(tmp_path: Path, wish: dict[str, Any]) -> None:
 
 def spoil_golds_and_scores(study: Study) -> None:
     """Other right answers and scores in every predictions file, and the records made to fit."""
-    for run in study.plan.runs:
+    for run in transfer_runs(study.plan):
         path = Path(study.folder(run.scored)) / "predictions.parquet"
         rows = pq.read_metadata(path).num_rows
         with_column(path, "gold", pa.array([["another"]] * rows, pa.list_(pa.string())))
@@ -146,7 +147,7 @@ def test_what_choosing_sees_is_made_without_touching_the_test(
 ) -> None:
     read = choosing.read_record
     monkeypatch.setattr(choosing, "read_record", lambda path: Untouchable(read(path)))
-    seen = finished(study, study.plan.runs[-1])
+    seen = finished(study, transfer_runs(study.plan)[-1])
     assert seen is not None
     assert not [name for name in type(seen).__slots__ if "test" in name or name == "score"]
 
@@ -297,7 +298,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
         make(study, Wish("Friends", "tiny-bert"))
     # Nor can its records, though they keep the rules, once the config has changed its mind.
     under = make_study(tmp_path)
-    for run in study.plan.runs:
+    for run in transfer_runs(study.plan):
         path = Path(study.record(run.scored))
         path.write_text(path.read_text().replace('"rules": "challenge"', '"rules": "free"'))
     with pytest.raises(RecordError, match="made by a study under `rules: free`; delete it"):
@@ -327,7 +328,7 @@ def test_records_that_cannot_be_found(tmp_path: Path) -> None:
 def test_the_constructed_answers_differ_between_runs(study: Study) -> None:
     """Otherwise equal archives would prove nothing."""
     task = get_task("Friends", QA)
-    runs = [run for run in study.plan.runs if run.target == QA]
+    runs = [run for run in transfer_runs(study.plan) if run.target == QA]
     assert len({tuple(by_seed(run, task)) for run in runs}) > 2
 
 
@@ -341,7 +342,9 @@ def own(tmp_path: Path) -> Iterator[tuple[Study, dict[str, Path]]]:
     datasets = {"Friends": {"tasks": "all", "pairs": pairs}}
     study = make_study(tmp_path, datasets=datasets, algorithms=["multitask"], seeds=1)
     finish_all(study, lambda run: 50.0)
-    folders = {r.target: Path(study.folder(r.scored)) for r in study.plan.runs if r.sources}
+    folders = {
+        r.target: Path(study.folder(r.scored)) for r in transfer_runs(study.plan) if r.sources
+    }
     yield study, folders
 
 

@@ -30,7 +30,7 @@ from tasktransfer.designs.transfer.challenge.score import score_file
 from tasktransfer.errors import SubmissionError
 from tasktransfer.stats.bootstrap import instance_weights
 
-CARDS = {name: card for cards in DATASETS.values() for name, card in cards.items()}
+CARDS = {card.name: card for dataset in DATASETS.values() for card in dataset.cards}
 
 
 def wrong_every(every: int, offset: int = 0) -> Answer:
@@ -189,7 +189,7 @@ def test_entries_that_cannot_be_told_apart_are_marked(
     lines = as_markdown(leaderboard).splitlines()
     rows = {name: next(line for line in lines if f"| {name} " in line) for name in entries}
     assert "not distinguishable from the entry above" in rows[later.name]
-    assert "\\<0.001 |" in rows["worst.zip"]
+    assert "\\< 0.001 |" in rows["worst.zip"]
 
 
 def test_invalid_archives_are_listed_apart(leaderboard: Leaderboard) -> None:

@@ -40,7 +40,7 @@ def test_round_trip_without_a_warning_and_with_the_records_own_metrics(
 ) -> None:
     report = scored(study, dataset, tmp_path)
     assert report.submission.findings.warnings == []
-    assert list(report.tasks) == list(DATASETS[dataset])
+    assert list(report.tasks) == list(DATASETS[dataset].tasks)
     totals = {"baseline": 0.0, "transfer": 0.0}
     chosen = choose(study, dataset, MODEL, Policy("best-dev"), all_seeds=False)
     for task, (baseline, transfer) in chosen.tasks.items():
@@ -54,7 +54,7 @@ def test_round_trip_without_a_warning_and_with_the_records_own_metrics(
             assert score.metrics == pytest.approx(result["metrics"], abs=1e-9, rel=0)
             assert score.score == pytest.approx(result["score"], abs=1e-9, rel=0)
             assert scored_task.instances == result["instances"]
-            totals[side] += result["score"] / len(DATASETS[dataset])
+            totals[side] += result["score"] / len(DATASETS[dataset].tasks)
     assert report.scores is not None
     delta = totals["transfer"] - totals["baseline"]
     assert report.scores.submission == pytest.approx(delta + 0.1 * totals["baseline"], abs=1e-9)
@@ -65,7 +65,7 @@ def test_the_toolkits_way_is_read_too(study: Study, dataset: str, tmp_path: Path
     """Integers and lists give the same metrics; strings may not, since commas are gone."""
     quoted = scored(study, dataset, tmp_path)
     plain = scored(study, dataset, tmp_path, "tlidb")
-    for name, task in DATASETS[dataset].items():
+    for name, task in DATASETS[dataset].tasks.items():
         if task.kind != "span":
             assert plain.tasks[name].transfer.metrics == quoted.tasks[name].transfer.metrics
 
@@ -108,7 +108,7 @@ def test_the_preset_covers_every_task_with_few_trainings() -> None:
     study = open_study(PRESET, need_inputs=False)
     assert study.config.rules == "challenge"
     assert {d.name: set(d.tasks) for d in study.config.datasets} == {
-        name: set(tasks) for name, tasks in DATASETS.items()
+        name: set(dataset.tasks) for name, dataset in DATASETS.items()
     }
     assert {d.name: len(d.pairs) for d in study.config.datasets} == {
         "DailyDialog": 10,

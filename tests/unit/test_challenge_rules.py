@@ -13,7 +13,7 @@ from small_study import SMALL, changed
 
 from tasktransfer import config
 from tasktransfer.cli import main
-from tasktransfer.core.stage import ModelSpec
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge.rules import MEANING, ineligible
@@ -23,7 +23,7 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.study import open_study
 
 DD = ("datasets", "DailyDialog")
-ALL_DD = list(DATASETS["DailyDialog"])
+ALL_DD = list(DATASETS["DailyDialog"].tasks)
 
 
 def named(target: str, *sources: str, dataset: str = "DailyDialog") -> dict[str, Any]:
@@ -262,7 +262,7 @@ NO_PREDICTIONS = "it has no predictions of a test set"
     ("part", "change", "reason"),
     [
         ("run", {"sources": ["emotion_recognition"]}, "is a task of DailyDialog, not of Friends"),
-        ("run", {"sources": list(DATASETS["Friends"])}, "1 to n - 1 sources"),
+        ("run", {"sources": list(DATASETS["Friends"].tasks)}, "1 to n - 1 sources"),
         ("run", {"sources": ["reading_comprehension"] * 7}, "1 to n - 1 sources"),
         (
             "stage",

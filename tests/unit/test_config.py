@@ -16,7 +16,7 @@ from small_study import SMALL, changed, refusal
 from tasktransfer import config
 from tasktransfer.config.keys import STUDY
 from tasktransfer.config.overrides import from_texts
-from tasktransfer.core.stage import Training
+from tasktransfer.core.specs import Training
 from tasktransfer.datasets.feta.tiny_world.revision import MINIMUM_DIALOGUES
 from tasktransfer.errors import ConfigError
 

@@ -17,9 +17,10 @@ import yaml
 
 from study_records import write_records, write_stage
 from tasktransfer import json_text
-from tasktransfer.core.stage import RECIPE_VERSION, Run
+from tasktransfer.core.nodes import RECIPE_VERSION
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.errors import RecordError
 from tasktransfer.results.predictions import FILE_NAME

@@ -10,7 +10,6 @@ import pytest
 from releases import tiny_release
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.stats import (
-    format_table,
     length_distributions,
     split_statistics,
     task_table,
@@ -90,12 +89,3 @@ def test_written_beside_the_other_tables(folders: list[Path], tmp_path: Path) ->
 def test_a_folder_that_is_no_cache(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not prepared"):
         split_statistics([tmp_path])
-
-
-def test_tables_are_aligned() -> None:
-    rows: list[dict[str, str | int]] = [
-        {"task": "a", "samples": 12345},
-        {"task": "longer", "samples": 1},
-    ]
-    assert format_table(rows) == ("task    samples\na        12,345\nlonger        1\n")
-    assert format_table([]) == ""

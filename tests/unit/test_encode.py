@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.core.stage import FAMILIES, Family
+from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encode import _encoder_units, _text_to_text_units

@@ -12,9 +12,10 @@ import yaml
 
 from study_records import write_records, write_stage
 from tasktransfer.cli import main
-from tasktransfer.core.stage import Run
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study, open_study
+from tasktransfer.tables.numbers import delta, interval, p_equals
 
 ER, DNLI, TC = "emotion_recognition", "dialogue_nli", "topic_classification"
 KEYS: dict[str, Any] = {
@@ -156,9 +157,9 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
     said, facts = text(capsys, *CELL), asked(capsys, *CELL)
     number, sure = facts["number"], facts["statistics"]
     wanted = [
-        f"{number['delta']:+.2f} points",
-        f"{sure['low']:+.2f} to {sure['high']:+.2f} (95 %, over 2 seeds and 40 test instances)",
-        f"p = {sure['p']:.3g}, q = {sure['q']:.3g}",
+        f"{delta(number['delta'])} points",
+        f"{interval(sure['low'], sure['high'], '+.2f')} (95 %, over 2 seeds and 40 test instances)",
+        f"{p_equals('p', sure['p'])}, {p_equals('q', sure['q'])}",
         "Benjamini-Hochberg over 18 single-source cells of DailyDialog",
         "0123456789" * 4 + ", with uncommitted changes",
         f"config digest {study.config.digest}",

@@ -15,7 +15,7 @@ from test_packing import rows_of
 from torch import Tensor, nn
 
 from small_models import Loader
-from tasktransfer.core.stage import FAMILIES, Family, Training
+from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.models import attention
 from tasktransfer.models.dropout import FastDropout, dropout_drawn_from

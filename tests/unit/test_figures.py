@@ -85,7 +85,7 @@ def noise(run: Run) -> float:
 @pytest.fixture(scope="module")
 def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Ten tasks, three models with long names, three algorithms; holes, and several sources."""
-    tasks = list(DATASETS["DailyDialog"])
+    tasks = list(DATASETS["DailyDialog"].tasks)
     models = ["an-organisation/a-model-with-a-long-name", "gpt2-medium", "t5-base"]
     runs = single_source_runs("DailyDialog", models, tasks, [0])
     runs += [
@@ -110,7 +110,9 @@ def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
 @pytest.fixture(scope="module")
 def smallest(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Two tasks, one model, one algorithm, one seed."""
-    runs = single_source_runs("Friends", ["t"], list(DATASETS["Friends"])[:2], [0], ["multitask"])
+    runs = single_source_runs(
+        "Friends", ["t"], list(DATASETS["Friends"].tasks)[:2], [0], ["multitask"]
+    )
     several = ("Friends", "t", "multitask", ("question_answering", runs[0][4]), runs[1][4], 0)
     results = results_of(tmp_path_factory.mktemp("small"), [*runs, several], noise, synthetic=True)
     return dataclasses.replace(results, lengths=lengths_of("Friends", 3))

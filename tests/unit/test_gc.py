@@ -11,7 +11,7 @@ from finished_stages import MODEL, TASKS, finish, finish_all, opened, write_chec
 
 from tasktransfer import cli
 from tasktransfer.cli import operate as commands
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
 from tasktransfer.locks import try_lock

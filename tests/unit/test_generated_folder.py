@@ -17,7 +17,7 @@ from tasktransfer.cli import main
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.prepared import instances_folder
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.tiny_world import generate
+from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
@@ -181,7 +181,7 @@ def mixed(folder: Path) -> Results:
     runs = [
         run
         for dataset in DATASETS
-        for run in single_source_runs(dataset, ["bert"], list(DATASETS[dataset])[:2], [0])
+        for run in single_source_runs(dataset, ["bert"], list(DATASETS[dataset].tasks)[:2], [0])
     ]
 
     def score(run: Run) -> float:

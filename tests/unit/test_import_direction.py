@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tasktransfer"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "json_text", "own_folders", "locks", "shape", "__init__"}),
+    frozenset({"errors", "json_text", "own_folders", "locks", "validation", "__init__"}),
     frozenset({"tasks", "algorithms", "stage", "stage_json"}),
     frozenset({"config", "metrics", "predictions", "records", "stage_state"}),
     frozenset({"plan"}),

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from releases import tiny_release
+from releases import load_release, tiny_release
 from tasktransfer import cli, json_text
-from tasktransfer.core.stage_json import stage_of
-from tasktransfer.datasets.feta.release import load_release
+from tasktransfer.core.node_json import from_json, to_json
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import open_study
@@ -96,28 +96,28 @@ def _nested(levels: int) -> dict[str, Any]:
     ("key", "value", "part"),
     [
         ("seed", "x", "seed: found 'x', expected a whole number"),
-        ("seed", True, "seed: found True"),
+        ("seed", True, "seed: found true"),
         ("dataset", "Foo", "dataset: found 'Foo', expected one of DailyDialog, Friends"),
         ("train_tasks", ["nothing"], "'nothing' is no task of"),
-        ("train_tasks", [], "expected a task at least"),
-        ("model", {}, "model.name: missing key"),
-        ("training", {"epochs": 1}, "missing key"),
+        ("train_tasks", [], "train_tasks: has 0 items"),
+        ("model", {}, "model.name: is missing"),
+        ("training", {"epochs": 1}, "is missing"),
         ("parent", [], "parent.found"),
-        ("parent", {}, "parent.dataset: missing key"),
+        ("parent", {}, "parent.dataset: is missing"),
         ("task_shorts", {}, "no short name of"),
     ],
 )
 def test_a_stage_that_cannot_be(key: str, value: Any, part: str) -> None:
     with pytest.raises(ConfigError, match="--stage: no stage") as caught:
-        stage_of({**stage_json(), key: value}, "--stage")
+        from_json(Stage, {**stage_json(), key: value}, "--stage")
     assert part in str(caught.value)
 
 
 def test_a_stage_is_read_as_it_was_written() -> None:
     for stage in open_study(DEMO).plan.stages[::7]:
-        assert stage_of(json.loads(json.dumps(stage.to_json())), "--stage") == stage
-    with pytest.raises(ConfigError, match="more than 8 others"):
-        stage_of(_nested(9), "--stage")
+        assert from_json(Stage, json.loads(json.dumps(to_json(stage))), "--stage") == stage
+    with pytest.raises(ConfigError, match="more than 40 levels"):
+        from_json(Stage, _nested(30), "--stage")
 
 
 @pytest.mark.parametrize(

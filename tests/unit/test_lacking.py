@@ -14,6 +14,7 @@ from finished_stages import TASKS, finish_all, opened
 from releases import TinyRelease, tiny_release
 from tasktransfer import cli
 from tasktransfer.data.cache import prepare
+from tasktransfer.datasets.feta import archive
 from tasktransfer.operate import lacking
 from tasktransfer.results.study import Study, open_study
 
@@ -116,13 +117,13 @@ def test_other_tasks_of_the_release_do_not_matter() -> None:
 def test_a_release_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     before = lacking.lacking(on(not_annotated))
     with monkeypatch.context() as patched:
-        patched.delattr(lacking, "load_release")
+        patched.delattr(archive, "read_files")
         assert lacking.lacking(open_study("study.yaml")) == before
     assert lacking.lacking(on()) == ()  # changed, so it is read again
 
 
 def test_prepared_instances_are_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(lacking, "load_release")
+    monkeypatch.setattr(lacking, "_released", None)
     for spoil, count in ((lists_are_empty("c"), 1), (not_annotated, 1), (None, 0)):
         study = on(spoil)
         prepare("DailyDialog", ".", True, study.instances("DailyDialog"))

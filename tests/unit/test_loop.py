@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from small_models import Loader
-from tasktransfer.core.stage import Training
+from tasktransfer.core.specs import Training
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import TrainingError
 from tasktransfer.models.encoded import EncodedSplit

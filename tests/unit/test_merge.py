@@ -12,7 +12,7 @@ import pytest
 from finished_stages import MODEL, finish, finish_all, make, opened
 
 from tasktransfer import cli
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate import merge as merging
 from tasktransfer.operate.merge import as_text, failure, merge_results

@@ -13,8 +13,8 @@ import yaml
 
 from study_records import write_records
 from tasktransfer.cli import main
-from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study, open_study
 

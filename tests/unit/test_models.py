@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from small_models import Loader
-from tasktransfer.core.stage import FAMILIES, Family
+from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encoded import EncodedSplit

@@ -12,8 +12,7 @@ import pytest
 from delta_frames import make_deltas
 from record_factory import Run, make_record, record_path
 
-from tasktransfer.designs.transfer.collect.columns import names
-from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.columns import frame, names
 from tasktransfer.designs.transfer.statistics.overlap import (
     INSTANCES,
     TEST_INSTANCES,

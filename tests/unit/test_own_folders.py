@@ -12,7 +12,7 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
-from tasktransfer.datasets.feta.tiny_world import generate
+from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.recipe import ENCODING_VERSION

@@ -25,10 +25,10 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.outputs import PRINTED, PRINTED_ENDINGS
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.paper_tables import (
-    NAMES,
     table1,
     table2,
     table3,
@@ -44,8 +44,8 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Results:
     paper = Paper()
     runs = [
         run
-        for dataset, tasks in DATASETS.items()
-        for run in single_source_runs(dataset, MODELS, tasks, SEEDS)
+        for dataset in DATASETS
+        for run in single_source_runs(dataset, MODELS, DATASETS[dataset].tasks, SEEDS)
     ]
     return gather(tmp_path_factory.mktemp("single"), runs, paper.score)
 
@@ -84,7 +84,7 @@ def test_the_18_rows_of_table_2_come_out_as_published(single: Results) -> None:
 def test_bottom_1_is_that_of_the_constructed_study(single: Results) -> None:
     paper = Paper()
     for row in some(table2(single)).itertuples():
-        tasks = len(DATASETS[row.dataset])
+        tasks = len(DATASETS[row.dataset].tasks)
         _, rest, _ = paper.deltas[row.dataset, row.model, row.algorithm]
         worst = (-1 + (tasks - 1) * rest) / tasks
         assert row.bottom1_delta == pytest.approx(worst)
@@ -112,7 +112,7 @@ EXPECTED = {
 def by_hand(run: Run) -> float:
     """Baselines 40, 50 and 60; deltas as in BY_HAND, plus 0 to 4 by model and algorithm, minus 1
     on Friends."""
-    tasks = list(DATASETS[run[0]])[:3]
+    tasks = list(DATASETS[run[0]].tasks)[:3]
     place = tasks.index(run[4])
     delta = BY_HAND[place][tasks.index(run[3][0])] + added(*run[:3]) if run[3] else 0
     return 40.0 + 10 * place + delta
@@ -125,8 +125,8 @@ def added(dataset: str, model: str, algorithm: str) -> int:
 def test_the_four_aggregates_worked_by_hand_in_18_rows(tmp_path: Path) -> None:
     runs = [
         run
-        for dataset, tasks in DATASETS.items()
-        for run in single_source_runs(dataset, MODELS, list(tasks)[:3], [0])
+        for dataset in DATASETS
+        for run in single_source_runs(dataset, MODELS, list(DATASETS[dataset].tasks)[:3], [0])
     ]
     results = gather(tmp_path, runs, by_hand)
     frame = some(table2(results))
@@ -164,7 +164,7 @@ def test_table_1_is_beside_the_paper_s(single: Results) -> None:
 
 
 def test_a_task_without_records_keeps_its_row(tmp_path: Path) -> None:
-    tasks = list(DATASETS["Friends"])[:2]
+    tasks = list(DATASETS["Friends"].tasks)[:2]
     runs = single_source_runs("Friends", ["bert"], tasks, [0], ["multitask"])
     results = gather(tmp_path, runs, lambda run: 50.0, leave_out=lambda run: run[4] == tasks[0])
     frame = some(table1(results))
@@ -177,7 +177,7 @@ def test_a_task_without_records_keeps_its_row(tmp_path: Path) -> None:
 
 def test_each_table_is_four_files_that_agree(single: Results, printed: Path) -> None:
     assert {path.name for path in printed.iterdir()} == {
-        f"{name}.{ending}" for name in NAMES for ending in ("parquet", "csv", "md", "tex")
+        f"{name}.{ending}" for name in PRINTED for ending in PRINTED_ENDINGS
     }
     frame = some(table2(single))
     stored = pq.read_table(printed / "table2.parquet")
@@ -245,7 +245,7 @@ def test_a_study_without_several_sources_says_so(single: Results, printed: Path)
     ],
 )
 def test_the_weights_in_the_records_decide(tmp_path: Path, weights: str, compared: bool) -> None:
-    tasks = list(DATASETS["Friends"])[:2]
+    tasks = list(DATASETS["Friends"].tasks)[:2]
     name = "bert" if not compared else "whatever"
     for run in single_source_runs("Friends", [name], tasks, [0], ["multitask"]):
         record: Any = make_record(run, 50.0)

@@ -11,7 +11,8 @@ import pytest
 
 from tasktransfer import config
 from tasktransfer.config import Config
-from tasktransfer.core.stage import ModelSpec, Stage, Training
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.plan import MultiSource, Plan, Revisions
@@ -58,7 +59,7 @@ def test_the_paper_multi_source_adds_180_runs_and_their_pretrainings() -> None:
     made = build(study)
     several = [run for run in made.runs if len(run.sources) > 1]
     assert len(several) == 4 * 3 * 3 * 5
-    assert {DATASETS[run.dataset][run.target].short for run in several} == {
+    assert {DATASETS[run.dataset].tasks[run.target].short for run in several} == {
         *("DRSE", "DNLI", "CI", "QA")
     }
     assert {len(run.sources) for run in several} == {3}
@@ -92,7 +93,7 @@ def test_multitask_of_a_pair_depends_on_its_target() -> None:
 
 
 def test_targets_that_share_a_source_set_share_its_pretraining() -> None:
-    tasks = list(DATASETS["DailyDialog"])[:4]
+    tasks = list(DATASETS["DailyDialog"].tasks)[:4]
     named = [
         {"dataset": "DailyDialog", "target": target, "sources": order}
         for target, order in ((tasks[2], tasks[:2]), (tasks[3], tasks[1::-1]))
@@ -127,7 +128,7 @@ def test_a_selection_that_is_named_already_adds_nothing() -> None:
 
 
 def test_any_number_of_sources() -> None:
-    tasks = tuple(DATASETS["DailyDialog"])
+    tasks = tuple(DATASETS["DailyDialog"].tasks)
     study = three_tasks()
     for count in range(2, len(tasks)):
         made = build(study, MultiSource("DailyDialog", tasks[0], tasks[1 : count + 1]))

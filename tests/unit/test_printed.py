@@ -9,29 +9,31 @@ import subprocess
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.store import Metadata
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
-    beside_published,
     compared,
     published_model,
+    with_published,
 )
+from tasktransfer.errors import RecordError
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.numbers import count, interval, number, p_value, with_sigma
 from tasktransfer.tables.printed import (
     Layout,
     blocks_of,
-    count,
     escape,
-    number,
     plain_layout,
     to_latex,
     to_markdown,
-    with_sigma,
     write_table,
 )
+from tasktransfer.tables.store import frame_of, read_frame, write_frame
+from tasktransfer.tables.text import text_table
 
 METADATA = Metadata(study="a_study", config_digest="0", synthetic=True, records=1)
 NASTY = "a_b 5% #1 {x} ~^\\ & $ | <y> [z] *"
@@ -64,9 +66,55 @@ def test_numbers_have_a_true_minus_and_no_negative_zero(
 
 def test_counts_and_spreads() -> None:
     assert (count(12345), count(-63, signed=True), count(math.nan)) == ("12,345", "−63", "–")
-    assert with_sigma(50.0, 0.244, ".2f") == "50.00 (0.24)"
-    assert with_sigma(50.0, math.nan, ".2f") == "50.00"
-    assert with_sigma(math.nan, 0.2, ".2f") == "–"
+    assert with_sigma("50.00", 0.244) == "50.00 (0.24)"
+    assert with_sigma("50.00", math.nan) == "50.00"
+    assert with_sigma("–", 0.2) == "–"
+    assert interval(-1.0, 2.0, "+.1f") == "−1.0 to +2.0"
+    assert interval(math.nan, 2.0, "+.1f") == "–"
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(1.0, "1.000"), (0.0014, "0.001"), (0.0009, "< 0.001"), (0.0, "< 0.001"), (math.nan, "–")],
+)
+def test_a_p_below_a_thousandth_is_spelled_in_one_way(p: float, text: str) -> None:
+    assert p_value(p) == text
+
+
+def test_tables_of_a_terminal_are_aligned() -> None:
+    rows = [
+        {"task": "a", "samples": 12345, "hours": 0.5},
+        {"task": "longer", "samples": 1, "hours": None},
+    ]
+    assert text_table(rows) == [
+        "task    samples  hours",
+        "a        12,345  0.500",
+        "longer        1      ?",
+    ]
+    assert text_table([]) == []
+
+
+def test_a_table_of_one_s_own_is_written_and_read_back(tmp_path: Path) -> None:
+    columns = (
+        ("task", pa.string(), "task that is scored"),
+        ("seeds", pa.list_(pa.int64()), "seeds behind the score"),
+        ("score", pa.float64(), "0-100"),
+    )
+    frame = frame_of([("a", [0, 1], 50.0), ("b", [], math.nan)], columns)
+    path = tmp_path / "scores.parquet"
+    write_frame(path, frame, columns, METADATA)
+    again, metadata = read_frame(path, columns)
+    pd.testing.assert_frame_equal(again, frame)
+    assert metadata == METADATA
+    assert pq.read_schema(path).field("score").metadata == {b"description": b"0-100"}
+    assert frame_of([], columns).dtypes.equals(frame.dtypes)
+    with pytest.raises(RecordError, match=r"scores\.parquet: columns .*; collect again"):
+        read_frame(path, columns[:1], remedy="collect again")
+    pq.write_table(pa.table({"x": [1]}), path)
+    with pytest.raises(RecordError, match=r"scores\.parquet: not a table of tasktransfer"):
+        read_frame(path, columns)
+    with pytest.raises(RecordError, match=r"none\.parquet: cannot be read.*make it again"):
+        read_frame(tmp_path / "none.parquet", columns)
 
 
 def nasty_layout() -> Layout:
@@ -183,7 +231,7 @@ def ours() -> pd.DataFrame:
 
 def beside(found: Correspondence) -> pd.DataFrame:
     keys = ["dataset", "model", "algorithm"]
-    return beside_published(ours(), published.table2(), ["average_score"], keys, found)
+    return with_published(ours(), published.table2(), ["average_score"], keys, found)
 
 
 def test_only_corresponding_rows_get_a_published_value() -> None:

@@ -14,7 +14,7 @@ from test_plan import BASE as STAGE
 from torch import Tensor, nn
 
 from small_models import Loader
-from tasktransfer.core.stage import FAMILIES, Family, Training
+from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import MemoryShortageError
 from tasktransfer.models.encoded import EncodedSplit
@@ -99,7 +99,7 @@ def test_a_killed_training_goes_on_and_ends_bit_for_bit_the_same(
 def test_every_process_orders_a_model_s_weights_alike() -> None:
     """The optimiser's state goes by number: in another order it would be written over the wrong
     weights, past their end where they are smaller. A set's order changes with the process."""
-    names = tuple(DATASETS["DailyDialog"])
+    names = tuple(DATASETS["DailyDialog"].tasks)
     several = replace(STAGE, train_tasks=names[::-1], select_on=names[:1])
     assert list(tasks_of(several)) == sorted(names)
 

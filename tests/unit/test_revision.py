@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from releases import tiny_release
+from releases import load_release, tiny_release
+from tasktransfer.datasets import file_digests
 from tasktransfer.datasets.feta import revision
-from tasktransfer.datasets.feta.release import load_release
-from tasktransfer.datasets.feta.revision import directory_digest, release_revision
+from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.errors import DataError, ModelError
+from tasktransfer.models.checkpoint_digest import directory_digest
 
 LONG_AGO = 1_500_000_000
 
@@ -69,7 +70,7 @@ def test_the_memo_saves_hashing_and_sees_changes(
     settle(path)
     first = release_revision(path, "Friends", memo)
     with monkeypatch.context() as patch:
-        patch.setattr(revision.hashlib, "file_digest", None)
+        patch.setattr(file_digests.hashlib, "file_digest", None)
         patch.setattr(revision, "_digest_of", None)
         assert release_revision(path, "Friends", memo) == first
     tiny.content["extra"] = 2
@@ -134,7 +135,7 @@ def test_a_checkpoint_is_remembered(checkpoint: Path, monkeypatch: pytest.Monkey
     settle(checkpoint)
     memo = checkpoint.parent / "memo.json"
     first = directory_digest(checkpoint, memo)
-    monkeypatch.setattr(revision.hashlib, "file_digest", None)
+    monkeypatch.setattr(file_digests.hashlib, "file_digest", None)
     assert directory_digest(checkpoint, memo) == first
 
 
@@ -150,7 +151,7 @@ def test_a_folder_that_is_no_checkpoint(checkpoint: Path, name: str) -> None:
 def test_revision_imports_the_standard_library_only() -> None:
     """It runs whenever the workflow is parsed."""
     code = (
-        "import sys, tasktransfer.datasets.feta.revision\n"
+        "import sys, tasktransfer.results.revisions\n"
         "heavy = {'pyarrow', 'numpy', 'pandas', 'datasets', 'torch', 'transformers'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

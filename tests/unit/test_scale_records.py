@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from scale_records import paper_study, write_stage
-from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect.collect import collect_runs
 from tasktransfer.designs.transfer.plan import Plan
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.results.study import Study
 

@@ -17,7 +17,7 @@ from finished_stages import HOST, TASKS, finish, finish_all, make, opened
 
 from tasktransfer import cli, locks
 from tasktransfer.cli import operate as commands
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.operate import folders
 from tasktransfer.operate.costs import as_text as costs_as_text
 from tasktransfer.operate.costs import costs

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tasktransfer.config.overrides import from_texts
-from tasktransfer.designs.transfer.collect.store import read_plan
+from tasktransfer.designs.transfer.collect.planned import read_plan
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import overview
 from tasktransfer.results.revisions import UNKNOWN

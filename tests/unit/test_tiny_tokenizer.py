@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tasktransfer.core.stage import FAMILIES, Family
+from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.models.tiny import new_tokenizer
 
 TEXTS = [

@@ -14,22 +14,22 @@ from typing import Any
 
 import pytest
 
+from releases import load_release, read_instances
 from tasktransfer.datasets import ALL_TASKS
 from tasktransfer.datasets.dailydialog import tiny_words as daily_words
-from tasktransfer.datasets.feta.release import load_release, read_instances
-from tasktransfer.datasets.feta.tiny_world import (
+from tasktransfer.datasets.dataset import Claim
+from tasktransfer.datasets.feta.tiny_world.casting import portion_sizes
+from tasktransfer.datasets.friends import tiny_words as friends_words
+from tasktransfer.datasets.tiny_world import (
     DEFAULT_DIALOGUES,
     GENERATOR_VERSION,
     HELPFUL,
     MINIMUM_DIALOGUES,
+    PARTS,
     UNRELATED,
-    Pair,
     generate,
     revision,
 )
-from tasktransfer.datasets.feta.tiny_world.casting import portion_sizes
-from tasktransfer.datasets.feta.tiny_world.metadata import DAILY_TASKS, FRIENDS_TASKS
-from tasktransfer.datasets.friends import tiny_words as friends_words
 from tasktransfer.errors import ConfigError, DataError
 
 DATASETS = ("DailyDialog", "Friends")
@@ -83,7 +83,7 @@ def test_bytes_are_pinned_to_the_version(world: Path) -> None:
 def test_same_bytes_in_another_process_with_another_hash_seed(world: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
-        "from tasktransfer.datasets.feta.tiny_world import generate; "
+        "from tasktransfer.datasets.tiny_world import generate; "
         "generate(Path(sys.argv[1]))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "4711", "LC_ALL": "C"}
@@ -108,7 +108,7 @@ def test_seed_and_size_change_bytes_and_revision(world: Path, tmp_path: Path) ->
 
 def test_import_loads_no_heavy_package() -> None:
     code = (
-        "import sys; import tasktransfer.datasets.feta.tiny_world as t; t.revision(0, 240); "
+        "import sys; import tasktransfer.datasets.tiny_world as t; t.revision(0, 240); "
         "print([m for m in ('torch', 'pyarrow', 'numpy', 'transformers') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -173,7 +173,7 @@ def test_reader_accepts_every_task_and_split(tmp_path: Path, seed: int, dialogue
     for dataset in DATASETS:
         release = load_release(tmp_path / "world", dataset)
         assert release.synthetic
-        assert set(release.tasks) == {task.name for task in ALL_TASKS if task.dataset == dataset}
+        assert set(release.tasks) == set(PARTS[dataset].sizes)
         for task in release.tasks:
             for split in SPLITS:
                 few = read_instances(release, task, split, True)
@@ -182,8 +182,9 @@ def test_reader_accepts_every_task_and_split(tmp_path: Path, seed: int, dialogue
                 assert len({item.id for item in full}) == len(full)
 
 
-def test_metadata_is_the_release_s(shared: Path) -> None:
-    for dataset, tasks in (("DailyDialog", DAILY_TASKS), ("Friends", FRIENDS_TASKS)):
+def test_metadata_is_the_release_s(world: Path, shared: Path) -> None:
+    for dataset in DATASETS:
+        tasks = raw(world, dataset)["metadata"]["task_metadata"]
         path = shared / "feta" / f"TLiDB_{dataset}" / f"TLiDB_{dataset}.json"
         with path.open(encoding="utf-8") as file:
             metadata = json.load(file)["metadata"]
@@ -284,7 +285,7 @@ def test_no_label_is_nearly_always_right(world: Path, dataset: str) -> None:
         assert targets.most_common(1)[0][1] / targets.total() < 0.7, (task, targets)
 
 
-def words_of(pair: Pair) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
+def words_of(pair: Claim) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
     """Mood words, and what each mood is called by source and target of a helpful pair."""
     if pair.dataset == "DailyDialog":
         return daily_words.MOOD_WORDS, daily_words.EMOTION_OF, daily_words.TOPIC_OF
@@ -292,7 +293,7 @@ def words_of(pair: Pair) -> tuple[dict[str, Any], dict[str, str], dict[str, str]
 
 
 @pytest.mark.parametrize("pair", HELPFUL, ids=lambda pair: pair.target)
-def test_helpful_source_holds_the_words_that_the_target_lacks(world: Path, pair: Pair) -> None:
+def test_helpful_source_holds_the_words_that_the_target_lacks(world: Path, pair: Claim) -> None:
     release = load_release(world, pair.dataset)
     moods = words_of(pair)[0]
     rare = {word for known in moods.values() for word in known.rare}
@@ -306,7 +307,7 @@ def test_helpful_source_holds_the_words_that_the_target_lacks(world: Path, pair:
 
 
 @pytest.mark.parametrize("pair", HELPFUL, ids=lambda pair: pair.target)
-def test_one_mapping_decides_both_labels(world: Path, pair: Pair) -> None:
+def test_one_mapping_decides_both_labels(world: Path, pair: Claim) -> None:
     release = load_release(world, pair.dataset)
     moods, source_names, target_names = words_of(pair)
     mood_of = {w: mood for mood, known in moods.items() for w in known.common + known.rare}
@@ -320,7 +321,7 @@ def test_one_mapping_decides_both_labels(world: Path, pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("pair", UNRELATED, ids=lambda pair: pair.source)
-def test_unrelated_source_shares_no_cue_with_the_target(world: Path, pair: Pair) -> None:
+def test_unrelated_source_shares_no_cue_with_the_target(world: Path, pair: Claim) -> None:
     release = load_release(world, pair.dataset)
     helpful = next(known for known in HELPFUL if known.target == pair.target)
     moods = words_of(helpful)[0]

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.designs.transfer.collect.columns import names
-from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.columns import frame, names
 from tasktransfer.designs.transfer.statistics.variance import COMPONENTS, variance
 
 TASKS = "abcdefgh"

@@ -58,6 +58,7 @@ def snakemake(folder: Path, study: Path, *arguments: str) -> list[str]:
     return [
         *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *arguments),
         *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "2"),
+        *("--max-jobs-per-timespan", "100/1s"),
         *("--directory", str(folder), "--configfile", str(study)),
     ]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit"))
 from finished_stages import make
 
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 
 
 def fake_record(stage: Stage) -> str:

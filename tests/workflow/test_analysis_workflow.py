@@ -36,6 +36,7 @@ def snakemake(*arguments: str) -> str:
         [
             *(sys.executable, "-m", "snakemake", *arguments, "--snakefile", ROOT / "Snakefile"),
             *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
+            *("--max-jobs-per-timespan", "100/1s"),
             *("--configfile", "study.yaml"),
         ],
         env={**os.environ, "PATH": f"{Path('bin').resolve()}:{os.environ['PATH']}"},

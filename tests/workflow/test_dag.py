@@ -56,23 +56,29 @@ class Sandbox:
             [
                 *(sys.executable, "-m", "snakemake", *arguments),
                 *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
+                # The profile's longer timespan would keep each call waiting at its end.
+                *("--max-jobs-per-timespan", "100/1s"),
                 # Last: it takes every word that follows for a file.
                 *("--configfile", "study.yaml"),
                 *(() if "--snakefile" in arguments else ("--snakefile", ROOT / "Snakefile")),
             ],
             cwd=self.folder,
-            env={
-                **os.environ,
-                "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-                "FAKE_LOG": str(self.folder / "asked.log"),
-                "FAKE_RECORDS": str(self.folder / "made"),
-                "FAKE_RECORD_MAKER": str(Path(__file__).with_name("fake_record.py")),
-                **environment,
-            },
+            env=self.environment(**environment),
             capture_output=True,
             text=True,
             check=False,
         )
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """What the fake ``tasktransfer`` is called and told."""
+        return {
+            **os.environ,
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "FAKE_LOG": str(self.folder / "asked.log"),
+            "FAKE_RECORDS": str(self.folder / "made"),
+            "FAKE_RECORD_MAKER": str(Path(__file__).with_name("fake_record.py")),
+            **more,
+        }
 
     def run(self, *arguments: str, **environment: str) -> Counter[str]:
         """Run to the end; what was trained, collected and picked, by kind."""

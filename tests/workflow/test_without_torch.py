@@ -61,6 +61,7 @@ def snakemake(*words: str) -> subprocess.CompletedProcess[str]:
     return call(
         *(ENVIRONMENT / "bin" / "snakemake", *words),
         *("--snakefile", ROOT / "Snakefile", "--workflow-profile", ROOT / "profiles" / "default"),
+        *("--max-jobs-per-timespan", "100/1s"),
     )
 
 

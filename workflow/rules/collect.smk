@@ -1,24 +1,5 @@
 # Records to tables, tables to statistics.
 
-TABLE_FILES = [
-    f"{STUDY.tables}/{name}.parquet"
-    for name in ("runs", "scores", "deltas", "sizes", "missing", "problems")
-]
-
-STATISTICS_FILES = [
-    f"{STUDY.tables}/{name}.parquet"
-    for name in (
-        "cells",
-        "summary",
-        "variance",
-        "asymmetry",
-        "agreement",
-        "overlap",
-        "overlap_effect",
-    )
-]
-DATA_TABLES = data_tables()
-
 
 rule collect:
     input:
@@ -31,47 +12,51 @@ rule collect:
         "../../envs/figures.yaml"
     params:
         study=study_options,
-        runs=lambda wildcards: digest_of(latest().plan_file(latest().plan)),
+        runs=planned_runs,
     message:
-        "collecting the records into {STUDY.tables}"
+        f"collecting the records into {STUDY.tables}"
     shell:
         "tasktransfer collect {params.study} --complete > {log:q} 2>&1"
 
 
 # What the last call computed is still there (`update`): cells whose records and predictions are the
 # same are taken over from it.
-rule statistics:
-    input:
-        TABLE_FILES,
-        DATA_TABLES,
-    output:
-        update(STATISTICS_FILES),
-    log:
-        f"{RESULTS}/logs/statistics.log",
-    conda:
-        "../../envs/figures.yaml"
-    params:
-        study=study_options,
-    message:
-        "computing how sure the numbers are"
-    shell:
-        "tasktransfer statistics {params.study} > {log:q} 2>&1"
+if STATISTICS_FILES:
+
+    rule statistics:
+        input:
+            TABLE_FILES,
+            DATA_TABLE_FILES,
+        output:
+            update(STATISTICS_FILES),
+        log:
+            f"{RESULTS}/logs/statistics.log",
+        conda:
+            "../../envs/figures.yaml"
+        params:
+            study=study_options,
+        message:
+            "computing how sure the numbers are"
+        shell:
+            "tasktransfer statistics {params.study} > {log:q} 2>&1"
 
 
-# With multi_source.mode auto: which targets and sources, from the single-source results. Made
-# once and then part of the plan from the start, so that later results never change the choice.
-checkpoint select_sources:
-    input:
-        single_source_records,
-    output:
-        STUDY.selection_file,
-    log:
-        f"{RESULTS}/logs/select_sources.log",
-    conda:
-        "../../envs/figures.yaml"
-    params:
-        study=study_options,
-    message:
-        "picking multi-source targets and sources"
-    shell:
-        "tasktransfer select-sources {params.study} > {log:q} 2>&1"
+# A choice that further runs follow from, made from the results of others. Made once and then part of
+# the plan from the start, so that later results never change it.
+if STUDY.plan.choice:
+
+    checkpoint choose:
+        input:
+            records_to_choose_from,
+        output:
+            STUDY.choice_file,
+        log:
+            f"{RESULTS}/logs/choose.log",
+        conda:
+            "../../envs/figures.yaml"
+        params:
+            study=study_options,
+        message:
+            "making the choice that further runs follow from"
+        shell:
+            "tasktransfer choose {params.study} > {log:q} 2>&1"

@@ -1,16 +1,15 @@
 # Dialogues: generated or read, checked and cached once, tokenised once per model.
 
-DATA_TABLE_FILES = [
-    f"{STUDY.tables}/{name}.{ending}"
-    for name in ("table1", "lengths", "overlap_data")
-    for ending in ("csv", "parquet")
-]
+from tasktransfer.datasets import DATASETS
 
 
 wildcard_constraints:
     dataset="|".join(DATASETS),
     revision="[0-9a-f]{12}",
     sample="few|full",
+    cache="[^/]+",
+    recipe="[A-Za-z0-9_-]+",
+    label="[^/]+",
     model="[A-Za-z0-9][A-Za-z0-9._-]*",
     name="[^/]+/[^/]+/[^/]+",
     seed="[0-9]+",
@@ -36,7 +35,7 @@ rule tiny_world:
 
 rule instances:
     input:
-        dialogues,
+        instances_inputs,
     output:
         f"{RESULTS}/data/instances/{{dataset}}-{{revision}}-{{sample}}/manifest.json",
     log:
@@ -44,7 +43,7 @@ rule instances:
     conda:
         "../../envs/train.yaml"
     params:
-        which=lambda wildcards: "--tiny-world" if is_tiny_world(wildcards) else "",
+        which=tiny_world_option,
         out=lambda wildcards, output: Path(output[0]).parent,
         study=study_options,
     message:
@@ -54,23 +53,25 @@ rule instances:
         "--out {params.out:q} > {log:q} 2>&1"
 
 
-rule data_stats:
-    input:
-        [f"{folder}/manifest.json" for folder in instances_everywhere()],
-    output:
-        DATA_TABLE_FILES,
-    log:
-        f"{RESULTS}/logs/data_stats.log",
-    conda:
-        "../../envs/figures.yaml"
-    params:
-        out=lambda wildcards, output: Path(output[0]).parent,
-        study=study_options,
-        folders=" ".join(instances_everywhere()),
-    message:
-        "counting samples and lengths"
-    shell:
-        "tasktransfer data stats {params.study} --out {params.out:q} > {log:q} 2>&1"
+if DATA_TABLE_FILES:
+
+    rule data_stats:
+        input:
+            instances_everywhere(),
+        output:
+            DATA_TABLE_FILES,
+        log:
+            f"{RESULTS}/logs/data_stats.log",
+        conda:
+            "../../envs/figures.yaml"
+        params:
+            out=lambda wildcards, output: Path(output[0]).parent,
+            study=study_options,
+            folders=" ".join(str(Path(file).parent) for file in instances_everywhere()),
+        message:
+            "counting samples and lengths"
+        shell:
+            "tasktransfer data stats {params.study} --out {params.out:q} > {log:q} 2>&1"
 
 
 # One thread, so that the weights do not depend on how many cores there are.
@@ -100,16 +101,15 @@ rule encode:
     input:
         encode_inputs,
     output:
-        f"{RESULTS}/data/encoded/{{dataset}}-{{revision}}-{{sample}}/{{model}}-{{digest}}/manifest.json",
+        f"{RESULTS}/data/encoded/{{cache}}/{{model}}-{{digest}}/manifest.json",
     log:
-        f"{RESULTS}/logs/encoded/{{dataset}}-{{revision}}-{{sample}}/{{model}}-{{digest}}.log",
+        f"{RESULTS}/logs/encoded/{{cache}}/{{model}}-{{digest}}.log",
     conda:
         "../../envs/train.yaml"
     params:
         out=lambda wildcards, output: Path(output[0]).parent,
-        study=study_options,
+        options=encode_options,
     message:
-        "tokenising {wildcards.dataset} for {wildcards.model}"
+        "tokenising {wildcards.cache} for {wildcards.model}"
     shell:
-        "tasktransfer encode {params.study} --dataset {wildcards.dataset} "
-        "--model {wildcards.model} --out {params.out:q} > {log:q} 2>&1"
+        "tasktransfer encode {params.options} --out {params.out:q} > {log:q} 2>&1"

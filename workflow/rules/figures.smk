@@ -1,63 +1,15 @@
 # Tables and statistics to figures, printed tables and the report.
 
-TABLE_TITLES = {
-    "table1": "Table 1",
-    "table2": "Table 2",
-    "table3": "Table 3",
-    "table6": "Table 6",
-    "published_check": "Published Table 2, checked",
-}
-PRINTED_FILES = [
-    f"{STUDY.figures}/{name}.{ending}"
-    for name in TABLE_TITLES
-    for ending in ("csv", "md", "tex", "parquet")
-]
-SINGLE_SOURCE_FIGURES = (
-    "heatmap",
-    "transfer_graph",
-    "sample_ratio",
-    "sample_count",
-    "aggregate_transfer",
-    "source_type",
-)
-
-DRAWINGS = [
-    (name, dataset.name)
-    for dataset in STUDY.config.datasets
-    for name in figures_of(dataset.name)
-]
-FIGURE_FILES = [
-    f"{STUDY.figures}/{name}_{dataset}.{ending}"
-    for name, dataset in DRAWINGS
-    for ending in ("png", "pdf")
-]
-
 
 # Figures whose data are the same are not drawn again, and so are not removed first (`update`).
 rule draw:
     input:
         TABLE_FILES,
         STATISTICS_FILES,
-        DATA_TABLES,
+        DATA_TABLE_FILES,
     output:
-        [
-            update(
-                captioned(
-                    f"{STUDY.figures}/{name}_{dataset}.png",
-                    "Figures",
-                    name,
-                    figure=name.replace("_", " "),
-                    dataset=dataset,
-                )
-            )
-            for name, dataset in DRAWINGS
-        ],
-        [update(f"{STUDY.figures}/{name}_{dataset}.pdf") for name, dataset in DRAWINGS],
-        [
-            captioned(f"{STUDY.figures}/{name}.csv", "Tables", name, table=title)
-            for name, title in TABLE_TITLES.items()
-        ],
-        [file for file in PRINTED_FILES if not file.endswith(".csv")],
+        [update(captioned(file)) for file in in_results(OUTPUTS.figures)],
+        [captioned(file) for file in in_results(OUTPUTS.printed)],
     log:
         f"{RESULTS}/logs/draw.log",
     conda:
@@ -65,29 +17,30 @@ rule draw:
     params:
         study=study_options,
     message:
-        "drawing {STUDY.figures}"
+        f"drawing {STUDY.figures}"
     shell:
         "tasktransfer figures {params.study} > {log:q} 2>&1"
 
 
-rule report:
-    input:
-        TABLE_FILES,
-        STATISTICS_FILES,
-        FIGURE_FILES,
-        PRINTED_FILES,
-    output:
-        captioned(STUDY.report, "Report", "report", page="everything in one page"),
-    log:
-        f"{RESULTS}/logs/report.log",
-    conda:
-        "../../envs/figures.yaml"
-    params:
-        study=study_options,
-    message:
-        "writing {STUDY.report}"
-    shell:
-        "tasktransfer report {params.study} > {log:q} 2>&1"
+if REPORT_FILES:
+
+    rule report:
+        input:
+            TABLE_FILES,
+            STATISTICS_FILES,
+            FIGURE_FILES,
+        output:
+            [captioned(file) for file in REPORT_FILES],
+        log:
+            f"{RESULTS}/logs/report.log",
+        conda:
+            "../../envs/figures.yaml"
+        params:
+            study=study_options,
+        message:
+            f"writing {STUDY.report}"
+        shell:
+            "tasktransfer report {params.study} > {log:q} 2>&1"
 
 
 # Tables, statistics, figures and report of what is there, holes shown: while trainings run, or
@@ -101,7 +54,7 @@ rule figures_now:
     params:
         study=STUDY.arguments(),
     message:
-        "drawing what is there into {STUDY.figures}"
+        f"drawing what is there into {STUDY.figures}"
     shell:
         "(tasktransfer collect {params.study} && tasktransfer statistics {params.study} "
         "&& tasktransfer figures {params.study} && tasktransfer report {params.study}) "

@@ -1,11 +1,6 @@
 # The FETA challenge: an archive of predictions per dataset and model. Not part of `all`: only a
 # study under `rules: challenge` that covers every task of a dataset has them.
 
-
-localrules:
-    submission,
-
-
 SUBMISSION_FILES = [
     f"{RESULTS}/submissions/{dataset.name}-{model.name}.zip"
     for dataset in STUDY.config.datasets
@@ -35,5 +30,6 @@ rule submit:
 rule submission:
     input:
         SUBMISSION_FILES,
+    localrule: True
     message:
-        "the submissions are in {RESULTS}/submissions"
+        f"the submissions are in {RESULTS}/submissions"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tasktransfer import __version__
-from tasktransfer.cli import analyse, challenge, cluster, describe, operate, prepare, train
+from tasktransfer.cli import analyse, challenge, cluster, describe, nodes, operate, prepare, train
 from tasktransfer.errors import (
     TaskTransferError,
     memory_shortage,
@@ -25,7 +25,7 @@ from tasktransfer.results.state import INTERRUPTED
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, train, cluster, operate, analyse, challenge)
+PHASES = (describe, prepare, train, nodes, cluster, operate, analyse, challenge)
 """In the order in which ``--help`` lists their commands."""
 
 

@@ -66,7 +66,7 @@ def _watch(study: Study, every: int | None, *, as_json: bool) -> None:
         seen = watcher.look()
         text = json.dumps(seen, indent=None if every else 2) + "\n" if as_json else as_text(seen)
         print(CLEAR * redraw + text, end="\n" * (bool(every) and not as_json), flush=True)
-        if every is None or not (seen["left"] or seen["selection_pending"]):
+        if every is None or not (seen["left"] or seen["choice_pending"]):
             return
         time.sleep(every)
 

@@ -85,9 +85,9 @@ def positive(text: str) -> int:
 
 def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study:
     """The study of ``--config`` and ``--set``."""
-    from tasktransfer.results import study
+    from tasktransfer import designs
 
-    return study.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
+    return designs.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
 
 
 def overrides(chosen: argparse.Namespace) -> dict[str, Any]:

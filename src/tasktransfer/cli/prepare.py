@@ -27,7 +27,7 @@ def add_commands(commands: Any) -> None:
 
 def world(chosen: argparse.Namespace) -> None:
     """Generate the tiny world."""
-    from tasktransfer.datasets.feta.tiny_world import generate
+    from tasktransfer.datasets.tiny_world import generate
 
     generate(chosen.out, seed=chosen.seed, dialogues=chosen.dialogues)
 
@@ -67,21 +67,22 @@ def data_prepare(chosen: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
     from tasktransfer.data.cache import MAKER, MANIFEST, prepare
     from tasktransfer.datasets import DATASETS
-    from tasktransfer.datasets.feta.release import READER_VERSION
-    from tasktransfer.datasets.feta.revision import release_revision
 
     dataset = chosen.dataset
-    if dataset not in DATASETS:
-        raise ConfigError(f"--dataset {dataset}: no such dataset; known: {', '.join(DATASETS)}")
     study = open_study(chosen, need_inputs=False)
+    if dataset not in DATASETS:
+        raise ConfigError(
+            f"--dataset {dataset}: no such dataset; the datasets are {', '.join(DATASETS)}"
+        )
+    reader = DATASETS[dataset].reader
     source = study.tiny_world if chosen.tiny_world else study.release
     few_sample = study.config.data.few_sample and not chosen.tiny_world
 
     def is_asked_for() -> bool:
-        wanted = {"dataset": dataset, "few_sample": few_sample, "reader_version": READER_VERSION}
-        found = MAKER.said_of(chosen.out) or {}
-        same = found.items() >= wanted.items()
-        return same and found.get("revision") == release_revision(source, dataset)
+        wanted = {"dataset": dataset, "few_sample": few_sample, "reader_version": reader.version}
+        noted = MAKER.said_of(chosen.out) or {}
+        same = noted.items() >= wanted.items()
+        return same and noted.get("revision") == reader.revision(Path(source), None)
 
     named = None
     if chosen.tiny_world:
@@ -106,11 +107,10 @@ def data_stats(chosen: argparse.Namespace) -> None:
 
 def tiny_model(chosen: argparse.Namespace) -> None:
     """Build and pre-train a tiny model."""
-    from tasktransfer.datasets import DATASETS
     from tasktransfer.models.tiny import MAKER, build, recipe
 
     study = open_study(chosen, need_inputs=False)
-    instances = [Path(study.tiny_instances(dataset)) for dataset in DATASETS]
+    instances = [Path(folder) for folder in study.tiny_texts]
     family = study.model(chosen.model).family
     named = study.tiny_model(chosen.model)
 
@@ -134,15 +134,16 @@ def encode(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen, need_inputs=False)
     instances = Path(study.instances(chosen.dataset))
-    tasks = study.tasks(chosen.dataset)
+    data = study.data(chosen.dataset)
+    tasks = study.tasks(data)
     model = study.model(chosen.model)
     spec = study.revisions.models[model.name]
-    named = study.encoded(chosen.dataset, model.name)
+    named = study.encoded(data, model.name)
 
     def is_asked_for() -> bool:
         found = MAKER.said_of(chosen.out) or {}
-        data = read_manifest(instances)
-        same = {"encoding": ENCODING_VERSION, **made_from(data, spec.identity)}.items()
+        cached = read_manifest(instances)
+        same = {"encoding": ENCODING_VERSION, **made_from(cached, spec.identity)}.items()
         return found.items() >= same and set(tasks) <= found["max_answer_tokens"].keys()
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
@@ -166,7 +167,7 @@ def encode(chosen: argparse.Namespace) -> None:
 def _prepared(study: Study) -> list[Path]:
     """The cached instances of the study's datasets; made now where they are not there."""
     from tasktransfer.data.cache import prepare
-    from tasktransfer.datasets.feta.tiny_world import generate
+    from tasktransfer.datasets.tiny_world import generate
 
     folders = [Path(study.instances(dataset.name)) for dataset in study.config.datasets]
     data = study.config.data
@@ -190,7 +191,7 @@ def _data_commands(commands: Any) -> None:
     group = commands.add_parser("data", help="prepare or describe the dialogues")
     parts = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
     command = add_command(parts, "prepare", data_prepare)
-    command.add_argument("--dataset", metavar="NAME", required=True, help="DailyDialog or Friends")
+    command.add_argument("--dataset", metavar="NAME", required=True, help="a dataset of the study")
     command.add_argument(
         "--tiny-world",
         action="store_true",
@@ -207,6 +208,6 @@ def _model_commands(commands: Any) -> None:
     add_out(command, "folder of the checkpoint")
     add_threads(command)
     command = add_command(commands, "encode", encode)
-    command.add_argument("--dataset", metavar="NAME", required=True, help="DailyDialog or Friends")
+    command.add_argument("--dataset", metavar="NAME", required=True, help="a dataset of the study")
     command.add_argument("--model", metavar="NAME", required=True, help="a model of the study")
     add_out(command, "folder of the token ids")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from tasktransfer.cli.options import (
     add_command,
@@ -16,9 +16,6 @@ from tasktransfer.cli.options import (
 )
 from tasktransfer.errors import ConfigError
 
-if TYPE_CHECKING:
-    from tasktransfer.core.stage import Stage
-
 
 def add_commands(commands: Any) -> None:
     """``train``."""
@@ -27,17 +24,19 @@ def add_commands(commands: Any) -> None:
         "--stage", metavar="JSON", required=True, help="the stage as JSON, or @file"
     )
     command.add_argument(
-        "--run",
-        metavar="JSON",
-        help="the run that it scores, as JSON, or @file, or null (default: read off the stage)",
-    )
-    command.add_argument(
         "--encoded", metavar="DIR", type=Path, required=True, help="folder of the token ids"
     )
     command.add_argument(
-        "--start", metavar="CHECKPOINT", required=True, help="folder or hub name to start from"
+        "--base", metavar="CHECKPOINT", required=True, help="folder or hub name of the base model"
     )
     command.add_argument("--revision", metavar="NAME", help="revision of a hub name")
+    command.add_argument(
+        "--start",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="checkpoint of a stage that this one starts from; repeatable, in the stage's order",
+    )
     add_out(command, "folder of record, predictions and checkpoint")
     command.add_argument(
         "--save-checkpoint", action="store_true", help="write the best epoch's weights"
@@ -62,39 +61,31 @@ def add_commands(commands: Any) -> None:
 def train(chosen: argparse.Namespace) -> None:
     """Train one stage and write its record."""
     from tasktransfer.config import load
-    from tasktransfer.core.stage_json import stage_of
+    from tasktransfer.core.node_json import from_json
+    from tasktransfer.core.nodes import Stage
+    from tasktransfer.designs import design_of
     from tasktransfer.training.attempt import attempt
     from tasktransfer.training.job import Job
 
     config = load(chosen.config, overrides(chosen))
-    stage = stage_of(read_json("--stage", chosen.stage), "--stage")
+    stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage")
+    if len(chosen.start) != len(stage.starts):
+        raise ConfigError(
+            f"--start: found {len(chosen.start)} folders, the stage starts from "
+            f"{len(stage.starts)} others; give one for each, in its order"
+        )
     job = Job(
         stage=stage,
-        run=_run(chosen.run, stage),
         encoded=chosen.encoded,
-        start=chosen.start,
+        base=chosen.base,
+        starts=tuple(chosen.start),
         revision=chosen.revision,
         out=chosen.out,
         save_checkpoint=chosen.save_checkpoint,
         threads=chosen.threads,
         study=config.study,
         config_digest=config.digest,
-        rules=config.rules,
+        facts=design_of(config).facts(config),
         plain=chosen.plain,
     )
     attempt(job, chosen.attempt)
-
-
-def _run(text: str | None, stage: Stage) -> dict[str, Any] | None:
-    """The run that a stage scores: read off the stage, or as ``--run`` tells it."""
-    from tasktransfer.designs.transfer.plan import run_of
-    from tasktransfer.results.records import run_problem
-
-    if text is None:
-        run = run_of(stage)
-        return run.identity if run else None
-    value = read_json("--run", text)
-    problem = None if value is None else run_problem(value)
-    if problem:
-        raise ConfigError(f"--run: no run: {problem}; give dataset, model, algorithm, ... or null")
-    return cast("dict[str, Any] | None", value)

@@ -20,9 +20,9 @@ from tasktransfer.config.declare import (
     Whole,
 )
 from tasktransfer.config.types import TINY_WORLD
-from tasktransfer.core.stage import FAMILIES, STAGE_KINDS
+from tasktransfer.core.specs import FAMILIES
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
+from tasktransfer.designs.transfer.algorithms import ALGORITHMS, STAGE_KINDS, TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.challenge.rules import RULES
 
 PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
@@ -40,16 +40,16 @@ def _task_hints(dataset: str) -> dict[str, str]:
     """Likely slips → remedy: a short name, or a task of another dataset."""
     hints = {
         name: f"it is a task of {other}, and a study never mixes datasets: name it under {other}"
-        for other, tasks in DATASETS.items()
-        for name in tasks
+        for other in DATASETS
+        for name in DATASETS[other].tasks
         if other != dataset
     }
-    own = {t.short.casefold(): f"write {t.name!r}" for t in DATASETS[dataset].values()}
+    own = {t.short.casefold(): f"write {t.name!r}" for t in DATASETS[dataset].cards}
     return hints | own
 
 
 def _task(dataset: str) -> Choice:
-    return Choice(tuple(DATASETS[dataset]), f"task of {dataset}", _task_hints(dataset))
+    return Choice(tuple(DATASETS[dataset].tasks), f"task of {dataset}", _task_hints(dataset))
 
 
 def _all_or(item: Choice, minimum: int = 1) -> Either:
@@ -78,9 +78,9 @@ def _dataset_section(dataset: str) -> Section:
 DATASET = Choice(tuple(DATASETS), "dataset")
 ALGORITHM = Choice(tuple(ALGORITHMS), "algorithm")
 TASK_OF_ANY = Choice(
-    tuple(name for tasks in DATASETS.values() for name in tasks),
+    tuple(name for each in DATASETS.values() for name in each.tasks),
     "task",
-    {t.short.casefold(): f"write {t.name!r}" for ts in DATASETS.values() for t in ts.values()},
+    {t.short.casefold(): f"write {t.name!r}" for each in DATASETS.values() for t in each.cards},
 )
 LIMIT = Either((Nothing(), Whole(1)))
 

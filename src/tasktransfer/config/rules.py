@@ -29,9 +29,14 @@ from tasktransfer.config.types import (
     NamedMultiSource,
     TinyWorldConfig,
 )
-from tasktransfer.core.stage import STAGE_KINDS, StageKind, Training
+from tasktransfer.core.specs import Training
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.algorithms import ALGORITHMS, TRANSFER_ALGORITHMS
+from tasktransfer.designs.transfer.algorithms import (
+    ALGORITHMS,
+    PAPER_ALGORITHMS,
+    STAGE_KINDS,
+    TRANSFER_ALGORITHMS,
+)
 
 Values = dict[str, Any]
 
@@ -84,14 +89,14 @@ def _datasets(sections: Values, problems: Problems) -> tuple[DatasetConfig, ...]
             name=name,
             tasks=_tasks(name, section["tasks"]),
             pairs=_pairs(name, section, problems),
-            shorts=tuple((task.name, task.short) for task in DATASETS[name].values()),
+            shorts=tuple((task.name, task.short) for task in DATASETS[name].cards),
         )
         for name, section in sections.items()
     )
 
 
 def _tasks(dataset: str, tasks: str | list[str]) -> tuple[str, ...]:
-    return tuple(DATASETS[dataset]) if tasks == ALL else tuple(tasks)
+    return tuple(DATASETS[dataset].tasks) if tasks == ALL else tuple(tasks)
 
 
 def _pairs(dataset: str, section: Values, problems: Problems) -> tuple[tuple[str, str], ...]:
@@ -149,7 +154,7 @@ def _models(sections: list[Values], problems: Problems) -> tuple[ModelConfig, ..
 
 
 def _algorithms(names: str | list[str]) -> tuple[str, ...]:
-    wanted = ALGORITHMS if names == ALL else {"baseline", *names}
+    wanted = PAPER_ALGORITHMS if names == ALL else {"baseline", *names}
     return tuple(name for name in ALGORITHMS if name in wanted)
 
 
@@ -189,7 +194,7 @@ def _checkpoints(
     if not usable(section):
         return None
     keep = section["keep"]
-    kinds: tuple[StageKind, ...] = STAGE_KINDS if keep == ALL else tuple(keep)
+    kinds: tuple[str, ...] = STAGE_KINDS if keep == ALL else tuple(keep)
     if "pretrain_finetune" in algorithms and "baseline" not in kinds:
         problems.add(
             "checkpoints.keep",
@@ -249,8 +254,8 @@ def _check_named(
     places = [(item.target, at(path, "target"))]
     places += [(s, at(at(path, "sources"), i)) for i, s in enumerate(item.sources)]
     for task, place in places:
-        if task not in DATASETS[item.dataset]:
-            home = next(name for name, tasks in DATASETS.items() if task in tasks)
+        if task not in DATASETS[item.dataset].tasks:
+            home = next(name for name in DATASETS if task in DATASETS[name].tasks)
             problems.add(
                 place,
                 f"{task!r} is a task of {home}, not of {item.dataset}, "

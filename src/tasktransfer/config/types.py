@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Family, StageKind, Training
+from tasktransfer.core.specs import Family, Training
 from tasktransfer.designs.transfer.challenge.rules import Rules
 
 TINY_WORLD = "tiny_world"
@@ -90,7 +90,7 @@ class MultiSourceConfig:
 class CheckpointConfig:
     """Stage kinds whose checkpoints stay on disk."""
 
-    keep: tuple[StageKind, ...]
+    keep: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from tasktransfer import json_text
-from tasktransfer.datasets.feta import release as releases
-from tasktransfer.datasets.feta.archive import SPLITS
-from tasktransfer.datasets.feta.dialogues import Dialogue
-from tasktransfer.datasets.feta.release import READER_VERSION, Release
-from tasktransfer.datasets.feta.splits import full_split_of
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replacing_folder
-from tasktransfer.tasks.card import Instance
+from tasktransfer.tasks.card import SPLITS, Instance, Task
+from tasktransfer.tasks.checks import instance_problem
 
 MANIFEST = "manifest.json"
 MAKER = Maker("cache of instances", MANIFEST, "reader_version")
@@ -41,9 +39,8 @@ DIALOGUE_SCHEMA = pa.schema(
         ("words", pa.int32()),
     ]
 )
-"""One row per turn of every dialogue of the release. ``split`` is the official full split ("" if
-in none), ``used`` says whether the dialogue is in a split of this cache, ``words`` is the number
-of words of the utterance, parted by white space, without the speaker."""
+"""One row per turn of every dialogue of the release, see ``datasets.dataset.TurnLength``; none
+where a dataset's reader gives no turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,36 +75,49 @@ def prepare(
     and then leaves ``out_folder`` as it was; so it does if that is neither empty nor a cache.
     """
     with replacing_folder(Path(out_folder), MAKER) as folder:
-        release = releases.load_release(source_path, dataset)
-        for split in SPLITS:
-            releases.check_split(release, split, few_sample)
-        return write_release(folder, release, few_sample)
+        release = DATASETS[dataset].reader.open(Path(source_path), few_sample)
+        return write_release(folder, DATASETS[dataset], release, few_sample)
 
 
-def write_release(folder: Path, release: Release, few_sample: bool) -> Manifest:
+def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: bool) -> Manifest:
     """Write all files of a cache into ``folder``, the manifest last."""
     counts: dict[str, dict[str, Counts]] = {}
     for task in release.tasks:
         counts[task] = {}
         for split in SPLITS:
-            found = releases.read_instances(release, task, split, few_sample)
-            write_instances(folder / instance_file(task, split), found)
-            dialogues = {instance.dialogue_id for instance in found}
-            counts[task][split] = Counts(len(found), len(dialogues))
-    _write_dialogues(folder / DIALOGUES, release, few_sample)
+            instances = _checked(dataset.tasks[task], split, release)
+            write_instances(folder / instance_file(task, split), instances)
+            dialogues = {instance.dialogue_id for instance in instances}
+            counts[task][split] = Counts(len(instances), len(dialogues))
+    turns = [turn._asdict() for turn in release.turns]
+    _write_stream(folder / DIALOGUES, DIALOGUE_SCHEMA, turns)
     manifest = Manifest(
-        reader_version=READER_VERSION,
-        dataset=release.dataset,
+        reader_version=dataset.reader.version,
+        dataset=dataset.name,
         revision=release.revision,
         few_sample=few_sample,
         synthetic=release.synthetic,
-        source_kind=release.source.kind,
+        source_kind=release.source_kind,
         tasks=counts,
-        dialogues={split: len(release.ids.of(split, few_sample)) for split in SPLITS},
+        dialogues=dict(release.dialogues),
     )
     text = json.dumps(asdict(manifest), indent=2) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     return manifest
+
+
+def _checked(card: Task, split: str, release: Release) -> list[Instance]:
+    """The instances of a task on a split. A reader that gives what does not fit the card is told
+    here: a training would only stumble over it."""
+    instances = list(release.instances(card.name, split))
+    for instance in instances:
+        problem = instance_problem(card, instance)
+        if problem:
+            raise DataError(
+                f"{release.place}: {card.name}, {split}, instance {instance.id!r}: {problem}; "
+                f"mend the release, or the reader or card of {card.dataset}"
+            )
+    return instances
 
 
 def instance_file(task: str, split: str) -> str:
@@ -141,7 +151,8 @@ def read_manifest(folder: Path | str) -> Manifest:
     try:
         content = json_text.read(file)
         version = content["reader_version"]
-        if version == READER_VERSION:
+        expected = DATASETS[content["dataset"]].reader.version
+        if version == expected:
             return _manifest_from(content)
     except FileNotFoundError:
         raise DataError(f"{file}: not found; the data is not prepared there") from None
@@ -149,7 +160,7 @@ def read_manifest(folder: Path | str) -> Manifest:
         raise DataError(f"{file}: damaged ({error!r}); {_again(folder)}") from error
     raise DataError(
         f"{file}: reader_version is {version!r}, this version of tasktransfer reads "
-        f"{READER_VERSION}; {_again(folder)}"
+        f"{expected}; {_again(folder)}"
     )
 
 
@@ -237,31 +248,6 @@ def _write_stream(file: Path, schema: pa.Schema, rows: Sequence[Mapping[str, obj
         for start in range(0, len(rows), BATCH_ROWS):
             batch = rows[start : start + BATCH_ROWS]
             writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
-
-
-def _write_dialogues(file: Path, release: Release, few_sample: bool) -> None:
-    full = full_split_of(release.ids)
-    used = {name for split in SPLITS for name in release.ids.of(split, few_sample)}
-    rows = [
-        row
-        for dialogue in release.dialogues.values()
-        for row in _turn_rows(dialogue, full.get(dialogue.id, ""), dialogue.id in used)
-    ]
-    _write_stream(file, DIALOGUE_SCHEMA, rows)
-
-
-def _turn_rows(dialogue: Dialogue, split: str, used: bool) -> list[dict[str, object]]:
-    return [
-        {
-            "dialogue_id": dialogue.id,
-            "split": split,
-            "used": used,
-            "turn_id": str(turn.id),
-            "speakers": turn.speakers,
-            "words": len(turn.utterance.split()),
-        }
-        for turn in dialogue.turns
-    ]
 
 
 def _manifest_from(content: dict[str, object]) -> Manifest:

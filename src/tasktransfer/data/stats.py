@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tasktransfer.data.cache import DIALOGUES, Manifest, instance_file, read_manifest, read_table
 from tasktransfer.datasets import get_task
-from tasktransfer.datasets.feta.archive import SPLITS
+from tasktransfer.tasks.card import SPLITS
 
 Row = dict[str, str | int]
+
+LENGTH_COLUMNS = ("dataset", "unit", "length", "count")
+OVERLAP_COLUMNS = ("dataset", "source", "target", "shared", "of", "few_sample")
+"""Of rows that there may be none of: a dataset without turns, a dataset of one task."""
 
 
 def split_statistics(folders: Iterable[Path | str]) -> list[Row]:
@@ -54,17 +58,6 @@ def training_overlap(folders: Iterable[Path | str]) -> list[Row]:
     folders. Raises DataError for a folder that is no cache.
     """
     return [row for folder in folders for row in _overlap_rows(Path(folder))]
-
-
-def format_table(rows: Sequence[Row]) -> str:
-    """Rows as aligned text, numbers to the right; "" for no rows. All rows share their keys."""
-    if not rows:
-        return ""
-    header = list(rows[0])
-    lines = [header, *([_cell(row.get(key, "")) for key in header] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    numeric = [isinstance(rows[0][key], int) for key in header]
-    return "\n".join(_aligned(line, widths, numeric) for line in lines) + "\n"
 
 
 def _task_rows(manifest: Manifest) -> list[Row]:
@@ -123,15 +116,3 @@ def _length_rows(folder: Path) -> list[Row]:
         for unit, histogram in histograms.items()
         for length, count in sorted(histogram.items())
     ]
-
-
-def _cell(value: str | int) -> str:
-    return f"{value:,}" if isinstance(value, int) else value
-
-
-def _aligned(line: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
-    cells = [
-        cell.rjust(width) if right else cell.ljust(width)
-        for cell, width, right in zip(line, widths, numeric, strict=True)
-    ]
-    return "  ".join(cells).rstrip()

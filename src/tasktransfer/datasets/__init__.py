@@ -2,20 +2,67 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from tasktransfer.datasets.dailydialog import cards as dailydialog
-from tasktransfer.datasets.friends import cards as friends
+from tasktransfer.datasets.dailydialog import DAILYDIALOG
+from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.datasets.friends import FRIENDS
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.checks import card_problems
 
-DATASETS: dict[str, dict[str, Task]] = {
-    "DailyDialog": {task.name: task for task in dailydialog.TASKS},
-    "Friends": {task.name: task for task in friends.TASKS},
-}
-"""Dataset → task name → card, in the release's order."""
+PACKAGE: tuple[Dataset, ...] = (DAILYDIALOG, FRIENDS)
+"""The datasets that come with the package."""
 
-ALL_TASKS: tuple[Task, ...] = (*dailydialog.TASKS, *friends.TASKS)
+DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in PACKAGE}
+"""Name → dataset: those of the package, and those that ``add`` has added in this process."""
+
+ALL_TASKS: tuple[Task, ...] = tuple(card for dataset in PACKAGE for card in dataset.cards)
+"""The tasks of the package's datasets."""
+
+
+def add(dataset: Dataset) -> None:
+    """Make a dataset from outside the package one of ``DATASETS`` in this process.
+
+    Adding the same object again does nothing.
+
+    Raises:
+        ConfigError: its name is taken or no file name, or its tasks or sizes do not fit together;
+            the message lists every problem.
+    """
+    if DATASETS.get(dataset.name) is dataset:
+        return
+    problems = list(dataset_problems(dataset, DATASETS.values()))
+    if dataset.tiny is not None:
+        problems.append("tiny: the tiny world's bytes are fixed by the package; leave it None")
+    if problems:
+        listed = "".join(f"\n  {problem}" for problem in problems)
+        raise ConfigError(f"dataset {dataset.name!r} cannot be added:{listed}")
+    DATASETS[dataset.name] = dataset
+
+
+def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterator[str]:
+    """What is wrong with a dataset by itself and beside others, each as ``<field>: <problem>``."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", dataset.name):
+        yield f"name: {dataset.name!r} is part of file names; use letters, digits, '_' and '-'"
+    if not dataset.cards:
+        yield "cards: none; give a task at least"
+    for field in ("name", "short"):
+        yield from _duplicates(field, [getattr(card, field) for card in dataset.cards])
+    for card in dataset.cards:
+        if card.dataset != dataset.name:
+            yield f"{card.name}.dataset: {card.dataset!r}; write {dataset.name!r}"
+        yield from (f"{card.name}.{problem}" for problem in card_problems(card))
+    for task in dataset.sizes.keys() - dataset.tasks.keys():
+        yield f"sizes: {task!r} is no task of it; remove it"
+    # Without case: names are folders, and some file systems do not tell them apart.
+    for other in others:
+        if other.name.casefold() == dataset.name.casefold():
+            yield f"name: {other.name!r} is a dataset already; choose another name"
+        for task in dataset.tasks.keys() & other.tasks.keys():
+            yield f"{task}.name: a task of {other.name}; choose another name, tables go by it"
 
 
 def get_task(dataset: str, name: str) -> Task:
@@ -24,34 +71,44 @@ def get_task(dataset: str, name: str) -> Task:
     Raises ConfigError for an unknown dataset or task, with the name that was probably meant: a
     full name for a short one, the nearest for a misspelt one, the right dataset for a stray task.
     """
-    tasks = DATASETS.get(dataset)
-    if tasks is None:
+    if dataset not in DATASETS:
         raise ConfigError(
             f"unknown dataset {dataset!r}{_did_you_mean(dataset, DATASETS)}; "
             f"the datasets are {', '.join(DATASETS)}"
         )
-    task = tasks.get(name)
-    if task is None:
+    tasks = DATASETS[dataset].tasks
+    if name not in tasks:
         raise ConfigError(
             f"unknown task {name!r} of {dataset}{_task_hint(dataset, name)}; "
             f"the tasks of {dataset} are {', '.join(tasks)}"
         )
-    return task
+    return tasks[name]
+
+
+def find_task(dataset: str, name: str) -> Task | None:
+    """The card of a task, for records and tables of datasets that may not be here: None without."""
+    return DATASETS[dataset].tasks.get(name) if dataset in DATASETS else None
+
+
+def _duplicates(field: str, names: list[str]) -> Iterator[str]:
+    folded = [name.casefold() for name in names]
+    for name in sorted({name for name in names if folded.count(name.casefold()) > 1}):
+        yield f"cards: duplicate {field} {name!r}; give each task its own"
 
 
 def _task_hint(dataset: str, name: str) -> str:
-    tasks = DATASETS[dataset]
-    for task in tasks.values():
-        if task.short.casefold() == name.casefold():
-            return f": {task.short} is short for {task.name!r}, write that"
-    for other, others in DATASETS.items():
-        if name in others:
-            return f": it is a task of {other}, and studies never mix datasets"
+    tasks = DATASETS[dataset].tasks
+    for card in tasks.values():
+        if card.short.casefold() == name.casefold():
+            return f": {card.short} is short for {card.name!r}, write that"
+    for other in DATASETS.values():
+        if name in other.tasks:
+            return f": it is a task of {other.name}, and studies never mix datasets"
     return _did_you_mean(name, tasks)
 
 
-def _did_you_mean(name: str, known: dict[str, Task] | dict[str, dict[str, Task]]) -> str:
+def _did_you_mean(name: str, names: Iterable[str]) -> str:
     # Compared without case, because "friends" or "meld_emotion_recognition" are likely slips.
-    by_casefold = {key.casefold(): key for key in known}
+    by_casefold = {each.casefold(): each for each in names}
     near = get_close_matches(name.casefold(), by_casefold, n=1)
     return f", did you mean {by_casefold[near[0]]!r}?" if near else ""

@@ -36,7 +36,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import labels, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded
@@ -55,6 +55,7 @@ __all__ = [
     "instance_scores",
     "normalise_answer",
     "score",
+    "score_of_sums",
     "tally",
 ]
 
@@ -131,6 +132,11 @@ def score(task: Task, metrics: Mapping[str, Values]) -> Values:
     for key in keys[1:]:
         total = total + metrics[key]
     return total / len(keys)
+
+
+def score_of_sums(task: Task, sums: Sums, *, fidelity: Fidelity = "default") -> Sums:
+    """The task's score, 0 to 100, of tallies summed over instances: ``score`` of ``finish``."""
+    return score(task, finish(task, sums, fidelity=fidelity))
 
 
 def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[float]:

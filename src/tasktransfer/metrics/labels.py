@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.answers import Coded, Counts, label_numbers
 from tasktransfer.tasks.card import MetricSpec, Task

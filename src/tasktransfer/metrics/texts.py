@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.answers import Coded
 from tasktransfer.metrics.labels import Sums, no_average, ratio

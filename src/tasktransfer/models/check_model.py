@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.errors import ModelError
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained

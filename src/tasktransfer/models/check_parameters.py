@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.errors import ModelError
 
 Note = Callable[[str], None]

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.errors import ModelError
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ModelError
@@ -22,7 +22,7 @@ from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.encoded import IGNORED, Unit, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import check_words, load_tokenizer
-from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.compose import (
     answer_text,
     encoder_option_texts,
@@ -31,7 +31,6 @@ from tasktransfer.tasks.compose import (
     prompt_parts,
 )
 
-SPLITS = ("train", "dev", "test")
 TOKENIZED_TOGETHER = 512
 
 MAKER = Maker("folder of token ids", "manifest.json", "encoding")
@@ -71,7 +70,7 @@ def encode_dataset(
     """
     tokenizer = load_tokenizer(checkpoint, revision, family)
     cached = read_manifest(instances)
-    cards = [DATASETS[dataset][name] for name in (tasks or cached.tasks)]
+    cards = [DATASETS[dataset].tasks[name] for name in (tasks or cached.tasks)]
     check_words(tokenizer, _words(instances, cached, cards), max_unknown_words, checkpoint)
     with replacing_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {

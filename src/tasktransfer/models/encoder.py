@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.models import attention
 from tasktransfer.models.dropout import FastDropout
 from tasktransfer.models.encoded import IGNORED, EncodedSplit

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tasktransfer.core.stage import Family, Fidelity
+from tasktransfer.core.specs import Family, Fidelity
 from tasktransfer.models import attention
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained

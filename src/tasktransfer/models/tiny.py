@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import get_task
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.family import pad
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
@@ -90,9 +90,10 @@ def training_texts(instances: Sequence[Path]) -> Texts:
 def _rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
     """Every training instance with its task; a folder's manifest says which dataset it holds."""
     for folder in instances:
-        for task in DATASETS[read_manifest(folder).dataset].values():
-            for row in read_instances(folder, task.name, "train"):
-                yield row, task
+        cached = read_manifest(folder)
+        for name in cached.tasks:
+            for row in read_instances(folder, name, "train"):
+                yield row, get_task(cached.dataset, name)
 
 
 def _vocabulary_texts(instances: Sequence[Path]) -> Texts:

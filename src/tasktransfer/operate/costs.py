@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import json_text
-from tasktransfer.core.stage import STAGE_KINDS
-from tasktransfer.designs.transfer.algorithms import ALGORITHMS
 from tasktransfer.operate.overview_text import counted, table
 from tasktransfer.results.study import Study
 
@@ -78,12 +76,10 @@ class Costs:
 def costs(study: Study) -> dict[str, Any]:
     """What the study's finished trainings took, per model and algorithm (a kind of stage where no
     run ends with it), and in all. Records that cannot be read are counted as ``unread``."""
-    runs = study.plan.run_of
     groups: dict[tuple[str, str], Costs] = {}
     total, unread = Costs(), 0
     for stage in study.plan.stages:
-        run = runs.get(stage.digest)
-        what = run.algorithm if run else f"({stage.kind})"
+        what = study.plan.group_of(stage)
         try:
             made = json_text.loads(Path(study.record(stage)).read_bytes())["provenance"]
         except FileNotFoundError:
@@ -114,11 +110,10 @@ def costs(study: Study) -> dict[str, Any]:
 
 def _order(study: Study, groups: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     there = set(groups)
-    kinds = [*ALGORITHMS, *(f"({kind})" for kind in STAGE_KINDS)]
     return [
         (model.name, what)
         for model in study.config.models
-        for what in kinds
+        for what in study.plan.groups
         if (model.name, what) in there
     ]
 

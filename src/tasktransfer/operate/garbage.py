@@ -20,8 +20,7 @@ from typing import Any, Literal
 
 from tasktransfer import locks
 from tasktransfer.config import TINY
-from tasktransfer.core.stage import Stage
-from tasktransfer.datasets import DATASETS
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate.folders import held_if_free, is_trained
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
@@ -119,7 +118,7 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     remarks = list(_links(results))
     offered = list(places(results))
     strangers = [p for p in offered if p.path not in wanted and is_trained(p.folder)]
-    settled = not any(study.selection_pending for study in studies)
+    settled = not any(study.choice_pending for study in studies)
     if strangers:
         remarks.append(
             f"{strangers[0].folder} is being trained, and is of none of these studies: what is of "
@@ -169,7 +168,7 @@ def _of_wanted(place: Place, stage: Stage, studies: Sequence[Study]) -> Iterator
     names = _names(place.folder)
     if RECORD in names:
         yield from _item("states of trainings that are finished", place, names, [RESUME])
-        mine = [s for s in studies if stage.digest[:12] in s.stages_by_digest]
+        mine = [s for s in studies if stage.digest[:12] in s.plan.by_digest]
         if not any(s.keeps(stage.kind) or is_start(s, stage) for s in mine):
             kind: Kind = "checkpoints that nothing starts from any more"
             yield from _item(kind, place, names, [CHECKPOINT])
@@ -269,10 +268,10 @@ def _needed(study: Study) -> Iterator[str]:
     for name in tiny:
         yield study.tiny_model(name)
     if tiny:
-        yield from (study.tiny_instances(dataset) for dataset in DATASETS)
+        yield from study.tiny_texts
     for dataset in study.config.datasets:
         yield study.instances(dataset.name)
-        yield from (study.encoded(dataset.name, model.name) for model in study.config.models)
+    yield from study.encoded_folders
 
 
 # --- removing -----------------------------------------------------------------------------------

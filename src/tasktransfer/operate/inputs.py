@@ -9,7 +9,7 @@ from typing import Any
 
 from tasktransfer import locks
 from tasktransfer.config import TINY
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.results.state import last_error
 from tasktransfer.results.study import Study
 
@@ -48,7 +48,7 @@ def _inputs(study: Study) -> Iterator[_Input]:
         yield _Input("tiny world", world, world, logs / "tiny_world.log")
     caches = {study.instances(dataset.name): dataset.name for dataset in study.config.datasets}
     if tiny:
-        caches |= {study.tiny_instances(name): name for name in DATASETS}
+        caches |= {study.tiny_instances(name): name for name in PARTS}
     for cache, source in caches.items():
         folder = Path(cache)
         log = logs / "instances" / f"{folder.name}.log"
@@ -57,9 +57,8 @@ def _inputs(study: Study) -> Iterator[_Input]:
         folder = Path(study.tiny_model(name))
         log = logs / "models" / f"{folder.name}.log"
         yield _Input(f"tiny model {name}", folder, folder / "config.json", log)
-    for dataset in study.config.datasets:
-        for model in study.config.models:
-            folder = Path(study.encoded(dataset.name, model.name))
-            log = logs / "encoded" / folder.parent.name / f"{folder.name}.log"
-            label = f"token ids of {dataset.name} for {model.name}"
-            yield _Input(label, folder, folder / "manifest.json", log)
+    for encoded, (data, model) in study.encoded_folders.items():
+        folder = Path(encoded)
+        log = logs / "encoded" / folder.parent.name / f"{folder.name}.log"
+        label = f"token ids of {data.label} for {model}"
+        yield _Input(label, folder, folder / "manifest.json", log)

@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tasktransfer import json_text
-from tasktransfer.datasets.feta.archive import SPLITS, find_source, json_file
-from tasktransfer.datasets.feta.release import READER_VERSION, holdings, load_release
-from tasktransfer.datasets.feta.splits import id_file
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.dataset import Release
+from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
 from tasktransfer.files import replacing
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import SPLITS
 
 Held = Mapping[str, list[str]]
 """Task → the splits on which there is an instance of it."""
@@ -51,12 +52,14 @@ def refuse_lacking(study: Study, dataset: str | None = None) -> None:
 
 def _lacking(study: Study, dataset: str) -> Iterator[str]:
     held = _prepared(study, dataset)
-    if held is not None and all(len(held.get(t, ())) == len(SPLITS) for t in study.tasks(dataset)):
+    tasks = _tasks(study, dataset)
+    if held is not None and all(len(held.get(task, ())) == len(SPLITS) for task in tasks):
         return
     needed = _needed(study, dataset)
-    # The tiny world has instances of every task on every split.
-    if not needed or (held is None and study.release == study.tiny_world):
+    if not needed:
         return
+    if held is None and study.config.data.generated:
+        held = {task: list(SPLITS) for task in PARTS[dataset].sizes}
     try:
         held = held if held is not None else _released(study, dataset)
     except DataError as error:
@@ -68,23 +71,33 @@ def _lacking(study: Study, dataset: str) -> Iterator[str]:
             yield _message(study, dataset, task, absent if task in held else None)
 
 
+def _tasks(study: Study, dataset: str) -> set[str]:
+    """The tasks of a dataset that some training reads."""
+    return {t for stage in study.plan.stages if stage.dataset == dataset for t in stage.tasks}
+
+
 def _needed(study: Study, dataset: str) -> dict[str, set[str]]:
     """Task → the splits that trainings read which are neither finished nor tokenised."""
     encoded = {
-        model.name: Path(study.encoded(dataset, model.name), "manifest.json").exists()
-        for model in study.config.models
+        (data.digest, model): Path(folder, "manifest.json").exists()
+        for folder, (data, model) in study.encoded_folders.items()
+        if data.name == dataset
     }
     if all(encoded.values()):
         return {}
     needed: dict[str, set[str]] = {}
     finished = look(study).finished
     for stage in study.plan.stages:
-        if stage.dataset != dataset or encoded[stage.model.name] or stage.digest in finished:
+        if stage.dataset != dataset or stage.digest in finished:
+            continue
+        if encoded[stage.data.digest, stage.model.name]:
             continue
         for task in stage.train_tasks:
             needed.setdefault(task, set()).add("train")
         for task in stage.select_on:
-            needed.setdefault(task, set()).update(("dev", "test"))
+            needed.setdefault(task, set()).add("dev")
+        for task in stage.tested:
+            needed.setdefault(task, set()).add("test")
     return needed
 
 
@@ -104,16 +117,26 @@ def _prepared(study: Study, dataset: str) -> Held | None:
 
 def _released(study: Study, dataset: str) -> Held:
     """By the release itself, or by what is remembered of it."""
-    data, memo = study.config.data, Path(study.config.results, "data", "holdings.json")
-    find_source(data.release, dataset)  # remembered or not, it has to be there
-    key = f"{Path(study.instances(dataset)).name}, reader {READER_VERSION}"
-    known = _remembered(memo)
-    if key not in known:
-        known[key] = holdings(load_release(data.release, dataset), data.few_sample)
+    memo = Path(study.config.results, "data", "holdings.json")
+    reader = DATASETS[dataset].reader
+    reader.find(Path(study.release))  # remembered or not, it has to be there
+    key = f"{Path(study.instances(dataset)).name}, reader {reader.version}"
+    remembered = _remembered(memo)
+    if key not in remembered:
+        release = reader.open(Path(study.release), study.config.data.few_sample)
+        remembered[key] = _holdings(release)
         memo.parent.mkdir(parents=True, exist_ok=True)
         with replacing(memo) as part:
-            part.write_text(json.dumps(known, indent=1) + "\n")
-    return known[key]
+            part.write_text(json.dumps(remembered, indent=1) + "\n")
+    return remembered[key]
+
+
+def _holdings(release: Release) -> Held:
+    """Looks at the first instances of a task on each split, and no further."""
+    return {
+        task: [split for split in SPLITS if any(True for _ in release.instances(task, split))]
+        for task in release.tasks
+    }
 
 
 def _remembered(memo: Path) -> dict[str, Held]:
@@ -129,17 +152,13 @@ def _remembered(memo: Path) -> dict[str, Held]:
 
 def _message(study: Study, dataset: str, task: str, splits: list[str] | None) -> str:
     """``splits``: those without an instance; None: the release does not annotate the task."""
-    few = study.config.data.few_sample
+    reader = DATASETS[dataset].reader
     try:
-        source = find_source(study.release, dataset)
-        place = source.place(json_file(dataset))
+        place = reader.find(Path(study.release))
     except DataError:
         place = f"{study.instances(dataset)}/manifest.json"
-    if splits is None:
-        what = f"metadata.tasks does not list {task!r}: this release does not annotate it"
-    else:
-        files = ", ".join(id_file(split, few) for split in splits)
-        what = f"no instance of {task!r} in the {' and '.join(splits)} split ({files})"
+    absent = None if splits is None else tuple(splits)
+    what = reader.missing(task, absent, study.config.data.few_sample)
     return (
         f"{place}: {what}. {study.config_file} needs it: remove {task!r} from "
         f"datasets.{dataset}.tasks and multi_source, or give a release that has it (data.release)"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing, sweep
 from tasktransfer.operate.folders import held_if_free
@@ -143,7 +143,7 @@ def _steps(
 
     Stages of the plan are found by digest, since the other study may call its models otherwise.
     """
-    wanted = study.stages_by_digest
+    wanted = {stage.digest[:12]: stage for stage in study.plan.stages}
     order = {stage.digest[:12]: number for number, stage in enumerate(study.plan.stages)}
     steps, unfinished, elsewhere = [], 0, 0
     for place in places(other):
@@ -235,7 +235,7 @@ def _missing(step: Step, theirs: Record) -> list[str]:
 
 
 def _is_whole(folder: Path, theirs: Record) -> bool:
-    return damage(folder, theirs["stage"]["digest"], theirs["run"]) is None
+    return damage(folder, theirs["stage"]["digest"]) is None
 
 
 def _take(

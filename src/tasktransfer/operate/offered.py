@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.stage import STAGE_KINDS, Stage
-from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.forecast.model_size import tensor_shapes
 from tasktransfer.results.finished import CHECKPOINT
@@ -44,15 +43,15 @@ class Place:
 def places(results: Path) -> Iterator[Place]:
     """Every stage folder of a results folder, in the order of their names. Links are not followed,
     and what does not fit the layout is not looked at."""
-    for kind in STAGE_KINDS:
-        for dataset in _folders(results / STAGES / kind):
+    for kind in _folders(results / STAGES):
+        for dataset in _folders(kind):
             for model in _folders(dataset):
                 for label in _folders(model):
                     for folder in _folders(label):
                         match = _FOLDER.match(folder.name)
                         if match:
                             yield Place(
-                                folder, kind, dataset.name, model.name, label.name,
+                                folder, kind.name, dataset.name, model.name, label.name,
                                 int(match[1]), match[2],
                             )  # fmt: skip
 
@@ -83,8 +82,6 @@ def checked_record(place: Place, stage: Stage | None) -> Record:
     problem = _misplaced(made, place) or _at_odds(record)
     if problem is None and stage is not None:
         problem = _unexpected(record, stage)
-    if problem is None and record["run"] is not None and record["predictions"] is None:
-        problem = "it has a score and names no predictions"
     if problem:
         raise RecordError(f"{file}: {problem}")
     return record
@@ -103,7 +100,7 @@ def _at_odds(record: Record) -> str | None:
     """What the record says beside its identity must be what the identity says."""
     made: Any = record["stage"]
     identity = made["identity"]
-    keys = ("dataset", "train_tasks", "select_on", "parent", "seed")
+    keys = ("dataset", "train_tasks", "select_on", "seed")
     said = {f"stage.{key}": made[key] for key in keys}
     said |= {"data_revision": record["data_revision"], "few_sample": record["few_sample"]}
     for key, value in said.items():
@@ -121,10 +118,9 @@ def _unexpected(record: Record, stage: Stage) -> str | None:
     """Names of models are the studies' own; everything else must be as this study has it."""
     if record["stage"]["digest"] != stage.digest:
         return f"stage.digest is {record['stage']['digest']}, expected {stage.digest}"
-    run = run_of(stage)
-    expected = None if run is None else {**run.identity, "model": record["stage"]["model"]}
-    if record["run"] != expected:
-        return f"run is {record['run']}, expected {expected}"
+    tested = tuple(sorted(record["test"]))
+    if tested != stage.tested:
+        return f"test has results of {', '.join(tested) or 'no task'}, expected {stage.tested}"
     return None
 
 
@@ -177,13 +173,8 @@ def renamed(record: Record, model: str) -> Record:
         return record
     note = f"merged: the model was called {theirs}"
     provenance = record["provenance"] | {"notes": [*record["provenance"]["notes"], note]}
-    run = record["run"]
-    return {
-        **record,
-        "stage": record["stage"] | {"model": model},
-        "run": None if run is None else run | {"model": model},
-        "provenance": provenance,
-    }
+    stage = record["stage"] | {"model": model}
+    return {**record, "stage": stage, "provenance": provenance}
 
 
 def differences(ours: Record, theirs: Record) -> list[str]:

@@ -10,8 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from tasktransfer.core.stage import STAGE_KINDS, Stage
-from tasktransfer.designs.transfer.algorithms import ALGORITHMS
+from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.forecast.disk import disk
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.speed import Calibration, Device
@@ -52,7 +51,11 @@ def overview(
         "synthetic": _synthetic(study),
         "absent": list(study.absent),
         "lacking": [text for text in lacking(study) if text not in study.absent],
-        "runs": _runs(study),
+        "runs": {
+            "total": len(study.plan.runs),
+            "by_method": study.plan.counts(),
+            "choice_pending": study.choice_pending,
+        },
         "trainings": _trainings(study, found),
         "estimate": _estimate(Estimates(study, device, calibration), found, devices),
     }
@@ -67,31 +70,16 @@ def _synthetic(study: Study) -> bool | None:
 # --- counts -------------------------------------------------------------------------------------
 
 
-def _runs(study: Study) -> dict[str, Any]:
-    runs = study.plan.runs
-    return {
-        "total": len(runs),
-        "single_source": _per_algorithm(run.algorithm for run in runs if len(run.sources) < 2),
-        "multi_source": _per_algorithm(run.algorithm for run in runs if len(run.sources) > 1),
-        "multi_source_pending": study.selection_pending,
-    }
-
-
-def _per_algorithm(names: Iterable[str]) -> dict[str, int]:
-    counts = Counter(names)
-    return {name: counts[name] for name in ALGORITHMS if counts[name]}
-
-
 def _trainings(study: Study, found: Found) -> dict[str, Any]:
     plan = study.plan
     kinds = Counter(stage.kind for stage in plan.stages)
     done = None if study.unknown else len(found.finished)
     return {
         "total": len(plan.stages),
-        "single_source": len(
-            {s.digest for run in plan.runs if len(run.sources) < 2 for s in run.stages}
+        "without_variants": len(
+            {stage.digest for run in plan.runs if not run.variant for stage in run.stages}
         ),
-        "by_kind": {kind: kinds[kind] for kind in STAGE_KINDS if kinds[kind]},
+        "by_kind": dict(kinds),
         "by_dataset_and_model": _by_dataset_and_model(study),
         "done": done,
         "left": None if done is None else len(plan.stages) - done,
@@ -101,7 +89,6 @@ def _trainings(study: Study, found: Found) -> dict[str, Any]:
 
 
 def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
-    runs = Counter((run.dataset, run.model) for run in study.plan.runs)
     trainings = Counter((stage.dataset, stage.model.name) for stage in study.plan.stages)
     return [
         {
@@ -109,7 +96,6 @@ def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
             "model": model.name,
             "tasks": len(dataset.tasks),
             "pairs": len(dataset.pairs),
-            "runs": runs[dataset.name, model.name],
             "trainings": trainings[dataset.name, model.name],
         }
         for dataset in study.config.datasets
@@ -185,7 +171,7 @@ def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[st
     costs = [(stage, estimates.of(stage)) for stage in stages]
     ends: dict[str, float] = {}
     for stage, cost in costs:  # parents come first
-        begins = ends.get(stage.parent.digest, 0.0) if stage.parent else 0.0
+        begins = max((ends.get(parent.digest, 0.0) for parent in stage.parents), default=0.0)
         ends[stage.digest] = begins + cost.seconds
     seconds = sum(cost.seconds for _, cost in costs)
     return {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasktransfer.operate.forecast.disk import in_words
+from tasktransfer.tables.text import text_table
 
 SYNTHETIC = " (synthetic data: the tiny world)"
 
@@ -47,42 +48,24 @@ def as_text(seen: dict[str, Any]) -> str:
 def _counted(seen: dict[str, Any]) -> list[str]:
     runs, trainings = seen["runs"], seen["trainings"]
     lines = [f"runs: {runs['total']:,}"]
-    lines += _counts(runs["single_source"], "")
-    lines += _counts(runs["multi_source"], ", several sources")
-    if runs["multi_source_pending"]:
-        lines.append("  and several sources: picked when the single-source runs are done (auto)")
-    total, single = trainings["total"], trainings["single_source"]
-    share = f", {single:,} of them for single-source runs" if single < total else ""
+    lines += _counts(runs["by_method"])
+    if runs["choice_pending"]:
+        lines.append("  and those that are chosen when the trainings below are done")
+    total, others = trainings["total"], trainings["without_variants"]
+    names = ", ".join(name.partition(", ")[2] for name in runs["by_method"] if ", " in name)
+    variant = names.split(", ")[0]
+    share = f", {others:,} of them without the runs of {variant}" if others < total else ""
     lines += ["", f"distinct trainings: {total:,}{share}"]
-    return lines + _counts(trainings["by_kind"], "")
+    return lines + _counts(trainings["by_kind"])
 
 
-def _counts(counts: dict[str, int], suffix: str) -> list[str]:
-    return [f"  {count:>7,}  {name}{suffix}" for name, count in counts.items()]
+def _counts(counts: dict[str, int]) -> list[str]:
+    return [f"  {count:>7,}  {name}" for name, count in counts.items()]
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows with equal keys as aligned text: texts to the left, numbers to the right; None is a
-    question mark."""
-    texts = [key for key, value in rows[0].items() if isinstance(value, str)]
-    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if name in texts else cell.rjust(width)
-            for name, cell, width in zip(rows[0], row, widths, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "?"
-    if isinstance(value, float):
-        return f"{value:.3f}" if value < 1 else f"{value:,.{2 if value < 10 else 0}f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    """``text_table``, indented."""
+    return [f"  {line}" for line in text_table(rows)]
 
 
 def _estimated(estimate: dict[str, Any]) -> list[str]:

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.stage import STAGE_KINDS, Stage
-from tasktransfer.designs.transfer.algorithms import ALGORITHMS
+from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.folders import state_of
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.inputs import unfinished_inputs
@@ -65,7 +64,7 @@ class Watcher:
         progress and time left; ``inputs``: data, token ids and tiny models that are being made or
         could not be; ``failed`` with the last line of the error and the log; throughput;
         ``seconds_left``, None where nothing tells."""
-        self.study = self.study.with_selection()
+        self.study = self.study.with_choice()
         study, now, found = self.study, time.time(), look(self.study)
         left = len(study.plan.stages) - len(found.finished)
         begun = _begun(study, found)
@@ -79,7 +78,7 @@ class Watcher:
             "left": left,
             "again": len(found.again),
             "damaged": [*found.damaged.values()],
-            "selection_pending": study.selection_pending,
+            "choice_pending": study.choice_pending,
             "totals": _added(row["states"] for row in groups),
             **self._pace(found, running, now),
             "started_again": self._started_again(found),
@@ -150,14 +149,11 @@ def _begun(study: Study, found: Found) -> list[Unfinished]:
 
 def _groups(study: Study, found: Found, states: Mapping[str, str]) -> list[dict[str, Any]]:
     """Trainings by state, per model and algorithm, in the order of the config."""
-    runs = study.plan.run_of
     counts: dict[tuple[str, str], Counter[str]] = {}
     for stage in study.plan.stages:
-        run = runs.get(stage.digest)
-        what = run.algorithm if run else f"({stage.kind})"
+        what = study.plan.group_of(stage)
         state = "done" if stage.digest in found.finished else states.get(stage.digest, "waiting")
         counts.setdefault((stage.model.name, what), Counter())[state] += 1
-    order = [*ALGORITHMS, *(f"({kind})" for kind in STAGE_KINDS)]
     return [
         {
             "model": model.name,
@@ -166,7 +162,7 @@ def _groups(study: Study, found: Found, states: Mapping[str, str]) -> list[dict[
             "states": {state: counts[model.name, what][state] for state in STATES},
         }
         for model in study.config.models
-        for what in order
+        for what in study.plan.groups
         if (model.name, what) in counts
     ]
 

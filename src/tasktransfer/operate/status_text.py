@@ -61,7 +61,7 @@ def _speed(seen: dict[str, Any]) -> list[str]:
     if seen["again"]:
         lines.append(f"{seen['again']:,} are trained {AGAIN}")
     lines += damaged(seen["damaged"])
-    if seen["selection_pending"]:
+    if seen["choice_pending"]:
         lines.append("further multi-source trainings follow when their sources are picked")
     again = seen["started_again"]
     if again["trainings"]:

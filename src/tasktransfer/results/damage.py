@@ -1,9 +1,8 @@
 """What is wrong with what a training left in its folder, and setting it aside.
 
-A record is damaged if it fails a check of ``records``, is of another stage or run than belongs
-there, or if the predictions beside it are not those that it names. Whoever asks whether a training
-is finished asks here, so that plan, status, pilot, merge, the trainer and Snakemake agree. Standard
-library only.
+A record is damaged if it fails a check of ``records``, is of another node than belongs there, or
+if the predictions or rows beside it are not those that it names. Whoever asks whether a node is
+finished asks here, so that plan, status, pilot, merge, the trainer and Snakemake agree.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import json_text
-from tasktransfer.core.stage import Stage
-from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
 from tasktransfer.results.records import parse_record
@@ -36,14 +34,13 @@ Signature = list[list[int]]
 own: whoever writes into a file and sets its time back changes it."""
 
 
-def damage(folder: Path, digest: str, run: Mapping[str, Any] | None) -> str | None:
+def damage(folder: Path, digest: str) -> str | None:
     """What is wrong with the record of a stage and its predictions; None if nothing is, or if
     there is no record.
 
     Args:
         folder: the stage's folder.
         digest: of the stage that belongs there.
-        run: identity of the run that ends with it; None: it is not scored.
 
     Raises:
         RecordError: a file is there and cannot be read, so that nobody can tell.
@@ -61,14 +58,29 @@ def damage(folder: Path, digest: str, run: Mapping[str, Any] | None) -> str | No
         return str(error)
     if record["stage"]["digest"] != digest:
         return f"{file}: stage.digest: {record['stage']['digest'][:12]}, expected {digest[:12]}"
-    if record["run"] != run:
-        return f"{file}: run: {record['run']}, expected {run}"
-    return None if run is None else _lost(folder / PREDICTIONS, record["predictions"])
+    named = record["predictions"]
+    return _lost(folder / PREDICTIONS, named) if named else None
 
 
-def _lost(file: Path, named: Mapping[str, Any] | None) -> str | None:
+def damage_of_node(folder: Path, node: Data | Fit | Evaluation) -> str | None:
+    """As ``damage``, of derived data, a fit or an evaluation."""
+    from tasktransfer.results.node_records import ROWS, read_node_record  # noqa: PLC0415  # pyarrow
+
+    if not os.path.lexists(folder / RECORD):
+        return None
+    try:
+        record = read_node_record(folder)
+    except RecordError as error:
+        return str(error)
+    digest = record["node"]["digest"]
+    if digest != node.digest:
+        return f"{folder / RECORD}: node.digest: {digest[:12]}, expected {node.digest[:12]}"
+    return _lost(folder / ROWS, record["rows"]) if record["rows"] else None
+
+
+def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
     """How the predictions differ from what their record says of them."""
-    if named is None or named["file"] != file.name:
+    if named["file"] != file.name:
         return f"{file.with_name(RECORD)}: predictions: names no {file.name}"
     try:
         content = _content(file)
@@ -127,15 +139,15 @@ class Checked:
         self._right: dict[str, Signature] = self._read()
         self._new: dict[str, Signature] = {}
 
-    def damage(self, stage: Stage, folder: str) -> str | None:
-        """``damage`` of what is in a stage's folder."""
-        path = stage.path
+    def damage(self, node: Node, folder: str) -> str | None:
+        """``damage`` of what is in a node's folder."""
+        if not isinstance(node, Stage):
+            return damage_of_node(Path(folder), node)
+        path = node.path
         found = _signature(folder)
         if found is not None and self._right.get(path) == found:
             return None
-        run = run_of(stage)
-        identity = run.identity if run else None
-        problem = damage(Path(folder), stage.digest, identity)
+        problem = damage(Path(folder), node.digest)
         # Looked at before it was read: what changes meanwhile is not taken for what was read.
         if problem is None and found is not None:
             self._right[path] = self._new[path] = found

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.results.damage import Checked, checked
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
@@ -53,30 +53,33 @@ def look(study: Study) -> Found:
     return Found(names, finished, damaged, frozenset(again))
 
 
-def is_finished(study: Study, stage: Stage) -> bool:
-    """Whether a stage need not be trained. Raises as ``look``."""
-    if not is_whole(study, stage):
+def is_finished(study: Study, node: Node) -> bool:
+    """Whether a node need not be made. Raises as ``look``."""
+    if not is_whole(study, node):
         return False
-    return os.path.lexists(study.checkpoint(stage)) or not is_start(study, stage)
+    if not isinstance(node, Stage):
+        return True
+    return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
 
 
-def is_whole(study: Study, stage: Stage) -> bool:
-    """Whether a stage has a record with nothing wrong. Raises as ``look``."""
-    return os.path.lexists(study.record(stage)) and damage_of(study, stage) is None
+def is_whole(study: Study, node: Node) -> bool:
+    """Whether a node has its record with nothing wrong. Raises as ``look``."""
+    return os.path.lexists(study.record(node)) and damage_of(study, node) is None
 
 
-def is_start(study: Study, stage: Stage) -> bool:
-    """Whether a stage that is not finished starts from this one. Raises as ``look``."""
-    return not all(is_finished(study, child) for child in study.children(stage))
+def is_start(study: Study, node: Node) -> bool:
+    """Whether a node that is not finished uses this one. Raises as ``look``."""
+    return not all(is_finished(study, user) for user in study.users(node))
 
 
-def damage_of(study: Study, stage: Stage) -> str | None:
-    """What is wrong with a stage's record or predictions; None: nothing, or there is no record.
+def damage_of(study: Study, node: Node) -> str | None:
+    """What is wrong with a node's record or the rows beside it; None: nothing, or there is no
+    record.
 
     Raises:
         RecordError: they may not be read.
     """
-    return _checked(study).damage(stage, study.folder(stage))
+    return _checked(study).damage(node, study.folder(node))
 
 
 def keep_checks(study: Study) -> None:

@@ -58,14 +58,15 @@ class Prediction:
 
 
 def write_predictions(
-    path: Path, rows: Iterable[Prediction], *, digest: str, dataset: str, target: str
+    path: Path, rows: Iterable[Prediction], *, digest: str, dataset: str
 ) -> PredictionsFile:
     """Write the predictions of a run atomically.
 
     Args:
         path: where to, usually ``predictions.parquet`` beside the record.
         rows: in the order of the test split.
-        digest: digest of the stage that predicts; it stands in the footer, with the other two.
+        digest: digest of the stage that predicts; it is in the footer, with the dataset and the
+            tasks.
 
     Returns:
         File name, number of rows and SHA-256, as the record holds them.
@@ -82,7 +83,8 @@ def write_predictions(
         "gold": [list(row.gold) for row in kept],
         "score": [row.score for row in kept],
     }
-    footer = {"schema": str(SCHEMA_VERSION), "stage": digest, "dataset": dataset, "target": target}
+    tasks = "+".join(dict.fromkeys(row.task for row in kept))
+    footer = {"schema": str(SCHEMA_VERSION), "stage": digest, "dataset": dataset, "target": tasks}
     table = pa.table(columns, schema=COLUMNS.with_metadata(footer))
     _check_order(path, table)
     _check_values(path, table)

@@ -1,66 +1,87 @@
-"""The run record: what one stage leaves behind as ``metrics.json``.
+"""The record of a stage: what one training leaves behind as ``metrics.json``.
 
-The TypedDicts below are the one description of a record. The checks of ``read_record`` and
+A record describes its stage and knows no run: the plan says which runs end with a stage. It is
+schema 2; records of schema 1, which named one run, are checked as ever and read as schema 2. The
+TypedDicts below are the one description of a record. The checks of ``read_record`` and
 ``write_record`` and the JSON schema (``python -m tasktransfer.results.records``) are both made from
-them, so that none of the three can drift from the others. Standard library only: reading thousands
-of records must not need torch, pandas or a schema library.
+them by pydantic, so that none of the three can drift from the others. Reading thousands of records
+needs neither torch nor pandas.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, cast
+
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
+from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
 
 from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Family, StageKind
+from tasktransfer.core.specs import Family
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
-from tasktransfer.shape import AtLeast, Checker, Finite, Matches, Within, checker, json_schema
+from tasktransfer.results.record_v1 import upgraded
+from tasktransfer.validation import STRICT, refuse, wrong_type
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[2] = 2
 
 REMEDY = "run its study again with snakemake, which sets it aside and trains its stage once more"
 """What is done about a damaged record or its predictions (see ``damage``)."""
 
-_SAID_TWICE = ("dataset", "train_tasks", "select_on", "parent", "seed")
+_SAID_TWICE = ("dataset", "train_tasks", "select_on", "seed")
 
-Digest = Annotated[str, Matches("^[0-9a-f]{64}$")]
-Name = Annotated[str, Matches("^.+$")]
-Count = Annotated[int, AtLeast(0)]
-Real = Annotated[float, Finite()]
-Amount = Annotated[float, AtLeast(0)]
-# A weighted mean of ones may come out a rounding error above one; that must not lose a training.
-Percent = Annotated[float, Within(0, 100.000001)]
+
+def _refuse_not_finite(identity: dict[str, Any]) -> dict[str, Any]:
+    """Numbers anywhere in it, of which a digest is taken."""
+    refuse(_not_finite(identity, ""))
+    return identity
+
+
+def _not_finite(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield path, f"found {value}, expected a finite number"
+    parts = value.items() if isinstance(value, dict) else ()
+    for key, item in parts:
+        yield from _not_finite(item, f"{path}.{key}")
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        yield from _not_finite(item, f"{path}[{index}]")
+
+
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Name = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Amount = Annotated[float, Field(ge=0)]
 
 
 class StageIdentity(TypedDict):
     """The training that wrote this record."""
 
-    digest: Annotated[Digest, "SHA-256 of the canonical JSON of `identity`"]
-    kind: StageKind
-    label: Annotated[Name, "readable name, for example DNLI_from_CRE"]
+    digest: Annotated[Digest, Field(description="SHA-256 of the canonical JSON of `identity`")]
+    kind: Name
+    label: Annotated[Name, Field(description="readable name, for example DNLI_from_CRE")]
     dataset: Name
     model: Name
     family: Family
-    train_tasks: Annotated[list[Name], "tasks trained on, sorted"]
-    select_on: Annotated[list[Name], "tasks whose dev score selects the best epoch, sorted"]
+    train_tasks: Annotated[list[Name], Field(description="tasks trained on, sorted")]
+    select_on: Annotated[
+        list[Name], Field(description="tasks whose dev split selects the best round, sorted")
+    ]
     seed: int
-    parent: Annotated[Digest | None, "digest of the stage that it starts from; null: base model"]
-    identity: Annotated[dict[str, Any], "everything that changes the stage's numbers"]
-
-
-class RunIdentity(TypedDict):
-    """The run that ends with this stage."""
-
-    dataset: Name
-    model: Name
-    family: Family
-    algorithm: Name
-    sources: Annotated[list[Name], "source tasks, sorted; empty for a baseline"]
-    target: Name
-    seed: int
+    parents: Annotated[
+        list[Digest],
+        Field(description="digests of the stages that it starts from; empty: the base model"),
+    ]
+    identity: Annotated[
+        dict[str, JsonValue],
+        AfterValidator(_refuse_not_finite),
+        Field(description="everything that changes the stage's numbers"),
+    ]
 
 
 class Sizes(TypedDict):
@@ -71,21 +92,23 @@ class Sizes(TypedDict):
     test: Count
 
 
-class Epoch(TypedDict):
-    """One pass over the training set."""
+class Round(TypedDict):
+    """One round of the training, an epoch or so many updates. Round 0 is the untrained model."""
 
-    epoch: Annotated[int, AtLeast(1), "from 1"]
-    train_loss: Annotated[dict[str, Real], "task: mean training loss"]
-    dev: Annotated[dict[str, dict[str, Percent]], "task: metric: value on dev, 0-100"]
-    selection_score: Annotated[Percent, "what the best epoch is chosen by, 0-100"]
+    round: Count
+    train_loss: Annotated[dict[str, float], Field(description="task: mean training loss")]
+    dev: Annotated[
+        dict[str, dict[str, float]], Field(description="task: measure: value on the dev split")
+    ]
+    selection_score: Annotated[float, Field(description="what the best round is chosen by")]
     seconds: Amount
 
 
 class TaskResult(TypedDict):
-    """A task's result on its test split, with the best epoch's model."""
+    """A task's result on its test split, with the best round's model."""
 
-    metrics: Annotated[dict[str, Percent], "metric: value, 0-100"]
-    score: Annotated[Percent, "mean of the task's scored metrics, 0-100"]
+    metrics: Annotated[dict[str, float], Field(description="measure: value")]
+    score: Annotated[float, Field(description="mean of the measures that the task is scored by")]
     instances: Count
 
 
@@ -102,81 +125,96 @@ class Host(TypedDict):
 
     platform: str
     cpu: str
-    cores: Annotated[int, AtLeast(1)]
-    gpu: Annotated[str | None, "name of the GPU; null: none used"]
+    cores: Positive
+    gpu: Annotated[str | None, Field(description="name of the GPU; null: none used")]
     device: Literal["cpu", "cuda", "mps"]
     precision: Name
-    threads: Annotated[int, AtLeast(1)]
+    threads: Positive
 
 
 class Provenance(TypedDict):
-    """How the numbers came about. The only part, with epoch times, that equal runs differ in."""
+    """How the numbers came about. Equal stages differ in this and in the rounds' times alone."""
 
-    tasktransfer: Annotated[Name, "version of this package"]
-    recipe: Annotated[int, AtLeast(1), "version of what training computes"]
-    versions: Annotated[dict[str, str], "package: version, with python, torch, transformers"]
-    commit: Annotated[str | None, "git commit of the code; null: not in a checkout"]
-    dirty: Annotated[bool | None, "uncommitted changes; null: unknown"]
+    tasktransfer: Annotated[Name, Field(description="version of this package")]
+    recipe: Annotated[Positive, Field(description="version of what training computes")]
+    versions: Annotated[
+        dict[str, str], Field(description="package: version, with python, torch, transformers")
+    ]
+    commit: Annotated[
+        str | None, Field(description="git commit of the code; null: not in a checkout")
+    ]
+    dirty: Annotated[bool | None, Field(description="uncommitted changes; null: unknown")]
     config_digest: str
     study: str
     rules: NotRequired[
         Annotated[
             Literal["challenge", "free"],
-            "under which rules it was trained (config key `rules`); absent: before there were any",
+            Field(description="rules it was trained under (config key `rules`); absent: old"),
         ]
     ]
     host: Host
     started: Annotated[
         str,
-        Matches(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$"),
-        "ISO 8601, UTC",
+        Field(
+            pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$",
+            description="ISO 8601, UTC",
+        ),
     ]
-    seconds: Annotated[dict[str, Amount], "phase: wall time, seconds; `total`: all"]
-    tokens: Annotated[int, AtLeast(0), "tokens trained on, padding left out"]
-    samples: Annotated[int, AtLeast(0), "instances trained on, over all epochs"]
+    seconds: Annotated[
+        dict[str, Amount], Field(description="phase: wall time, seconds; `total`: all")
+    ]
+    tokens: Annotated[Count, Field(description="tokens trained on, padding left out")]
+    samples: Annotated[Count, Field(description="instances trained on, over all rounds")]
     samples_per_second: Amount
     tokens_per_second: Amount
-    peak_memory_mb: Annotated[Amount, "peak resident memory, MiB"]
-    peak_gpu_memory_mb: Annotated[Amount | None, "peak GPU memory, MiB"]
+    peak_memory_mb: Annotated[Amount, Field(description="peak resident memory, MiB")]
+    peak_gpu_memory_mb: Annotated[Amount | None, Field(description="peak GPU memory, MiB")]
     paths: NotRequired[
         Annotated[
             list[Name],
-            "fast paths that were on, of packed, attention, dropout, trees, workers; none: plain",
+            Field(
+                description="fast paths that were on: packed, attention, dropout, trees, workers"
+            ),
         ]
     ]
     energy_joules: NotRequired[
         Annotated[
             Amount | None,
-            "energy of the device (this training's share) in the process that finished it; "
-            "null: the device does not tell; absent: before it was asked",
+            Field(
+                description="energy of the device (this training's share) in the process that "
+                "finished it; null: the device does not report it; absent: before it was asked"
+            ),
         ]
     ]
     notes: list[str]
 
 
+@with_config(STRICT)
 class Record(TypedDict):
-    """What one stage leaves (schema 1). Scores are 0-100."""
+    """What one stage leaves (schema 2). Measures are in their own units (``metrics.MEASURES``)."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     stage: StageIdentity
-    run: Annotated[RunIdentity | None, "null: a stage that no run ends with"]
-    synthetic: Annotated[bool, "trained on the tiny world, not on real dialogues"]
+    synthetic: Annotated[
+        bool, Field(description="trained on the tiny world, not on real dialogues")
+    ]
     few_sample: bool
     data_revision: Name
-    sizes: Annotated[dict[str, Sizes], "task: instances per split"]
-    epochs: list[Epoch]
-    best_epoch: Annotated[int, AtLeast(1)]
-    test: Annotated[dict[str, TaskResult], "task: result; empty where run is null"]
-    score: Annotated[Percent | None, "the target's test score; null where run is null"]
-    dev_score: Annotated[Percent, "selection score of the best epoch"]
-    predictions: PredictionsFile | None
+    sizes: Annotated[dict[str, Sizes], Field(description="task: instances per split")]
+    rounds: list[Round]
+    best_round: Count
+    dev_score: Annotated[float, Field(description="selection score of the best round")]
+    test: Annotated[
+        dict[str, TaskResult], Field(description="task: result; empty where none is tested")
+    ]
+    predictions: Annotated[PredictionsFile | None, Field(description="null: no task is tested")]
     provenance: Provenance
 
 
-_check: Checker = checker(Record)
-
-run_problem: Checker = checker(RunIdentity)
-"""What of a JSON value is no run's identity, or None."""
+@cache
+def _record() -> TypeAdapter[Record]:
+    """Made when the first record is read: many commands that import this read none."""
+    return TypeAdapter(Record)
 
 
 def write_record(path: Path, record: Record) -> None:
@@ -220,6 +258,18 @@ def parse_record(path: Path, content: bytes) -> Record:
         value = json_text.loads(content)
     except ValueError as error:
         raise RecordError(f"{path}: not valid JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise RecordError(f"{path}: a record is a JSON object, found {type(value).__name__}")
+    schema = value.get("schema")
+    if schema == 1 and not isinstance(schema, bool):
+        try:
+            value = upgraded(value)
+        except RecordError as error:
+            raise RecordError(f"{path}: {error}") from None
+    elif schema != SCHEMA_VERSION or isinstance(schema, bool):
+        raise RecordError(
+            f"{path}: schema: found {schema!r}, this version reads schema 1 and {SCHEMA_VERSION}"
+        )
     _validate(path, value)
     return cast(Record, value)
 
@@ -227,12 +277,11 @@ def parse_record(path: Path, content: bytes) -> Record:
 def comparable(record: Record) -> dict[str, Any]:
     """The part of a record that two equal runs share to the last bit.
 
-    Leaves out provenance and the seconds of each epoch.
+    Leaves out provenance and the seconds of each round.
     """
     kept: dict[str, Any] = {key: value for key, value in record.items() if key != "provenance"}
-    kept["epochs"] = [
-        {key: value for key, value in epoch.items() if key != "seconds"}
-        for epoch in record["epochs"]
+    kept["rounds"] = [
+        {key: value for key, value in one.items() if key != "seconds"} for one in record["rounds"]
     ]
     return kept
 
@@ -242,22 +291,15 @@ def record_schema() -> dict[str, Any]:
     and score agreeing with the rest) only ``read_record`` checks."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_record().json_schema(),
         "title": "tasktransfer run record",
-        **json_schema(Record),
     }
 
 
 def _validate(path: Path, value: Any) -> None:
-    """Shape first, then agreement between the parts."""
-    if not isinstance(value, dict):
-        raise RecordError(f"{path}: a record is a JSON object, found {type(value).__name__}")
-    if value.get("schema") != SCHEMA_VERSION or isinstance(value.get("schema"), bool):
-        raise RecordError(
-            f"{path}: schema: found {value.get('schema')!r}, this version reads schema "
-            f"{SCHEMA_VERSION}"
-        )
+    """Types first, then agreement between the parts."""
     try:
-        problem = _check(value) or _contradiction(cast(Record, value))
+        problem = wrong_type(_record(), value) or _contradiction(cast(Record, value))
     except RecursionError:  # of what is not looked into otherwise, the stage's identity
         problem = "it is nested too deeply"
     if problem:
@@ -265,37 +307,52 @@ def _validate(path: Path, value: Any) -> None:
 
 
 def _contradiction(record: Record) -> str | None:
-    """Where two parts of a well-shaped record disagree, or None."""
+    """Where two parts of a record of the right types disagree, or None."""
     return (
-        _epochs_disagree(record)
+        _rounds_disagree(record)
+        or _out_of_range(record)
         or _stage_disagrees(record)
         or _identity_disagrees(record)
-        or _run_disagrees(record, record["run"])
+        or _predictions_disagree(record)
     )
 
 
-def _epochs_disagree(record: Record) -> str | None:
-    epochs, best = record["epochs"], record["best_epoch"]
-    numbers = [epoch["epoch"] for epoch in epochs]
-    if numbers != list(range(1, len(epochs) + 1)):
-        return f"epochs: must be numbered 1, 2, ..., found {numbers}"
-    if best > len(epochs):
-        return f"best_epoch: {best}, but there are {len(epochs)} epochs"
-    selected = epochs[best - 1]["selection_score"]
+def _rounds_disagree(record: Record) -> str | None:
+    rounds, best = record["rounds"], record["best_round"]
+    numbers = [one["round"] for one in rounds]
+    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return f"rounds: must be numbered one after the other, found {numbers}"
+    if numbers[0] > 1:
+        return f"rounds: must begin with 1, or with 0, the untrained model, found {numbers[0]}"
+    if best not in numbers:
+        return f"best_round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
+    selected = rounds[best - numbers[0]]["selection_score"]
     if selected != record["dev_score"]:
-        return (
-            f"dev_score: {record['dev_score']}, but epochs[{best - 1}].selection_score is "
-            f"{selected}"
-        )
+        return f"dev_score: {record['dev_score']}, but the best round's is {selected}"
+    return None
+
+
+def best_round(record: Record) -> Round:
+    """The round whose model was tested and kept."""
+    return record["rounds"][record["best_round"] - record["rounds"][0]["round"]]
+
+
+def _out_of_range(record: Record) -> str | None:
+    from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy, for no start
+
+    for number, one in enumerate(record["rounds"]):
+        for task, measures in one["dev"].items():
+            if problem := out_of_range(measures):
+                return f"rounds[{number}].dev.{task}: {problem}"
+    for task, result in record["test"].items():
+        if problem := out_of_range(result["metrics"]):
+            return f"test.{task}.metrics: {problem}"
     return None
 
 
 def _stage_disagrees(record: Record) -> str | None:
     stage = record["stage"]
-    try:
-        digest = digest_of(stage["identity"])
-    except ValueError:
-        return "stage.identity: holds a number that is NaN or infinite"
+    digest = digest_of(stage["identity"])
     if digest != stage["digest"]:
         return f"stage.digest: {stage['digest']}, but stage.identity has digest {digest}"
     unsized = [task for task in stage["train_tasks"] if task not in record["sizes"]]
@@ -306,44 +363,30 @@ def _stage_disagrees(record: Record) -> str | None:
 
 def _identity_disagrees(record: Record) -> str | None:
     """Where a record says something else than the identity that its digest is taken of."""
-    stage, named = record["stage"], record["stage"]["identity"]
+    stage, identity = record["stage"], record["stage"]["identity"]
     said: dict[str, Any] = {f"stage.{key}": stage[key] for key in _SAID_TWICE}  # type: ignore[literal-required]
     said["data_revision"] = record["data_revision"]
     said["few_sample"] = record["few_sample"]
     said["provenance.recipe"] = record["provenance"]["recipe"]
     for key, value in said.items():
         name = key.rpartition(".")[2]
-        if name in named and named[name] != value:
-            return f"{key}: {value!r}, but stage.identity.{name} is {named[name]!r}"
+        if name in identity and identity[name] != value:
+            return f"{key}: {value!r}, but stage.identity.{name} is {identity[name]!r}"
+    parent = identity.get("parent")
+    if parent is not None and stage["parents"] != [parent]:
+        return f"stage.parents: {stage['parents']}, but stage.identity.parent is {parent!r}"
     return None
 
 
-def _run_disagrees(record: Record, run: RunIdentity | None) -> str | None:
-    if run is None:
-        if record["score"] is not None or record["test"] or record["predictions"]:
-            return "run: null, but the record has a score, a test result or predictions"
-        return None
-    stage = record["stage"]
-    for key in ("dataset", "model", "family", "seed"):
-        if run[key] != stage[key]:
-            return f"run.{key}: {run[key]!r}, but stage.{key} is {stage[key]!r}"
-    target = run["target"]
-    if (run["algorithm"] == "baseline") != (not run["sources"]):
-        return f"run.sources: {run['sources']} do not fit run.algorithm {run['algorithm']!r}"
-    if target in run["sources"]:
-        return f"run.sources: {target} cannot be a source of itself"
-    if target not in record["test"]:
-        return f"test: no result of the target {target}"
-    if target not in record["sizes"]:
-        return f"sizes: no sizes of the target {target}"
-    result = record["test"][target]["score"]
-    if record["score"] != result:
-        return f"score: {record['score']}, but test.{target}.score is {result}"
-    predictions = record["predictions"]
-    instances = sum(test["instances"] for test in record["test"].values())
-    if predictions is not None and predictions["rows"] != instances:
+def _predictions_disagree(record: Record) -> str | None:
+    predictions, tested = record["predictions"], record["test"]
+    if predictions is None:
+        return "predictions: null, but the record has test results" if tested else None
+    instances = sum(result["instances"] for result in tested.values())
+    if predictions["rows"] != instances:
         return f"predictions.rows: {predictions['rows']}, but test has {instances} instances"
-    return None
+    unsized = [task for task in tested if task not in record["sizes"]]
+    return f"sizes: no sizes of {', '.join(unsized)}, which test names" if unsized else None
 
 
 if __name__ == "__main__":

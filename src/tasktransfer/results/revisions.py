@@ -8,23 +8,33 @@ made again where the data and models are not.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer import json_text
 from tasktransfer.config import TINY, Config, ModelConfig
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import ModelSpec
-from tasktransfer.datasets.feta.archive import find_source
-from tasktransfer.datasets.feta.revision import directory_digest, release_revision
-from tasktransfer.datasets.feta.tiny_world.revision import revision as tiny_world_revision
-from tasktransfer.designs.transfer.plan import Revisions
-from tasktransfer.errors import DataError, ModelError
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
+from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import replacing
+from tasktransfer.models.checkpoint_digest import directory_digest
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 
 UNKNOWN = "unknown"
 """Stands for the revision of data or weights that are not on this disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revisions:
+    """What the disk says of the inputs: data revision per dataset, model spec per model name."""
+
+    data: Mapping[str, str]
+    models: Mapping[str, ModelSpec]
 
 
 def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
@@ -36,6 +46,7 @@ def find_revisions(config: Config, *, need_inputs: bool) -> tuple[Revisions, tup
             revision ``unknown``.
 
     Raises:
+        ConfigError: a dataset is to come from the tiny world, which has none of it.
         DataError, ModelError: inputs are missing or damaged.
     """
     found = _Inputs(config, need_inputs)
@@ -81,13 +92,19 @@ class _Inputs:
     def data_revision(self, dataset: str) -> str:
         data = self.config.data
         if data.generated:
+            if dataset not in PARTS:
+                raise ConfigError(
+                    f"data.release: the tiny world has no {dataset}, only {', '.join(PARTS)}; give "
+                    f"the folder that holds a release of {dataset}"
+                )
             return tiny_revision(self.config)
-        key = f"{data.release}/{dataset}"
+        key, release = f"{data.release}/{dataset}", Path(on_disk(data.release))
+        reader = DATASETS[dataset].reader
         try:
-            find_source(data.release, dataset)
+            reader.find(release)
         except DataError as error:
             return self._absent(key, error)
-        self.seen[key] = release_revision(data.release, dataset, self.memo)
+        self.seen[key] = reader.revision(release, self.memo)
         return self.seen[key]
 
     def model_spec(self, model: ModelConfig) -> ModelSpec:

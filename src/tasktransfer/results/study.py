@@ -1,41 +1,36 @@
 """A study on this disk: its config, its plan, and where everything lives.
 
-What the Snakefile and the command line need at start. Standard library and PyYAML only, and fast:
-it is opened at every start of Snakemake and of every command.
+What the Snakefile and the command line need at start, and fast: it is opened at every start of
+Snakemake and of every command. It knows no design: what plans the study is handed in.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
-from tasktransfer.config import TINY, Config, ModelConfig, load
+from tasktransfer.config import TINY, Config, ModelConfig
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Stage, StageKind
+from tasktransfer.core.nodes import Data, Node, Outcome, Stage, Start
+from tasktransfer.core.plan import Plan
 from tasktransfer.data.prepared import instances_folder, says_synthetic
-from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer import plan as plans
-from tasktransfer.designs.transfer.plan import MultiSource, Plan, Revisions
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.errors import ConfigError
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.results.revisions import (
     UNKNOWN,
-    find_revisions,
+    Revisions,
     hub_revision,
     is_hub_name,
     tiny_revision,
 )
-
-TABLES_VERSION = 1
-"""Raise this when the columns of the collected tables change: they are collected again then. It
-stands here and not with the columns because the Snakefile must not import pandas."""
+from tasktransfer.results.state import RECORD
 
 
 @dataclass(frozen=True)
@@ -46,26 +41,15 @@ class Study:
     config_file: str
     overrides: Mapping[str, Any]
     revisions: Revisions
-    selection: tuple[MultiSource, ...] | None
-    """What ``auto`` picked; None while that is not known."""
     absent: tuple[str, ...]
     """What of data and models is not on this disk, each as a message with its remedy."""
+    planner: Callable[[Config, Revisions], Plan]
+    """Of the study's design."""
 
     @cached_property
     def plan(self) -> Plan:
-        """Every run known so far; with ``auto`` the multi-source runs once they are picked."""
-        return plans.build(self.config, self.revisions, self.selection or ())
-
-    @cached_property
-    def single_source_plan(self) -> Plan:
-        """The runs from whose results ``auto`` picks."""
-        off = replace(self.config.multi_source, named=())
-        return plans.build(replace(self.config, multi_source=off), self.revisions)
-
-    @property
-    def selection_pending(self) -> bool:
-        """Whether further runs follow once the single-source results are there."""
-        return self.config.multi_source.mode == "auto" and self.selection is None
+        """Every run known so far; others may follow once a choice is made (``Plan.choice``)."""
+        return self.planner(self.config, self.revisions)
 
     @property
     def unknown(self) -> bool:
@@ -74,10 +58,22 @@ class Study:
             model.weights == UNKNOWN for model in self.revisions.models.values()
         )
 
-    def with_selection(self) -> Study:
-        """The same study with what ``auto`` has picked by now."""
-        found = read_selection(self) if self.selection_pending else None
-        return self if found is None else replace(self, selection=found)
+    @property
+    def choice_file(self) -> str | None:
+        """Where the choice is written down that the plan depends on: made once, and made anew
+        only if it is deleted. None: the plan depends on none."""
+        return f"{self.config.results}/{self.plan.choice.file}" if self.plan.choice else None
+
+    @property
+    def choice_pending(self) -> bool:
+        """Whether further runs follow once a choice is made."""
+        return self.plan.choice is not None and not self.plan.choice.made
+
+    def with_choice(self) -> Study:
+        """The same study with what has been chosen by now."""
+        if not self.choice_pending or not Path(str(self.choice_file)).exists():
+            return self
+        return replace(self)
 
     # --- inputs ---
 
@@ -92,17 +88,33 @@ class Study:
         data = self.config.data
         return self.tiny_world if data.generated else on_disk(data.release)
 
-    def tasks(self, dataset: str) -> tuple[str, ...]:
-        """Every task of a dataset that some stage trains on or is selected by, sorted. What
-        ``auto`` picks adds none: it picks among tasks that have been trained on."""
-        return self._tasks.get(dataset, ())
+    def tasks(self, data: Data) -> tuple[str, ...]:
+        """Every task of some data that a stage trains on, is selected by or tested on, sorted. A
+        choice that is still to be made must add none."""
+        return self._tasks.get(data.digest, ())
 
     @cached_property
     def _tasks(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, set[str]] = {}
+        tasks: dict[str, set[str]] = {}
         for stage in self.plan.stages:
-            found.setdefault(stage.dataset, set()).update(stage.train_tasks, stage.select_on)
-        return {dataset: tuple(sorted(tasks)) for dataset, tasks in found.items()}
+            tasks.setdefault(stage.data.digest, set()).update(stage.tasks)
+        for evaluation in self.plan.evaluations:
+            tasks.setdefault(evaluation.data.digest, set()).add(evaluation.task)
+        for fit in self.plan.fits:
+            tasks.setdefault(fit.data.digest, set()).update(fit.tasks)
+        return {digest: tuple(sorted(names)) for digest, names in tasks.items()}
+
+    def data(self, dataset: str) -> Data:
+        """The instances of a dataset as they are read, not derived.
+
+        Raises:
+            ConfigError: the study has no such dataset.
+        """
+        for node in self.plan.nodes:
+            data = node if isinstance(node, Data) else node.data
+            if data.name == dataset and not data.recipe:
+                return data
+        raise ConfigError(f"{self.config_file}: no training reads a dataset named {dataset!r}")
 
     def instances(self, dataset: str) -> str:
         """Folder of a dataset's cached instances.
@@ -122,12 +134,21 @@ class Study:
             few_sample=self.config.data.few_sample,
         )
 
+    def cache(self, data: Data) -> str:
+        """Folder of the prepared instances of some data, read or derived."""
+        return self.folder(data) if data.recipe else self.instances(data.name)
+
     def tiny_instances(self, dataset: str) -> str:
         """Folder of the tiny world's instances that tiny models are pre-trained on: all of its
         training dialogues, as public checkpoints have read more than a study's few samples."""
         return instances_folder(
             self.config.results, dataset, tiny_revision(self.config), few_sample=False
         )
+
+    @property
+    def tiny_texts(self) -> tuple[str, ...]:
+        """Folders of all instances that tiny models are pre-trained on."""
+        return tuple(self.tiny_instances(dataset) for dataset in PARTS)
 
     def synthetic(self, dataset: str) -> bool | None:
         """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
@@ -136,17 +157,29 @@ class Study:
             return True
         return says_synthetic(Path(self.instances(dataset)))
 
-    def encoded(self, dataset: str, model: str) -> str:
+    def encoded(self, data: Data, model: str) -> str:
         """Folder of the instances of the study's tasks as token ids of a model. It is named after
         the tasks too, so that a task which is added later is encoded."""
         identity = {
             **self.revisions.models[model].identity,
             "encoding": ENCODING_VERSION,
-            "tasks": self.tasks(dataset),
+            "tasks": self.tasks(data),
         }
-        folder = Path(self.instances(dataset)).name
+        folder = Path(data.path if data.recipe else self.instances(data.name)).name
         digest = digest_of(identity)[:12]
         return f"{self.config.results}/data/encoded/{folder}/{model}-{digest}"
+
+    @cached_property
+    def encoded_folders(self) -> dict[str, tuple[Data, str]]:
+        """Every folder of token ids that a training or evaluation of the plan reads → its data
+        and model."""
+        pairs = {(s.data.digest, s.model.name): (s.data, s.model.name) for s in self.plan.stages}
+        for evaluation in self.plan.evaluations:
+            if isinstance(evaluation.of, Outcome):
+                for stage in evaluation.of.stages:
+                    key = (evaluation.data.digest, stage.model.name)
+                    pairs[key] = (evaluation.data, stage.model.name)
+        return {self.encoded(data, model): (data, model) for data, model in pairs.values()}
 
     def model(self, name: str) -> ModelConfig:
         """The config of a model.
@@ -175,76 +208,84 @@ class Study:
         model = self.model(name)
         return hub_revision(model) if is_hub_name(model.checkpoint) else None
 
-    # --- stages ---
+    # --- nodes ---
 
-    def stage(self, digest: str) -> Stage:
-        """The stage whose path ends in this digest (12 hex digits).
+    def node(self, digest: str) -> Node:
+        """The node whose path ends in this digest (12 hex digits).
 
         Raises:
-            ConfigError: the study's plan has no such stage.
+            ConfigError: the study's plan has no such node.
         """
         try:
-            return self.stages_by_digest[digest]
+            return self.plan.by_digest[digest]
         except KeyError:
             raise ConfigError(
-                f"{self.config_file}: no stage of this study has the digest {digest}; "
-                "was the config changed?"
+                f"{self.config_file}: no training, fit or evaluation of this study has the digest "
+                f"{digest}; was the config changed?"
             ) from None
 
-    @cached_property
-    def stages_by_digest(self) -> dict[str, Stage]:
-        """Digest as in paths → stage."""
-        return self.plan.by_digest
+    def folder(self, node: Node) -> str:
+        """Where a node's results live."""
+        return f"{self.config.results}/{node.path}"
 
-    def folder(self, stage: Stage) -> str:
-        """Where a stage's results live."""
-        return f"{self.config.results}/{stage.path}"
-
-    def record(self, stage: Stage) -> str:
-        """The stage's record."""
-        return f"{self.folder(stage)}/metrics.json"
+    def record(self, node: Node) -> str:
+        """The node's record."""
+        return f"{self.folder(node)}/{RECORD}"
 
     def checkpoint(self, stage: Stage) -> str:
-        """The folder of the stage's best epoch, where it is kept or still needed."""
+        """The folder of the stage's best round, where it is kept or still needed."""
         return f"{self.folder(stage)}/checkpoint"
 
-    def start(self, stage: Stage) -> str:
-        """What the stage starts from: its parent's checkpoint, or the base model."""
-        if stage.parent is not None:
-            return self.checkpoint(stage.parent)
-        return self.base_model(stage.model.name)
+    def start(self, start: Start) -> str:
+        """The folder of a stage's round that another node starts from."""
+        assert start.stage is not None
+        if start.at == "best":
+            return self.checkpoint(start.stage)
+        return f"{self.folder(start.stage)}/rounds/{start.at}"
 
-    def start_revision(self, stage: Stage) -> str | None:
-        """The hub revision of what the stage starts from; None for folders."""
-        return self.revision(stage.model.name) if stage.parent is None else None
+    def base_revision(self, stage: Stage) -> str | None:
+        """The hub revision of a stage's base model; None for folders, and where it starts from
+        other stages."""
+        return None if stage.starts else self.revision(stage.model.name)
 
-    def keeps(self, kind: StageKind) -> bool:
+    def keeps(self, kind: str) -> bool:
         """Whether checkpoints of this kind of stage stay on disk."""
         return kind in self.config.checkpoints.keep
 
-    def makes_checkpoint(self, kind: StageKind) -> bool:
+    def makes_checkpoint(self, kind: str) -> bool:
         """Whether stages of this kind write their checkpoint: it is kept, or others start there."""
-        return self.keeps(kind) or kind in ("pretrain", *self._parent_kinds)
+        return self.keeps(kind) or kind in self._used_kinds
+
+    def tests(self, kind: str) -> bool:
+        """Whether every stage of a kind is tested, and leaves predictions."""
+        return all(stage.tested for stage in self.plan.stages if stage.kind == kind)
+
+    def starts_from_others(self, kind: str) -> bool:
+        """Whether stages of a kind start from other stages."""
+        return any(stage.starts for stage in self.plan.stages if stage.kind == kind)
 
     @cached_property
-    def _parent_kinds(self) -> frozenset[StageKind]:
-        return frozenset(stage.parent.kind for stage in self.plan.stages if stage.parent)
+    def _used_kinds(self) -> frozenset[str]:
+        """Kinds of stages whose parameters another node uses."""
+        return frozenset(
+            used.kind for node in self.plan.nodes for used in node.uses if isinstance(used, Stage)
+        )
 
-    def children(self, stage: Stage) -> Sequence[Stage]:
-        """The stages that start from this one."""
-        return self._children.get(stage.digest, ())
+    def users(self, node: Node) -> Sequence[Node]:
+        """The nodes that use this one."""
+        return self._users.get(node.digest, ())
 
     @cached_property
-    def _children(self) -> dict[str, list[Stage]]:
-        children: dict[str, list[Stage]] = {}
-        for stage in self.plan.stages:
-            if stage.parent is not None:
-                children.setdefault(stage.parent.digest, []).append(stage)
-        return children
+    def _users(self) -> dict[str, list[Node]]:
+        users: dict[str, list[Node]] = {}
+        for node in self.plan.nodes:
+            for used in node.uses:
+                users.setdefault(used.digest, []).append(node)
+        return users
 
-    def records(self, plan: Plan | None = None) -> list[str]:
-        """The records of all stages of a plan (default: the study's), parents first."""
-        return [self.record(stage) for stage in (plan or self.plan).stages]
+    def records(self) -> list[str]:
+        """The records of all nodes of the plan, those that others use before these."""
+        return [self.record(node) for node in self.plan.nodes]
 
     # --- tables ---
 
@@ -266,105 +307,12 @@ class Study:
     def report(self) -> str:
         return f"{self.config.results}/report.html"
 
-    @property
-    def selection_file(self) -> str:
-        """What ``auto`` picked. Pinned: it is made once, and made anew only if deleted."""
-        return f"{self.tables}/selection.json"
-
-    def plan_file(self, plan: Plan) -> dict[str, Any]:
-        """What the analysis needs to know of a plan, as ``collect.store.read_plan`` reads it."""
-        shorts = {name: short for d in self.config.datasets for name, short in d.shorts}
-        return {
-            "tables_version": TABLES_VERSION,
-            "study": self.config.study,
-            "config_digest": self.config.digest,
-            "shorts": shorts,
-            "runs": [
-                {
-                    **run.identity,
-                    "record": f"{run.scored.path}/metrics.json",
-                    "digest": run.scored.digest,
-                    "stages": [stage.path for stage in run.stages],
-                }
-                for run in plan.runs
-            ],
-        }
-
     def arguments(self) -> str:
         """The command-line arguments that open this study again, quoted for a shell."""
         words = ["--config", self.config_file]
         for key, value in _leaves(self.overrides):
             words += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
         return shlex.join(words)
-
-
-def open_study(
-    config_file: str | Path,
-    overrides: Mapping[str, Any] | None = None,
-    *,
-    need_inputs: bool = True,
-) -> Study:
-    """Read a config and ask the disk for the revisions of data and models.
-
-    Args:
-        config_file: the study.
-        overrides: see ``config.load``.
-        need_inputs: refuse inputs that are neither there nor remembered. Otherwise their revision
-            is ``unknown``, and what exists of the study cannot be told.
-
-    Raises:
-        ConfigError: the config cannot be.
-        DataError, ModelError: inputs are missing or damaged.
-    """
-    config = load(config_file, overrides)
-    revisions, absent = find_revisions(config, need_inputs=need_inputs)
-    study = Study(config, str(config_file), overrides or {}, revisions, None, absent)
-    return study.with_selection()
-
-
-def read_selection(study: Study) -> tuple[MultiSource, ...] | None:
-    """What ``auto`` picked; None if it has not picked yet.
-
-    Raises:
-        RecordError: the file is damaged, or answers another question than the config asks.
-    """
-    path = Path(study.selection_file)
-    if not path.exists():
-        return None
-    try:
-        found = tuple(
-            MultiSource(item["dataset"], item["target"], tuple(item["sources"]))
-            for item in json_text.read(path)
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path}: damaged ({error!r}); delete it, it is made again") from error
-    contradiction = _contradiction(study.config, found)
-    if contradiction:
-        raise RecordError(
-            f"{path}: {contradiction}; delete it to pick again, or set multi_source back"
-        )
-    return found
-
-
-def _contradiction(config: Config, selection: Sequence[MultiSource]) -> str | None:
-    asked = config.multi_source
-    for dataset in config.datasets:
-        here = [item for item in selection if item.dataset == dataset.name]
-        if len(here) != asked.targets_per_dataset:
-            return (
-                f"holds {len(here)} targets of {dataset.name}, multi_source.targets_per_dataset "
-                f"is {asked.targets_per_dataset}"
-            )
-        for item in here:
-            if len(item.sources) != asked.sources_per_target:
-                return (
-                    f"{item.target} has {len(item.sources)} sources, "
-                    f"multi_source.sources_per_target is {asked.sources_per_target}"
-                )
-            strangers = {item.target, *item.sources} - set(DATASETS[dataset.name])
-            if strangers:
-                return f"{', '.join(sorted(strangers))} is no task of {dataset.name}"
-    return None
 
 
 def _short(revision: str) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tasktransfer import json_text, metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
@@ -27,7 +27,7 @@ from tasktransfer.results.records import PredictionsFile, Record, TaskResult
 from tasktransfer.results.test_sets import TestSets
 from tasktransfer.tasks.card import Task
 
-_CHECK_VERSION = 1
+_CHECK_VERSION = 2
 """Raise this when checks or metrics change: everything is checked again then."""
 
 _AGREE = 1e-6
@@ -47,12 +47,12 @@ class Checks:
     A check depends on what the record says of its results and on the predictions' content: it is
     named by a digest of both, and what was found right once is right for good. Only that the file
     is still the same is looked at again. ``known`` and ``done``: names of earlier checks, and of
-    those that were asked for since, with the digest of the target's test set.
+    those that were asked for since, with the digest of each tested task's test set.
     """
 
-    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+    def __init__(self, known: Mapping[str, dict[str, str]] | None = None) -> None:
         self.known = dict(known or {})
-        self.done: dict[str, str] = {}
+        self.done: dict[str, dict[str, str]] = {}
         self.test_sets = TestSets()
 
     @staticmethod
@@ -61,7 +61,7 @@ class Checks:
         try:
             value = json_text.loads(path.read_bytes())
             known = value["checked"] if value["version"] == _CHECK_VERSION else {}
-            return Checks({str(name): str(test_set) for name, test_set in known.items()})
+            return Checks({str(name): dict(test_sets) for name, test_sets in known.items()})
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return Checks()
 
@@ -72,16 +72,16 @@ class Checks:
             part.write_text(text, encoding="utf-8")
 
 
-def check_predictions(path: Path, record: Record, checks: Checks) -> str | None:
+def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, str]:
     """Hold the predictions beside a record against it.
 
     Args:
         path: the record's file.
-        record: the record, of a run.
+        record: the record.
         checks: what is known to be right already; this check is added.
 
     Returns:
-        The digest of the target's test set; None where the record names no predictions.
+        Tested task → digest of its test set; empty where the record names no predictions.
 
     Raises:
         RecordError: the file is absent, damaged, not the one that the record was written with, of
@@ -89,23 +89,23 @@ def check_predictions(path: Path, record: Record, checks: Checks) -> str | None:
         DataError: its answers are not of the task's shape.
         ConfigError: there is no card for a task.
     """
-    expected, run = record["predictions"], record["run"]
-    if expected is None or run is None:
-        return None
+    expected = record["predictions"]
+    if expected is None:
+        return {}
     file = path.with_name(expected["file"])
     name = _name_of_check(record, expected)
     if name in checks.known:
         check_unchanged(file, expected)
-        found = checks.known[name]
+        test_sets = checks.known[name]
     else:
-        found = _check_all(file, expected, record, checks.test_sets)[run["target"]]
-    checks.done[name] = found
-    return found
+        test_sets = _check_all(file, expected, record, checks.test_sets)
+    checks.done[name] = test_sets
+    return test_sets
 
 
 def _name_of_check(record: Record, expected: PredictionsFile) -> str:
     stage = record["stage"]
-    said = [stage["digest"], stage["dataset"], record["test"], record["sizes"], record["run"]]
+    said = [stage["digest"], stage["dataset"], record["test"], record["sizes"]]
     return digest_of([*said, fidelity_of(stage["identity"]), expected["rows"], expected["sha256"]])
 
 

@@ -44,11 +44,11 @@ class TestSets:
     def of(self, rows: pa.Table, task: str) -> TestSet:
         """The test set of predictions (columns as in ``predictions.COLUMNS``) of one task."""
         ids, golds = rows["instance_id"], rows["gold"]
-        known = self.last.get(task)
-        if known is None or not (known.ids.equals(ids) and known.column.equals(golds)):
-            known = TestSet(_digest(ids, golds), answers(golds), ids, golds)
-            self.last[task] = known
-        return known
+        test_set = self.last.get(task)
+        if test_set is None or not (test_set.ids.equals(ids) and test_set.column.equals(golds)):
+            test_set = TestSet(_digest(ids, golds), answers(golds), ids, golds)
+            self.last[task] = test_set
+        return test_set
 
 
 def _digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray) -> str:
@@ -56,7 +56,7 @@ def _digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray) -> str:
     return hashlib.sha256("\x1e".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def strangers(found: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
+def deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
     """Which runs were tested on something else than the others.
 
     Args:
@@ -68,7 +68,7 @@ def strangers(found: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
         are strangers.
     """
     groups: dict[Hashable, list[tuple[Name, str]]] = defaultdict(list)
-    for name, group, digest in found:
+    for name, group, digest in tested:
         groups[group].append((name, digest))
     wrong: dict[Name, str] = {}
     for members in groups.values():

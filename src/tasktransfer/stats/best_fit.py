@@ -31,22 +31,19 @@ FEWEST_X = 3
 
 @dataclass(frozen=True, slots=True)
 class BestFit:
-    """A least-squares line: y = middle + slope · (x − centre)."""
+    """A least-squares line, and the lines without each task in turn, (tasks,)."""
 
     slope: float
-    middle: float
-    centre: float
+    intercept: float
     slopes: Floats
-    """Without each task in turn, (tasks,)."""
-    middles: Floats
-    """At ``centre``, without each task in turn, (tasks,)."""
+    intercepts: Floats
     degrees: int
     """Of freedom, of the intervals' t distribution; at least 1."""
 
     def band(self, at: Floats) -> tuple[Floats, Floats, Floats]:
         """The line and both ends of the 95 % interval of the mean of y, at some x."""
-        line = self.middle + self.slope * (at - self.centre)
-        without = self.middles[:, None] + self.slopes[:, None] * (at - self.centre)
+        line = self.intercept + self.slope * at
+        without = self.intercepts[:, None] + self.slopes[:, None] * at
         half = self._half_width(without - line)
         return line, line - half, line + half
 
@@ -84,18 +81,15 @@ def best_fit(
     without = [kept for kept in without if kept.any()]
     if any(len(np.unique(x[kept])) < 2 for kept in without):
         return None
-    centre = float(np.mean(x))
-    slope, middle = _line(x, y, centre)
-    slopes, middles = np.transpose([_line(x[kept], y[kept], centre) for kept in without])
-    degrees = min(len(without), distinct) - 2
-    return BestFit(slope, middle, centre, slopes, middles, degrees)
-
-
-def _line(x: Floats, y: Floats, at: float) -> tuple[float, float]:
-    """Slope, and height at an x, of the least-squares line."""
-    away = x - np.mean(x)
-    slope = float(np.sum(away * y) / np.sum(away**2))
-    return slope, float(np.mean(y) + slope * (at - np.mean(x)))
+    whole = stats.linregress(x, y)
+    lines = [stats.linregress(x[kept], y[kept]) for kept in without]
+    return BestFit(
+        slope=float(whole.slope),
+        intercept=float(whole.intercept),
+        slopes=np.array([line.slope for line in lines]),
+        intercepts=np.array([line.intercept for line in lines]),
+        degrees=min(len(without), distinct) - 2,
+    )
 
 
 def mean_interval(values: Floats) -> tuple[float, float, float]:

@@ -34,24 +34,22 @@ cover 94 to 95 %, but whose small p, where false discovery control looks, are fa
 its p at 0.0001 are within a factor of 2 (benchmarks/statistics_simulation.py has whole studies).
 
 What is resampled is the official score (macro-F1 and so on), computed anew from the summed tallies
-of the drawn instances (``metrics.tally``, ``metrics.finish``), with the same instances drawn for
-the transfer run and its baseline, for all seeds and for all runs on a test set. Instances of one
-dialogue are drawn one by one, as if they were independent.
+of the drawn instances. The same instances are drawn for the transfer run and its baseline, for all
+seeds and for all runs on a test set. Instances of one dialogue are drawn one by one, as if they
+were independent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Fidelity
-from tasktransfer.tasks.card import Task
 
 VERSION = 2
 """Raise this when a change in the code changes a number: rows made before are then made anew."""
@@ -119,18 +117,21 @@ def instance_weights(dataset: str, target: str, instances: int) -> Weights:
 
 
 def resampled_scores(
-    task: Task, tally: metrics.Sums, weights: Weights, fidelity: Fidelity
+    tally: npt.NDArray[Any], weights: Weights, score: Callable[[npt.NDArray[Any]], npt.ArrayLike]
 ) -> Floats:
-    """The task's score on each resampled test set, 0 to 100, (..., resamples).
+    """The score on each resampled test set, (..., resamples).
 
-    ``tally`` (..., instances, columns) is ``metrics.tally`` of a run's predictions, or of several.
+    Args:
+        tally: (..., instances, columns), what each instance adds to the sums that a score is made
+            of; of one run or of several.
+        weights: see ``instance_weights``.
+        score: sums (..., resamples, columns) to scores (..., resamples).
     """
     *runs, instances, columns = tally.shape
     # One product for all runs. Counts stay exact in 32 bits; a sum of shares has seven digits.
-    beside = np.moveaxis(tally, -2, 0).reshape(instances, -1).astype(np.float32)
-    sums = np.moveaxis((weights @ beside).reshape(len(weights), *runs, columns), 0, -2)
-    scores = metrics.score(task, metrics.finish(task, sums, fidelity=fidelity))
-    return np.asarray(scores, np.float64)
+    by_instance = np.moveaxis(tally, -2, 0).reshape(instances, -1).astype(np.float32)
+    sums = np.moveaxis((weights @ by_instance).reshape(len(weights), *runs, columns), 0, -2)
+    return np.asarray(score(sums), np.float64)
 
 
 def estimate(
@@ -176,12 +177,12 @@ def _in_both(deltas: Floats, resampled: Floats) -> float:
     return float(moved.var(axis=0, ddof=1).mean()) / len(deltas)
 
 
-def confidence(found: Estimate) -> Confidence:
+def confidence(estimated: Estimate) -> Confidence:
     """Interval and test of one mean delta, see ``confidences``."""
-    return confidences([found])[0]
+    return confidences([estimated])[0]
 
 
-def confidences(found: Sequence[Estimate]) -> list[Confidence]:
+def confidences(estimates: Sequence[Estimate]) -> list[Confidence]:
     """Interval and test of each mean delta.
 
     A standard error of 0 (every seed has the same delta, and no instance matters) is no certainty.
@@ -189,16 +190,16 @@ def confidences(found: Sequence[Estimate]) -> list[Confidence]:
     interval, and p is that of the sign test over seeds, 2 / 2^seeds, which is all that so few
     equal numbers can say.
     """
-    regular = [one for one in found if one.standard_error >= _NOTHING]
+    regular = [one for one in estimates if one.standard_error >= _NOTHING]
     sure = iter(_regular(regular) if regular else ())
-    return [next(sure) if one.standard_error >= _NOTHING else _degenerate(one) for one in found]
+    return [next(sure) if one.standard_error >= _NOTHING else _degenerate(one) for one in estimates]
 
 
-def _regular(found: Sequence[Estimate]) -> list[Confidence]:
-    delta = np.array([one.delta for one in found])
-    error = np.array([one.standard_error for one in found])
-    widest = max(len(one.parts) for one in found)
-    padded = [(*one.parts, *[(0.0, 1.0)] * (widest - len(one.parts))) for one in found]
+def _regular(estimates: Sequence[Estimate]) -> list[Confidence]:
+    delta = np.array([one.delta for one in estimates])
+    error = np.array([one.standard_error for one in estimates])
+    widest = max(len(one.parts) for one in estimates)
+    padded = [(*one.parts, *[(0.0, 1.0)] * (widest - len(one.parts))) for one in estimates]
     variances, degrees = np.moveaxis(np.array(padded), 2, 0)
     shares = (variances / error[:, None] ** 2) ** _SHARE_POWER
 
@@ -212,14 +213,9 @@ def _regular(found: Sequence[Estimate]) -> list[Confidence]:
 
     at_level = reach(1 - LEVEL)
     # No smaller than e^-300, where the quantiles with one degree of freedom still have squares.
-    p = np.exp(
-        _falling_root(lambda x: reach(np.exp(x)) - np.abs(delta) / error, -300.0, 0.0, len(found))
-    )
-    like = np.exp(
-        _falling_root(
-            lambda x: stats.t.isf((1 - LEVEL) / 2, np.exp(x)) - at_level, 0.0, 14.0, len(found)
-        )
-    )
+    size, away, tail = len(estimates), np.abs(delta) / error, (1 - LEVEL) / 2
+    p = np.exp(_falling_root(lambda x: reach(np.exp(x)) - away, -300.0, 0.0, size))
+    like = np.exp(_falling_root(lambda x: stats.t.isf(tail, np.exp(x)) - at_level, 0.0, 14.0, size))
     p[np.isnan(at_level)] = np.nan
     return [
         Confidence(*map(float, row))
@@ -240,23 +236,9 @@ def _falling_root(
     return right
 
 
-def _degenerate(found: Estimate) -> Confidence:
-    if not np.isfinite(found.standard_error):
+def _degenerate(estimated: Estimate) -> Confidence:
+    if not np.isfinite(estimated.standard_error):
         return Confidence(np.nan, np.nan, np.nan, np.nan)
-    if abs(found.delta) < _NOTHING:
+    if abs(estimated.delta) < _NOTHING:
         return Confidence(0.0, 0.0, 1.0, np.nan)
-    return Confidence(np.nan, np.nan, min(1.0, 2.0 / 2**found.seeds), np.nan)
-
-
-def false_discovery(p: npt.ArrayLike) -> Floats:
-    """Benjamini-Hochberg's q of each p; NaN stays NaN and is not counted as a test.
-
-    Cells share baselines and sources and so are positively dependent, a case in which the
-    procedure still holds its rate (Benjamini and Yekutieli 2001).
-    """
-    values = np.asarray(p, np.float64)
-    q = np.full(values.shape, np.nan)
-    tested = np.isfinite(values)
-    if tested.any():
-        q[tested] = stats.false_discovery_control(values[tested], method="bh")
-    return q
+    return Confidence(np.nan, np.nan, min(1.0, 2.0 / 2**estimated.seeds), np.nan)

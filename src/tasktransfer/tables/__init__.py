@@ -1,1 +1,5 @@
-"""Tables of results: Parquet with metadata, and as people read them."""
+"""Tables of any design: Parquet files that describe themselves, and printing for people.
+
+Write and read with ``store``, print with ``printed`` (CSV, Markdown, LaTeX), ``text`` (terminal)
+and ``html`` (a template's tables); ``numbers`` spells every number the same way in all of them.
+"""

@@ -1,50 +1,56 @@
 """One table as four files: Parquet and CSV with every digit, Markdown and LaTeX for people.
 
 Markdown and LaTeX print a ``Layout``: texts that the table's own module has made of the numbers,
-so that both say the same.
+so that both have the same content. The two are written here and not by tabulate, which pads the
+cells of Markdown and has neither rules between blocks nor long titles in LaTeX.
 """
 
 from __future__ import annotations
 
-import json
-import math
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tasktransfer.datasets import ALL_TASKS
-from tasktransfer.designs.transfer.collect.store import Metadata
-from tasktransfer.designs.transfer.tables.names import in_order
 from tasktransfer.files import replacing
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.numbers import absent, count, score
+from tasktransfer.tables.store import write_arrow
 
-FOOTER_KEY = b"tasktransfer"
-"""Where the footer of a Parquet file holds the metadata, as in the study's other tables."""
-
-DASH = "–"
 INCOMPLETE = "†"
 """Marks what was computed from less than was planned."""
 OTHERWISE = "‡"
 """Marks a difference to a published number that was made of something else."""
 
 Line = tuple[str, ...]
+Entry = tuple[Line, ...]
+"""Lines that belong together: ours, published, difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What Markdown and LaTeX show of a table.
 
-    ``head``: the columns' titles; a line feed parts a long one. ``numbers``: from which column on
-    texts stand to the right. ``blocks``: parts between rules; each part has entries, and an entry
-    has one line or several that belong together (ours, published, difference).
+    ``head``: the columns' titles; a line feed parts a long one. ``numbers``: the first column that
+    is aligned to the right. ``blocks``: entries between two rules.
     """
 
     head: Line
     numbers: int
-    blocks: tuple[tuple[tuple[Line, ...], ...], ...]
+    blocks: tuple[tuple[Entry, ...], ...]
+
+    def without(self, *columns: int) -> Layout:
+        """The same without some text columns, and with the first line of each entry only."""
+        keep = [place for place in range(len(self.head)) if place not in columns]
+        blocks = tuple(
+            tuple((tuple(entry[0][place] for place in keep),) for entry in block)
+            for block in self.blocks
+        )
+        head = tuple(self.head[place] for place in keep)
+        return Layout(head, self.numbers - sum(c < self.numbers for c in columns), blocks)
 
 
 def write_table(
@@ -64,10 +70,10 @@ def write_table(
         folder: made where it is not there.
         name: the files' name and the LaTeX label (``tab:<name>``).
         frame: the rows. CSV and Parquet get all of it, and behind it ``study`` and ``synthetic``.
-        metadata: stands in the Parquet footer, as in every table of the study. None for numbers
-            that are the paper's alone: they belong to no study, and no column says one.
+        metadata: for the Parquet footer, as in every table of the study. None for numbers that
+            belong to no study, such as a paper's: no column names one then.
         caption: plain text, for Markdown and LaTeX.
-        title: what stands before the caption in Markdown, for example "Table 2".
+        title: precedes the caption in Markdown, for example "Table 2".
         layout: what people see; without one, the frame itself with two decimals.
         described: the meaning of columns, for the Parquet footer.
     """
@@ -75,8 +81,7 @@ def write_table(
     if metadata is not None:
         full = frame.assign(study=metadata.study, synthetic=_synthetic(frame, metadata))
     shown = layout or plain_layout(frame)
-    with replacing(folder / f"{name}.parquet") as part:
-        pq.write_table(_arrow(full, metadata, described or {}), part, compression="zstd")
+    write_arrow(folder / f"{name}.parquet", _described(full, described or {}), metadata)
     texts = {
         f"{name}.csv": full.to_csv(index=False, lineterminator="\n"),
         f"{name}.md": to_markdown(shown, caption, title),
@@ -99,36 +104,26 @@ def plain_layout(frame: pd.DataFrame) -> Layout:
     """Every column under its name: numbers with two decimals, whole numbers with none."""
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     entries = tuple((tuple(_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
-    # Numbers stand to the right only where nothing but numbers follows.
+    # Numbers are aligned to the right where nothing but numbers follows.
     last_text = max((place for place, yes in enumerate(numeric) if not yes), default=-1)
     return Layout(tuple(map(str, frame.columns)), last_text + 1, (entries,) if entries else ())
 
 
 def _plain(value: object) -> str:
-    if value is None or value is pd.NA:
-        return DASH
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, (int, float)):
-        return count(value) if isinstance(value, int) else number(value, ".2f")
-    return str(value)
+    if absent(value) or isinstance(value, float):
+        return score(value)
+    return count(value) if isinstance(value, int) else str(value)
 
 
-def blocks_of(
-    entries: Sequence[tuple[str, tuple[Line, ...]]],
-) -> tuple[tuple[tuple[Line, ...], ...], ...]:
-    """``Layout.blocks`` of (block, entry): neighbours of one block stand between the same rules."""
-    blocks: list[tuple[str, list[tuple[Line, ...]]]] = []
-    for block, entry in entries:
-        if not blocks or blocks[-1][0] != block:
-            blocks.append((block, []))
-        blocks[-1][1].append(entry)
-    return tuple(tuple(entries) for _, entries in blocks)
+def blocks_of(entries: Sequence[tuple[str, Entry]]) -> tuple[tuple[Entry, ...], ...]:
+    """``Layout.blocks`` of (block, entry): neighbours of one block are between the same rules."""
+    groups = itertools.groupby(entries, key=lambda entry: entry[0])
+    return tuple(tuple(entry for _, entry in group) for _, group in groups)
 
 
-def _arrow(
-    frame: pd.DataFrame, metadata: Metadata | None, described: Mapping[str, str]
-) -> pa.Table:
+def _described(frame: pd.DataFrame, described: Mapping[str, str]) -> pa.Table:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [
         field.with_metadata({"description": described[field.name]})
@@ -136,10 +131,7 @@ def _arrow(
         else field
         for field in table.schema
     ]
-    footer = {}
-    if metadata is not None:
-        footer = {FOOTER_KEY: json.dumps(asdict(metadata), sort_keys=True).encode()}
-    return table.cast(pa.schema(fields)).replace_schema_metadata(footer)
+    return table.cast(pa.schema(fields))
 
 
 def to_markdown(layout: Layout, caption: str, title: str = "") -> str:
@@ -237,34 +229,3 @@ _LATEX = {
 def escape(text: str) -> str:
     """Plain text to LaTeX."""
     return "".join(_LATEX.get(character, character) for character in text)
-
-
-def number(value: object, form: str) -> str:
-    """A number with a true minus sign and no negative zero; a dash for NaN and None."""
-    if not isinstance(value, (int, float)) or math.isnan(value):
-        return DASH
-    text = format(value, form)
-    if float(text.replace(",", "")) == 0:
-        text = text.replace("-", "+" if "+" in form else "")
-    return text.replace("-", "−")
-
-
-def with_sigma(value: object, sigma: object, form: str) -> str:
-    """A number and its spread in brackets; either may be missing."""
-    text, spread = number(value, form), number(sigma, ".2f")
-    return text if DASH in (text, spread) else f"{text} ({spread})"
-
-
-def count(value: object, *, signed: bool = False) -> str:
-    """A whole number with thousands apart; a dash for NaN and None."""
-    return number(value, "+,.0f" if signed else ",.0f")
-
-
-def ranks(names: Sequence[str], order: Sequence[str]) -> dict[str, int]:
-    """Name → its place: those of ``order`` first, the others as they come."""
-    return {name: rank for rank, name in enumerate(in_order(names, order))}
-
-
-def shorts(metadata: Metadata) -> dict[str, str]:
-    """Task → short name: the study's, else that of the task's card."""
-    return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)

@@ -23,14 +23,16 @@ both take one label. ``span`` answers with a piece of the context."""
 
 MetricName = Literal["accuracy", "f1", "multilabel_f1", "exact_match", "token_f1"]
 
+SPLITS = ("train", "dev", "test")
+
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
     """One metric of a task, with the settings that the release's metadata gives.
 
-    ``average`` is micro, macro or weighted; ``label_indices`` restricts which classes count
-    (feta-spec: neutral is left out of DailyDialog's micro-F1); ``unanswerable_phrases`` and
-    ``ignore_unanswerable`` apply to spans.
+    ``average`` is micro, macro or weighted; ``label_indices`` restricts which classes count (an
+    emotion task may leave neutral out); ``unanswerable_phrases`` and ``ignore_unanswerable`` apply
+    to spans.
     """
 
     name: MetricName

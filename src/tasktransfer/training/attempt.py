@@ -35,7 +35,7 @@ def attempt(job: Job, number: int = 1) -> None:
             ended the one before.
     """
     with claim(job.out, _say, label=job.stage.label) as tell:
-        problem = damage(job.out, job.stage.digest, job.run)
+        problem = damage(job.out, job.stage.digest)
         if problem is None and is_there(job):
             _say(f"{job.out}: trained already, nothing to do")
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from tasktransfer import metrics
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 
 CHECKPOINT = "checkpoint"
 """Folder of the best epoch's weights, in the stage's folder."""
@@ -16,21 +16,21 @@ CHECKPOINT = "checkpoint"
 class Job:
     """A stage to train, where its inputs are, and where its record goes.
 
-    ``run`` is the identity of the run that the stage scores, None for a stage that no run ends
-    with. ``start`` is the parent's checkpoint folder, or the base model's folder or Hugging Face
-    name. Nothing here but ``stage`` changes a number of the record.
+    ``base`` is the base model's folder or Hugging Face name; ``starts`` the folders of the rounds
+    that ``stage.starts`` name, in their order. ``facts`` is what else the design has said in the
+    record's provenance. Nothing here but ``stage`` changes a number of the record.
     """
 
     stage: Stage
-    run: dict[str, Any] | None
     encoded: Path
-    start: str
+    base: str
     revision: str | None
     out: Path
     save_checkpoint: bool
     threads: int
     study: str
     config_digest: str
-    rules: Literal["challenge", "free"] = "free"
+    starts: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
     plain: bool = False
     """Padded rows and transformers' own attention, dropout and generation: for comparison."""

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasktransfer.core.stage import Training
+from tasktransfer.core.specs import Training
 from tasktransfer.errors import TrainingError
 from tasktransfer.models.dropout import dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
@@ -34,10 +34,10 @@ Gradients = tuple[Tensor | None, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
-    """What one pass over the training set left. Losses are means over the task's updates."""
+class Round:
+    """What one round of the training left. Losses are means over the task's updates."""
 
-    epoch: int
+    round: int
     train_loss: dict[str, float]
     dev: dict[str, dict[str, float]]
     selection_score: float
@@ -48,8 +48,8 @@ class Epoch:
 class Trained:
     """The history of a training, and the weights of its best epoch (on the CPU)."""
 
-    epochs: list[Epoch] = field(default_factory=list)
-    best_epoch: int = 0
+    rounds: list[Round] = field(default_factory=list)
+    best_round: int = 0
     best_score: float = float("-inf")
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     tokens: int = 0
@@ -82,11 +82,11 @@ def train(
     torch.manual_seed(seed)
     optimiser = torch.optim.Adam(model.module.parameters(), lr=training.learning_rate, fused=True)
     trained = _resumed(model, optimiser, snapshots) or Trained()
-    if trained.epochs:
-        progress.say(f"goes on after epoch {len(trained.epochs)}, where it was interrupted")
+    if trained.rounds:
+        progress.say(f"goes on after epoch {len(trained.rounds)}, where it was interrupted")
         units = sum(map(len, [*train_splits.values(), *dev_splits.values()]))
-        progress.skip(len(trained.epochs) * units)
-    for epoch in range(len(trained.epochs) + 1, training.epochs + 1):
+        progress.skip(len(trained.rounds) * units)
+    for epoch in range(len(trained.rounds) + 1, training.epochs + 1):
         started = time.perf_counter()
         train_loss = _train_epoch(
             model, optimiser, train_splits, training, seed, epoch, setup, progress
@@ -97,11 +97,11 @@ def train(
         trained.samples += sum(map(len, train_splits.values()))
         trained.train_seconds += ended - started
         trained.dev_seconds += done - ended
-        trained.epochs.append(Epoch(epoch, train_loss, dev, score, done - started))
+        trained.rounds.append(Round(epoch, train_loss, dev, score, done - started))
         if score > trained.best_score:
-            trained.best_epoch, trained.best_score = epoch, score
+            trained.best_round, trained.best_score = epoch, score
             trained.best_weights = _copy_weights(model)
-        progress.epoch(epoch, train_loss, score, trained.best_epoch)
+        progress.epoch(epoch, train_loss, score, trained.best_round)
         if snapshots is not None and epoch < training.epochs:
             snapshots.keep(partial(_state, model, optimiser, trained))
     trained.tokens = training.epochs * sum(len(s.sequences.values) for s in train_splits.values())
@@ -202,7 +202,7 @@ def _state(
 ) -> dict[str, Any]:
     """All that the next epoch depends on; the order of the data follows from seed and epoch."""
     history = asdict(replace(trained, best_weights={}))
-    newest_is_best = trained.best_epoch == len(trained.epochs)
+    newest_is_best = trained.best_round == len(trained.rounds)
     return {
         "weights": model.module.state_dict(),
         "optimiser": optimiser.state_dict(),
@@ -225,9 +225,9 @@ def _resumed(
     optimiser.load_state_dict(kept["optimiser"])
     restore_random_state(kept["random"])
     history = kept["history"]
-    trained = Trained(**history | {"epochs": [Epoch(**epoch) for epoch in history["epochs"]]})
+    trained = Trained(**history | {"rounds": [Round(**one) for one in history["rounds"]]})
     trained.best_weights = kept["best_weights"] or _copy_weights(model)
-    trained.resumed_after.append(len(trained.epochs))
+    trained.resumed_after.append(len(trained.rounds))
     return trained
 
 

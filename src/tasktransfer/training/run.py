@@ -11,16 +11,15 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tasktransfer import __version__, metrics
+from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import RECIPE_VERSION, Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import DataError
 from tasktransfer.models.check_parameters import Note
@@ -28,17 +27,17 @@ from tasktransfer.models.encoded import EncodedSplit, is_synthetic, read_manifes
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
-from tasktransfer.results.records import Record, TaskResult, write_record
+from tasktransfer.results.records import PredictionsFile, Record, write_record
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
-from tasktransfer.training import provenance
 from tasktransfer.training.energy import meter
 from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.job import CHECKPOINT, Job
-from tasktransfer.training.loop import Trained, train
+from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import Precision, chosen
 from tasktransfer.training.progress import Progress
+from tasktransfer.training.record import Clock, build_provenance, build_record, split_sizes
 from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.workers import Workers
@@ -47,8 +46,6 @@ CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat
 GPU_TOKENS = (16384, 65536)
 """Tokens of a micro-batch in training and in evaluation, padding included. Large enough to fill the
 hardware, small enough for its memory; no result depends on them beyond floating-point noise."""
-
-Clock = dict[str, float]
 
 
 def train_stage(job: Job) -> Record:
@@ -99,27 +96,36 @@ def train_stage(job: Job) -> Record:
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
     model.module.load_state_dict(trained.best_weights)
     with _timed(clock, "test"):
-        tested = _test(job, model, tasks, splits, setup, progress) if job.run else {}
+        tested = _test(job, model, tasks, splits, setup, progress)
     job.out.mkdir(parents=True, exist_ok=True)
     if job.save_checkpoint:
         with _timed(clock, "save"):
             _save_checkpoint(model, job.out / CHECKPOINT)
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
-    record = _record(job, synthetic, splits, trained, tested, started, clock, setup)
-    record["provenance"]["energy_joules"] = joules()
-    record["provenance"]["notes"] = [*notes, *_resumptions(trained), *setup.notes]
-    record["provenance"]["paths"] = [*model.paths, *["workers"] * (setup.workers.count > 1)]
-    if tested:
-        record["predictions"] = _write_predictions(job, tasks, splits, tested)
+    record = build_record(
+        job,
+        trained,
+        tested,
+        sizes=split_sizes(splits),
+        synthetic=synthetic,
+        predictions=_write_predictions(job, tasks, splits, tested) if tested else None,
+        provenance=build_provenance(
+            job,
+            trained,
+            model,
+            setup,
+            started=started,
+            clock=clock,
+            joules=joules(),
+            notes=notes,
+        ),
+    )
     write_record(job.out / RECORD, record)
     snapshots.clear()
-    progress.say(f"done: dev {record['dev_score']:.2f}, test {_shown(record['score'])}")
+    scores = ", ".join(f"{task} {one['score']:.2f}" for task, one in record["test"].items())
+    progress.say(f"done: dev {record['dev_score']:.2f}, test {scores or 'not scored'}")
     return record
-
-
-def _shown(score: float | None) -> str:
-    return "not scored" if score is None else f"{score:.2f}"
 
 
 @contextmanager
@@ -161,8 +167,7 @@ def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
 def tasks_of(stage: Stage) -> dict[str, Task]:
     """The tasks that a stage trains or is selected by, in an order that every process agrees on:
     the model's weights come in it, and so does the optimiser's state."""
-    names = sorted({*stage.train_tasks, *stage.select_on})
-    return {name: get_task(stage.dataset, name) for name in names}
+    return {name: get_task(stage.dataset, name) for name in stage.tasks}
 
 
 def belongs_to(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
@@ -187,7 +192,8 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
         "test": stage.training.limit_test,
     }
     wanted = [(t, "train") for t in stage.train_tasks]
-    wanted += [(t, s) for t in stage.select_on for s in ("dev", "test")]
+    wanted += [(t, "dev") for t in stage.select_on]
+    wanted += [(t, "test") for t in stage.tested]
     splits = {}
     for task, split in wanted:
         found = read_split(job.encoded, task, split).limited(limits[split])
@@ -218,8 +224,8 @@ def _load(
     stage = job.stage
     return load_model(
         stage.model.family,
-        job.start,
-        job.revision,
+        job.starts[0] if job.starts else job.base,
+        None if job.starts else job.revision,
         tasks,
         manifest,
         job.encoded / "tokenizer",
@@ -244,9 +250,9 @@ def _test(
     setup: Setup,
     progress: Progress,
 ) -> dict[str, Evaluation]:
-    """The best epoch's model on the test sets of the tasks that it was selected on."""
+    """The best round's model on the test sets."""
     tested = {}
-    for task in job.stage.select_on:
+    for task in job.stage.tested:
         tested[task] = evaluate(
             model,
             tasks[task],
@@ -276,7 +282,7 @@ def _write_predictions(
     tasks: Mapping[str, Task],
     splits: Mapping[tuple[str, str], EncodedSplit],
     tested: Mapping[str, Evaluation],
-) -> Any:
+) -> PredictionsFile:
     rows = []
     for name, evaluation in tested.items():
         split = splits[name, "test"]
@@ -285,94 +291,9 @@ def _write_predictions(
             Prediction(i, name, split.ids[i], evaluation.predictions[i], split.targets[i], score)
             for i, score in enumerate(each)
         ]
-    assert job.run is not None
     return write_predictions(
         job.out / FILE_NAME,
         rows,
         digest=job.stage.digest,
         dataset=job.stage.dataset,
-        target=job.run["target"],
     )
-
-
-def _record(
-    job: Job,
-    synthetic: bool,
-    splits: Mapping[tuple[str, str], EncodedSplit],
-    trained: Trained,
-    tested: Mapping[str, Evaluation],
-    started: datetime,
-    clock: Clock,
-    setup: Setup,
-) -> Record:
-    """Everything but the predictions' entry, which is added once their file exists."""
-    stage = job.stage
-    results: dict[str, TaskResult] = {
-        task: {
-            "metrics": evaluation.metrics,
-            "score": evaluation.score,
-            "instances": len(evaluation.predictions),
-        }
-        for task, evaluation in tested.items()
-    }
-    commit, dirty = provenance.commit()
-    rate = 1 / max(trained.train_seconds, 1e-9)
-    return {
-        "schema": 1,
-        "stage": {
-            "digest": stage.digest,
-            "kind": stage.kind,
-            "label": stage.label,
-            "dataset": stage.dataset,
-            "model": stage.model.name,
-            "family": stage.model.family,
-            "train_tasks": list(stage.train_tasks),
-            "select_on": list(stage.select_on),
-            "seed": stage.seed,
-            "parent": stage.parent.digest if stage.parent else None,
-            "identity": stage.identity,
-        },
-        "run": job.run,  # type: ignore[typeddict-item]
-        "synthetic": synthetic,
-        "few_sample": stage.few_sample,
-        "data_revision": stage.data_revision,
-        "sizes": _sizes(splits),  # type: ignore[typeddict-item]
-        "epochs": [asdict(epoch) for epoch in trained.epochs],  # type: ignore[misc]
-        "best_epoch": trained.best_epoch,
-        "test": results,
-        "score": results[job.run["target"]]["score"] if job.run else None,
-        "dev_score": trained.best_score,
-        "predictions": None,
-        "provenance": {
-            "tasktransfer": __version__,
-            "recipe": RECIPE_VERSION,
-            "versions": provenance.versions(),
-            "commit": commit,
-            "dirty": dirty,
-            "config_digest": job.config_digest,
-            "study": job.study,
-            "rules": job.rules,
-            "host": provenance.host(setup.device, setup.precision, job.threads),
-            "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "seconds": clock,
-            "tokens": trained.tokens,
-            "samples": trained.samples,
-            "samples_per_second": trained.samples * rate,
-            "tokens_per_second": trained.tokens * rate,
-            "peak_memory_mb": provenance.peak_memory_mb(),
-            "peak_gpu_memory_mb": provenance.peak_gpu_memory_mb(setup.device),
-            "notes": [],
-        },
-    }
-
-
-def _resumptions(trained: Trained) -> list[str]:
-    return [f"interrupted and resumed after epoch {epoch}" for epoch in trained.resumed_after]
-
-
-def _sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, dict[str, int]]:
-    """Instances per task and split; 0 for a split that this stage does not use."""
-    sizes: dict[str, dict[str, int]] = {}
-    for (task, split), found in splits.items():
-        sizes.setdefault(task, {"train": 0, "dev": 0, "test": 0})[split] = len(found.ids)
-    return sizes

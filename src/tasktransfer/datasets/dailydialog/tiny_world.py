@@ -7,11 +7,28 @@ from __future__ import annotations
 
 from random import Random
 
+from tasktransfer.datasets.dailydialog import cards
 from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.dailydialog.tiny_scenes import SCENES, add_turn
-from tasktransfer.datasets.feta.tiny_world.casting import Role, cast
+from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
+from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, cast
 from tasktransfer.datasets.feta.tiny_world.draws import deck, pick, shuffled, stream
-from tasktransfer.datasets.feta.tiny_world.metadata import Json
+from tasktransfer.datasets.feta.tiny_world.metadata import Json, task_metadata
+from tasktransfer.datasets.feta.tiny_world.writer import release_writer
+from tasktransfer.tasks.card import Task
+
+_TASKS: tuple[tuple[Task, TinySize], ...] = (
+    (cards.EMOTION_RECOGNITION, TinySize(1.63, 20)),
+    (cards.DIALOGUE_ACT_CLASSIFICATION, TinySize(1.0, 36)),
+    (cards.TOPIC_CLASSIFICATION, TinySize(0.5, 41)),
+    (cards.CAUSAL_EMOTION_SPAN_EXTRACTION, TinySize(1.0, 89)),
+    (cards.CAUSAL_EMOTION_ENTAILMENT, TinySize(1.0, 65)),
+    (cards.DIALOGUE_NLI, TinySize(1.33, 41)),
+    (cards.DIALOGUE_REASONING_SPAN_EXTRACTION, TinySize(0.67, 45)),
+    (cards.DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION, TinySize(1.0, 183)),
+    (cards.DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION, TinySize(1.0, 40)),
+    (cards.ADVERSARIAL_RESPONSE_SELECTION, TinySize(1.0, 104)),
+)
 
 
 def daily_ids(dialogues: int) -> list[str]:
@@ -75,3 +92,41 @@ def _annotate_mood(dialogue: Json, role: Role) -> None:
                 "label": "neutral" if place < quiet else words.EMOTION_OF[role.mood],
                 "instance_id": f"{role.dialogue_id}_t{turns[place]['turn_id']}",
             }
+
+
+_PUBLISHED: dict[str, Json] = {
+    "dialogue_reasoning_multiple_choice_span_selection": {
+        "metrics": ["accuracy"],
+        "labels": ["0", "1", "2", "3"],
+    },
+    "adversarial_response_selection": {"metrics": ["accuracy"]},
+}
+"""What the release's metadata spells otherwise than ``task_metadata``."""
+
+TINY = TinyPart(
+    write=release_writer(
+        "DailyDialog",
+        {card.name: _PUBLISHED.get(card.name, task_metadata(card)) for card, _ in _TASKS},
+        daily_dialogues,
+    ),
+    sizes={card.name: size for card, size in _TASKS},
+    shares=SPLIT_SHARES,
+    helpful=(
+        Claim(
+            dataset="DailyDialog",
+            source="emotion_recognition",
+            target="topic_classification",
+            why="One hidden mapping from mood words to four moods decides both labels; the "
+            "source's training dialogues hold every mood word, the target's only half of them.",
+        ),
+    ),
+    unrelated=(
+        Claim(
+            dataset="DailyDialog",
+            source="dialogue_act_classification",
+            target="topic_classification",
+            why="Dialogue acts hang on act words, which are drawn independently of the mood words "
+            "that decide topics and share no word with them.",
+        ),
+    ),
+)

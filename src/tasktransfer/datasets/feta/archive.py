@@ -14,8 +14,8 @@ from typing import Literal
 
 from tasktransfer.errors import DataError
 from tasktransfer.safe_zip import CHUNK_BYTES, Flaw, Limits, SafeZip, UnsafeZipError, check_zip
+from tasktransfer.tasks.card import SPLITS
 
-SPLITS = ("train", "dev", "test")
 ID_FILES = {split: f"TTiDB_{split}_ids.txt" for split in SPLITS}
 """The ids of a split's dialogues, one a line."""
 FEW_SAMPLE_ID_FILES = {

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from tasktransfer.datasets.feta.archive import (
     FEW_SAMPLE_ID_FILES,
     ID_FILES,
-    SPLITS,
     Source,
     json_file,
 )
 from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,33 @@
-"""Friends."""
+"""Friends: several recurring speakers, television scenes; seven tasks (FETA, Table 1).
+
+A task is a card and a row here; if the tiny world is to have it, also a scene and a row in
+``tiny_world``.
+"""
+
+from __future__ import annotations
+
+from tasktransfer.datasets.dataset import TaskSize
+from tasktransfer.datasets.feta.annotations import Annotated, utterance_label
+from tasktransfer.datasets.feta.reader import feta_dataset
+from tasktransfer.datasets.friends import cards
+from tasktransfer.datasets.friends.layouts import (
+    entity_pairs,
+    masked_entity,
+    mentions,
+    spans_in_turns,
+    traits,
+)
+from tasktransfer.datasets.friends.tiny_world import TINY
+
+TASKS: tuple[Annotated, ...] = (
+    Annotated(cards.EMORY_EMOTION_RECOGNITION, utterance_label, TaskSize(844, 207, 1912, 211)),
+    Annotated(cards.READING_COMPREHENSION, masked_entity, TaskSize(912, 181, 2284, 393)),
+    Annotated(cards.CHARACTER_IDENTIFICATION, mentions, TaskSize(3593, 638, 7803, 308)),
+    Annotated(cards.QUESTION_ANSWERING, spans_in_turns, TaskSize(819, 191, 1937, 395)),
+    Annotated(cards.PERSONALITY_DETECTION, traits, TaskSize(54, 15, 110, 207)),
+    Annotated(cards.RELATION_EXTRACTION, entity_pairs, TaskSize(519, 121, 1188, 317)),
+    Annotated(cards.MELD_EMOTION_RECOGNITION, utterance_label, TaskSize(616, 148, 1247, 228)),
+)
+"""In the order of the release's metadata."""
+
+FRIENDS = feta_dataset("Friends", TASKS, TINY)

@@ -215,14 +215,3 @@ MELD_EMOTION_RECOGNITION = Task(
     ),
     licence="annotations (MELD): GPL-3.0",
 )
-
-TASKS: tuple[Task, ...] = (
-    EMORY_EMOTION_RECOGNITION,
-    READING_COMPREHENSION,
-    CHARACTER_IDENTIFICATION,
-    QUESTION_ANSWERING,
-    PERSONALITY_DETECTION,
-    RELATION_EXTRACTION,
-    MELD_EMOTION_RECOGNITION,
-)
-"""In the order of the release's metadata."""

@@ -8,11 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from tasktransfer.datasets.feta.tiny_world.casting import Role, cast
+from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
+from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, cast
 from tasktransfer.datasets.feta.tiny_world.draws import deck, pick, shuffled, stream
-from tasktransfer.datasets.feta.tiny_world.metadata import Json
+from tasktransfer.datasets.feta.tiny_world.metadata import Json, task_metadata
+from tasktransfer.datasets.feta.tiny_world.writer import release_writer
+from tasktransfer.datasets.friends import cards
 from tasktransfer.datasets.friends import tiny_words as words
 from tasktransfer.datasets.friends.tiny_scenes import SCENES, Company, add_turn
+from tasktransfer.tasks.card import Task
+
+_TASKS: tuple[tuple[Task, TinySize], ...] = (
+    (cards.EMORY_EMOTION_RECOGNITION, TinySize(1.66, 23)),
+    (cards.READING_COMPREHENSION, TinySize(1.0, 61)),
+    (cards.CHARACTER_IDENTIFICATION, TinySize(0.67, 64)),
+    (cards.QUESTION_ANSWERING, TinySize(1.0, 52)),
+    (cards.PERSONALITY_DETECTION, TinySize(0.67, 46)),
+    (cards.RELATION_EXTRACTION, TinySize(0.8, 52)),
+    (cards.MELD_EMOTION_RECOGNITION, TinySize(1.65, 23)),
+)
 
 SCENES_PER_EPISODE, EPISODES_PER_SEASON = 12, 24
 
@@ -86,3 +100,39 @@ def _annotate_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
             "label": "neutral" if place < moody else label_of[role.mood],
             "instance_id": f"{role.dialogue_id}_t{turns[place]['turn_id']}",
         }
+
+
+def _published(card: Task) -> Json:
+    """The release lists the one setting of its multi-label F1, and leaves its average out."""
+    metadata = task_metadata(card)
+    if card is cards.RELATION_EXTRACTION:
+        scored = list(card.metrics[0].label_indices or ())
+        metadata["metric_kwargs"] = {"multilabel_f1": [{"labels": scored}]}
+    return metadata
+
+
+TINY = TinyPart(
+    write=release_writer(
+        "Friends", {card.name: _published(card) for card, _ in _TASKS}, friends_dialogues
+    ),
+    sizes={card.name: size for card, size in _TASKS},
+    shares=SPLIT_SHARES,
+    helpful=(
+        Claim(
+            dataset="Friends",
+            source="MELD_emotion_recognition",
+            target="emory_emotion_recognition",
+            why="One hidden mapping from mood words to four moods decides both labels; the "
+            "source's training dialogues hold every mood word, the target's only half of them.",
+        ),
+    ),
+    unrelated=(
+        Claim(
+            dataset="Friends",
+            source="character_identification",
+            target="emory_emotion_recognition",
+            why="Characters hang on nicknames, which are drawn independently of the mood words "
+            "that decide emotions and share no word with them.",
+        ),
+    ),
+)

@@ -1,69 +1,89 @@
 """The transfer algorithms: each is a list of steps, and nothing else.
 
-This is the only module that knows about sources and targets as roles. Everything below it sees a
-step: tasks to train on, the tasks whose dev score selects the best epoch, starting from where the
-step before ended (the first one: from the base model). A new method that is a new order of
-trainings is a new function here and no second trainer.
+This is the only module that knows what each algorithm does with sources and target. Everything
+below it sees a step: tasks to train on, the tasks whose dev score selects the best epoch, and the
+step that it starts from. A new method that is a new order of trainings is a new function here, with
+its entry in ``ALGORITHMS``, and no second trainer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from tasktransfer.core.specs import Selection
+from tasktransfer.core.steps import Step
 from tasktransfer.errors import ConfigError
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One training of an algorithm, before model, data and seed are known."""
-
-    train_tasks: tuple[str, ...]
-    select_on: tuple[str, ...]
+Tasks = tuple[str, ...]
 
 
-def baseline(sources: tuple[str, ...], target: str) -> tuple[Step, ...]:
+def _step(train_tasks: Tasks, selecting: Tasks) -> Step:
+    return Step(train_tasks, Selection(selecting))
+
+
+def baseline(sources: Tasks, target: str) -> list[Step]:
     """The target alone (paper, section 3.3): what every transfer is compared with."""
     if sources:
         raise ConfigError(f"the baseline of {target} has no sources, got {', '.join(sources)}")
-    return (Step((target,), (target,)),)
+    return [_step((target,), (target,))]
 
 
-def pretrain_finetune(sources: tuple[str, ...], target: str) -> tuple[Step, ...]:
+def pretrain_finetune(sources: Tasks, target: str) -> list[Step]:
     """Train on the sources, then on the target (paper, section 4, STILTs).
 
     The first step is selected on the sources' own dev sets; with one source it *is* the source's
     baseline, and the plan trains it once.
     """
-    return (Step(sources, sources), Step((target,), (target,)))
+    return [_step(sources, sources), _step((target,), (target,))]
 
 
-def multitask(sources: tuple[str, ...], target: str) -> tuple[Step, ...]:
+def multitask(sources: Tasks, target: str) -> list[Step]:
     """Sources and target together, the best epoch chosen on the target alone (section 4)."""
-    return (Step((*sources, target), (target,)),)
+    return [_step((*sources, target), (target,))]
 
 
-def multitask_finetune(sources: tuple[str, ...], target: str) -> tuple[Step, ...]:
+def multitask_finetune(sources: Tasks, target: str) -> list[Step]:
     """Multitask first, then the target alone from the multitask model's best epoch (section 4)."""
-    return (*multitask(sources, target), Step((target,), (target,)))
+    return [*multitask(sources, target), _step((target,), (target,))]
 
 
-Algorithm = Callable[[tuple[str, ...], str], tuple[Step, ...]]
+def sequential(sources: Tasks, target: str) -> list[Step]:
+    """One source after the other, the target last; the order of the sources matters.
+
+    Not in the paper. With one source it is pretrain_finetune.
+    """
+    return [_step((task,), (task,)) for task in (*sources, target)]
+
+
+Algorithm = Callable[[Tasks, str], list[Step]]
 
 ALGORITHMS: dict[str, Algorithm] = {
     "baseline": baseline,
     "pretrain_finetune": pretrain_finetune,
     "multitask": multitask,
     "multitask_finetune": multitask_finetune,
+    "sequential": sequential,
 }
+
+PAPER_ALGORITHMS = ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")
+"""What ``all`` means in a config."""
 
 TRANSFER_ALGORITHMS = tuple(name for name in ALGORITHMS if name != "baseline")
 
+STAGE_KINDS = ("baseline", "pretrain", "multitask", "finetune")
+"""What trainings are called in paths and logs, see ``plan.kind_of``."""
 
-def steps(algorithm: str, sources: tuple[str, ...], target: str) -> tuple[Step, ...]:
+ORDERED = frozenset({"sequential"})
+"""Algorithms to which the order of the sources matters; to the others sources are a set."""
+
+
+def in_order(algorithm: str, sources: Tasks) -> Tasks:
+    """The sources of a run as it is named: sorted where they are a set."""
+    return tuple(sources) if algorithm in ORDERED else tuple(sorted(sources))
+
+
+def steps(algorithm: str, sources: Tasks, target: str) -> list[Step]:
     """The steps of one run; the model of the last one is scored on the target's test set.
-
-    Sources are a set: their order never changes a step, so that equal trainings are found equal.
 
     Raises:
         ConfigError: an unknown algorithm, a transfer without sources, a repeated source, or a
@@ -76,8 +96,5 @@ def steps(algorithm: str, sources: tuple[str, ...], target: str) -> tuple[Step, 
     if target in sources:
         raise ConfigError(f"{target} cannot be a source of itself")
     if len(set(sources)) != len(sources):
-        raise ConfigError(f"a source of {target} is named twice: {', '.join(sources)}")
-    return tuple(
-        Step(tuple(sorted(step.train_tasks)), tuple(sorted(step.select_on)))
-        for step in ALGORITHMS[algorithm](sources, target)
-    )
+        raise ConfigError(f"duplicate source of {target}: {', '.join(sources)}")
+    return ALGORITHMS[algorithm](sources, target)

@@ -35,9 +35,10 @@ Figures need matplotlib and statistics scipy, which are imported with their modu
 
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs, deltas_of
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, read_results
-from tasktransfer.designs.transfer.collect.store import Metadata, read_tables
+from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.tables.metadata import Metadata
 
 __all__ = [
     "Metadata",

@@ -1,4 +1,4 @@
-"""Config to plan: the runs of a study and the distinct stages that they share.
+"""Config to plan: the runs of a transfer study and the distinct stages that they share.
 
 Pure and standard library only, since the Snakefile imports it at every start. What it needs from
 the disk (revisions of the data, digests of the checkpoints, a selection of sources) is handed in.
@@ -6,59 +6,39 @@ the disk (revisions of the data, digests of the checkpoints, a selection of sour
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 from tasktransfer.config import Config, DatasetConfig
-from tasktransfer.core.stage import ModelSpec, Run, Stage
-from tasktransfer.designs.transfer import algorithms
+from tasktransfer.core.nodes import Data, Start
+from tasktransfer.core.plan import Choice, Plan, PlanBuilder
+from tasktransfer.core.steps import Step
+from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
+from tasktransfer.designs.transfer.runs import TransferRun
+from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.errors import ConfigError
+from tasktransfer.results.revisions import Revisions
+
+Wanted = tuple[str, str, str, tuple[str, ...], str, int]
+"""dataset, model, algorithm, sources, target, seed"""
 
 
-@dataclass(frozen=True, slots=True)
-class Revisions:
-    """What the disk says of the inputs: data revision per dataset, model spec per model name."""
+def plan(config: Config, revisions: Revisions) -> Plan:
+    """The plan of a study, with what ``auto`` has picked by now.
 
-    data: Mapping[str, str]
-    models: Mapping[str, ModelSpec]
-
-
-@dataclass(frozen=True, slots=True)
-class MultiSource:
-    """A target with all the sources that one run trains on (paper, section 6.2)."""
-
-    dataset: str
-    target: str
-    sources: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The runs of a study and its distinct stages, parents before children."""
-
-    runs: tuple[Run, ...]
-    stages: tuple[Stage, ...]
-
-    @property
-    def run_of(self) -> dict[str, Run]:
-        """Digest of a scored stage → the run that it scores."""
-        return {run.scored.digest: run for run in self.runs}
-
-    @property
-    def by_digest(self) -> dict[str, Stage]:
-        """Digest (first 12 hex digits, as in paths) → stage."""
-        return {stage.digest[:12]: stage for stage in self.stages}
-
-    def counts(self) -> dict[str, int]:
-        """Runs per algorithm, single- and multi-source apart."""
-        return dict(
-            Counter(
-                run.algorithm if len(run.sources) < 2 else f"{run.algorithm} (multi-source)"
-                for run in self.runs
-            )
-        )
+    Raises:
+        ConfigError: the study is under the challenge's rules and a run would break one.
+        RecordError: the file of what ``auto`` picked is damaged, or of another question.
+    """
+    if config.multi_source.mode != "auto":
+        return build(config, revisions)
+    single_source = build(config, revisions)
+    picked = read_selection(config)
+    choice = Choice(SELECTION, single_source.stages, made=picked is not None)
+    if picked is None:
+        return replace(single_source, choice=choice)
+    return replace(build(config, revisions, picked), choice=choice)
 
 
 def build(config: Config, revisions: Revisions, selected: Iterable[MultiSource] = ()) -> Plan:
@@ -67,7 +47,7 @@ def build(config: Config, revisions: Revisions, selected: Iterable[MultiSource] 
     Args:
         config: a validated study.
         revisions: content digests of data and models.
-        selected: multi-source targets beyond those that the config names (``auto``).
+        selected: multi-source targets beyond those that the config names.
 
     Returns:
         Every run once, and every distinct stage once: the baseline of a source is the stage that
@@ -76,43 +56,80 @@ def build(config: Config, revisions: Revisions, selected: Iterable[MultiSource] 
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
     """
-    plan = _Builder(config, revisions)
-    for run in _wanted(config, selected):
+    shorts = {task: short for dataset in config.datasets for task, short in dataset.shorts}
+    builder = PlanBuilder(lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)))
+    for wanted in dict.fromkeys(_wanted(config, selected)):
         if config.rules == "challenge":
-            _refuse_forbidden(config, run)
-        plan.add(*run)
-    return Plan(tuple(plan.runs.values()), tuple(plan.stages.values()))
+            _refuse_forbidden(config, wanted)
+        builder.add(_run(builder, config, revisions, wanted).in_plan())
+    return builder.plan()
 
 
-def _refuse_forbidden(config: Config, run: Wanted) -> None:
+def _run(builder: PlanBuilder, config: Config, revisions: Revisions, wanted: Wanted) -> TransferRun:
+    dataset, model, algorithm, sources, target, seed = wanted
+    spec = revisions.models[model]
+    stages = builder.stages(
+        steps(algorithm, sources, target),
+        data_of(config, revisions, dataset),
+        spec,
+        config.training_for(dataset),
+        seed,
+    )
+    return TransferRun(
+        dataset, model, spec.family, algorithm, sources, target, seed, tuple(stages.values())
+    )
+
+
+def data_of(config: Config, revisions: Revisions, dataset: str) -> Data:
+    """The instances of a dataset."""
+    return Data(dataset, revisions.data[dataset], {"few_sample": config.data.few_sample})
+
+
+def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
+    """What a training is called in paths and logs, read off the step and not off the algorithm, so
+    that equal trainings of two algorithms have one name."""
+    if starts:
+        return "finetune"
+    if set(step.selection.tasks) != set(step.train_tasks):
+        return "multitask"
+    return "baseline" if len(step.train_tasks) == 1 else "pretrain"
+
+
+def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
+    """A readable name: ``DNLI``, ``CRE+DNLI@DNLI`` (selected on), ``DNLI_from_CRE``."""
+    text = "+".join(shorts[task] for task in sorted(step.train_tasks))
+    if set(step.selection.tasks) != set(step.train_tasks):
+        text += "@" + "+".join(shorts[task] for task in sorted(step.selection.tasks))
+    parents = [start.stage.label for start in starts if start.stage]
+    return "_from_".join([text, *parents])
+
+
+def _refuse_forbidden(config: Config, wanted: Wanted) -> None:
     """The config is checked when it is read; this holds for plans however they come about."""
-    dataset, model, algorithm, sources, target, _ = run
-    found = broken(
+    dataset, model, algorithm, sources, target, _ = wanted
+    problems = broken(
         dataset,
         sources,
         target,
         few_sample=config.data.few_sample,
         limit_test=config.training_for(dataset).limit_test,
     )
-    if found:
+    if problems:
         raise ConfigError(
-            f"study {config.study}, {algorithm} of {target} with {model}: {found[0]}; mend the "
+            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}; mend the "
             "config, or set rules: free (records of a free study cannot be submitted)"
         )
 
 
-Wanted = tuple[str, str, str, tuple[str, ...], str, int]
-
-
 def _wanted(config: Config, selected: Iterable[MultiSource]) -> Iterator[Wanted]:
-    """(dataset, model, algorithm, sources, target, seed) of every run, baselines first."""
+    """Every run, baselines first; one that is asked for twice comes twice."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
     for model in config.models:
         for seed in config.seeds:
             for dataset in config.datasets:
-                here = [m for m in multi if m.dataset == dataset.name]
-                for target in _baseline_tasks(dataset, here):
+                targets = [m for m in multi if m.dataset == dataset.name]
+                for target in _baseline_tasks(dataset, targets):
                     yield dataset.name, model.name, "baseline", (), target, seed
                 for algorithm in config.algorithms:
                     if algorithm == "baseline":
@@ -120,8 +137,8 @@ def _wanted(config: Config, selected: Iterable[MultiSource]) -> Iterator[Wanted]
                     for source, target in dataset.pairs:
                         yield dataset.name, model.name, algorithm, (source,), target, seed
                 for algorithm in config.multi_source.algorithms:
-                    for m in here:
-                        sources = tuple(sorted(m.sources))
+                    for m in targets:
+                        sources = in_order(algorithm, m.sources)
                         yield dataset.name, model.name, algorithm, sources, m.target, seed
 
 
@@ -130,80 +147,3 @@ def _baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[st
     from. In the order of the config."""
     extra = [m.target for m in multi if m.target not in dataset.tasks]
     return list(dict.fromkeys([*dataset.tasks, *extra]))
-
-
-def run_of(stage: Stage) -> Run | None:
-    """The run that ends with a stage, read off the stage and its ancestors; None where none does.
-
-    It does not ask whether a study wants that run: the first half of a multitask_finetune scores
-    as the multitask run that it is, so that asking for that run later trains nothing again.
-    """
-    chain: list[Stage] = [stage]
-    while chain[0].parent is not None:
-        chain.insert(0, chain[0].parent)
-    if len(stage.select_on) != 1:
-        return None
-    (target,) = stage.select_on
-    sources = tuple(sorted({task for link in chain for task in link.train_tasks} - {target}))
-    taken = tuple(algorithms.Step(link.train_tasks, link.select_on) for link in chain)
-    for algorithm in algorithms.ALGORITHMS:
-        if (algorithm == "baseline") != (not sources):
-            continue
-        if algorithms.steps(algorithm, sources, target) == taken:
-            model = stage.model
-            return Run(
-                stage.dataset, model.name, model.family, algorithm, sources, target, stage.seed,
-                tuple(chain),
-            )  # fmt: skip
-    return None
-
-
-class _Builder:
-    """Collects runs and interns stages, so that equal stages are one object."""
-
-    def __init__(self, config: Config, revisions: Revisions) -> None:
-        self.config = config
-        self.revisions = revisions
-        self.shorts = {d.name: dict(d.shorts) for d in config.datasets}
-        self.training = {d.name: config.training_for(d.name) for d in config.datasets}
-        self.runs: dict[Wanted, Run] = {}
-        self.stages: dict[str, Stage] = {}
-
-    def add(
-        self,
-        dataset: str,
-        model: str,
-        algorithm: str,
-        sources: tuple[str, ...],
-        target: str,
-        seed: int,
-    ) -> None:
-        key = (dataset, model, algorithm, sources, target, seed)
-        if key in self.runs:
-            return
-        parent: Stage | None = None
-        chain: list[Stage] = []
-        for step in algorithms.steps(algorithm, sources, target):
-            parent = self._intern(self._stage(dataset, model, step, parent, seed))
-            chain.append(parent)
-        family = self.revisions.models[model].family
-        self.runs[key] = Run(dataset, model, family, algorithm, sources, target, seed, tuple(chain))
-
-    def _stage(
-        self, dataset: str, model: str, step: algorithms.Step, parent: Stage | None, seed: int
-    ) -> Stage:
-        return Stage(
-            dataset=dataset,
-            data_revision=self.revisions.data[dataset],
-            few_sample=self.config.data.few_sample,
-            model=self.revisions.models[model],
-            train_tasks=step.train_tasks,
-            select_on=step.select_on,
-            parent=parent,
-            training=self.training[dataset],
-            seed=seed,
-            task_shorts=self.shorts[dataset],
-        )
-
-    def _intern(self, stage: Stage) -> Stage:
-        return self.stages.setdefault(stage.digest, stage)

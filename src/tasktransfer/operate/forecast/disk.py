@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.results.finished import CHECKPOINT, Found
 

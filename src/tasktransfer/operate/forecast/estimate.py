@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from tasktransfer.core.stage import Family, Stage
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Family
 from tasktransfer.operate.forecast.model_size import ModelSize, model_size
 from tasktransfer.operate.forecast.sizes import Sizes, Volume
 from tasktransfer.operate.forecast.speed import (
@@ -92,7 +94,7 @@ class Estimates:
         self._calibration = calibration
         self._models: dict[str, ModelSize] = {}
         self._speeds: dict[str, Speed] = {}
-        self._costs: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], Cost] = {}
+        self._costs: dict[tuple[Any, ...], Cost] = {}
         self._memory: dict[tuple[str, int], int] = {}
 
     # --- what it stands on ---
@@ -162,7 +164,7 @@ class Estimates:
 
     def of(self, stage: Stage) -> Cost:
         """What one training takes."""
-        key = (stage.dataset, stage.model.name, stage.train_tasks, stage.select_on)
+        key = (stage.dataset, stage.model.name, stage.train_tasks, stage.select_on, stage.training)
         if key not in self._costs:
             self._costs[key] = self._cost(stage)
         return self._costs[key]
@@ -179,7 +181,7 @@ class Estimates:
             + updates * speed.update
             + tokens.evaluated * speed.evaluation(stage.dataset, stage.select_on)
         )
-        predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.select_on)
+        predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.tested)
         return Cost(
             samples=training.epochs * sum(v.units for v in train),
             tokens=tokens.train,
@@ -195,11 +197,11 @@ class Estimates:
         )
 
     def _evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
-        """(volume, how often it is predicted). Only what a run scores is tested."""
+        """(volume, how often it is predicted)."""
         for task in stage.select_on:
             yield self.sizes.of(stage, task, "dev"), stage.training.epochs
-            if len(stage.select_on) == 1:
-                yield self.sizes.of(stage, task, "test"), 1
+        for task in stage.tested:
+            yield self.sizes.of(stage, task, "test"), 1
 
     def _tokens(self, stage: Stage) -> Tokens:
         train = sum(self.sizes.of(stage, task, "train").tokens for task in stage.train_tasks)

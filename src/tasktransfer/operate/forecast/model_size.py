@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tasktransfer import json_text
 from tasktransfer.config import TINY
-from tasktransfer.core.stage import Family
+from tasktransfer.core.specs import Family
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 

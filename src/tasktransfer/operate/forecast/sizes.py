@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tasktransfer import json_text
-from tasktransfer.core.stage import Family, Stage, Training
-from tasktransfer.datasets import get_task
-from tasktransfer.operate.forecast.task_sizes import FULL, SIZES, TINY_SPLITS
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Family, Training
+from tasktransfer.datasets import DATASETS
 from tasktransfer.results.study import Study
-
-Basis = Literal["the encoded data", "the prepared data", "Table 1 of the paper", "the tiny world"]
 
 TEXT_TO_TEXT_TOKENS = 1.15
 """A prompt's words, and the vocabularies of GPT-2 and T5, which are coarser than BERT's."""
@@ -47,14 +45,21 @@ class Sizes:
         limit = _limit(stage.training, split)
         return self._volume(stage.dataset, stage.model.name, task, split, limit)
 
-    def basis(self, dataset: str, model: str) -> Basis:
-        """Where the sizes are from."""
+    def basis(self, dataset: str, model: str) -> str:
+        """Where the sizes are from, for readers; tasks whose size is assumed are named."""
         if self._encoded(dataset, model):
             return "the encoded data"
         if self._prepared(dataset):
             return "the prepared data"
-        generated = self._study.config.data.generated
-        return "the tiny world" if generated else "Table 1 of the paper"
+        if self._study.config.data.generated:
+            return "the tiny world"
+        told = DATASETS[dataset]
+        assumed = [
+            task for task in self._study.tasks(self._study.data(dataset)) if task not in told.sizes
+        ]
+        if not assumed:
+            return told.sizes_from
+        return f"an assumption for {', '.join(assumed)}, whose size {dataset} does not give"
 
     def _limited(
         self, dataset: str, model: str, task: str, split: str, limit: int | None
@@ -81,15 +86,14 @@ class Sizes:
         prepared = self._prepared(dataset)
         if prepared:
             return int(prepared.get(task, {}).get(split, {}).get("samples", 0))
-        size, data = SIZES[dataset][task], self._study.config.data
+        data, told = self._study.config.data, DATASETS[dataset]
+        few = data.few_sample
         if data.generated:
-            share = TINY_SPLITS[data.few_sample][split]
-            return round(data.tiny_world.dialogues * share * size.tiny_instances)
-        few: int = getattr(size, split)
-        return few if data.few_sample or split == "test" else few * FULL
+            return told.tiny_instances(task, split, data.tiny_world.dialogues, few_sample=few)
+        return told.instances(task, split, few_sample=few)
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
-        found = read_manifest(self._study.encoded(dataset, model))
+        found = read_manifest(self._study.encoded(self._study.data(dataset), model))
         counted = isinstance(found.get("tokens"), dict) and isinstance(found.get("units"), dict)
         return found if counted else {}
 
@@ -119,8 +123,10 @@ def _units_and_tokens(
     dataset: str, task: str, family: Family, max_length: int, synthetic: bool
 ) -> tuple[int, float]:
     """(units an instance, tokens a unit), from the table of sizes."""
-    size, card = SIZES[dataset][task], get_task(dataset, task)
-    tokens: float = size.tiny_tokens if synthetic else size.tokens
+    told = DATASETS[dataset]
+    size, card = told.size(task), told.tasks[task]
+    tiny = told.tiny.sizes.get(task) if synthetic and told.tiny else None
+    tokens: float = tiny.tokens if tiny else size.tokens
     a_sequence = tokens / size.sequences
     if family == "encoder":
         return 1, min(a_sequence, max_length) * size.sequences

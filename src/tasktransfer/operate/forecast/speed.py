@@ -14,7 +14,8 @@ from statistics import median
 from typing import Any, Literal
 
 from tasktransfer import json_text
-from tasktransfer.core.stage import Family, Stage
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Family
 from tasktransfer.operate.forecast.model_size import ModelSize
 from tasktransfer.results.study import Study
 

@@ -1,26 +1,5 @@
-"""A tiny synthetic world in the FETA release format: small enough for seconds of training.
+"""What generates a dataset of the tiny world in FETA's release format.
 
-Two datasets of short dialogues made by grammar, all 17 tasks, with planted structure that says
-which source helps which target (``truth``). docs/tiny-world.md describes it.
-Importing this package is cheap: nothing is generated before ``generate`` is called.
+Casting, random draws, texts, metadata and files; a dataset's own words and scenes are in its
+folder, and ``datasets.tiny_world`` makes the whole world.
 """
-
-from tasktransfer.datasets.feta.tiny_world.revision import (
-    DEFAULT_DIALOGUES,
-    GENERATOR_VERSION,
-    MINIMUM_DIALOGUES,
-    revision,
-)
-from tasktransfer.datasets.feta.tiny_world.truth import HELPFUL, UNRELATED, Pair
-from tasktransfer.datasets.feta.tiny_world.writer import generate
-
-__all__ = [
-    "DEFAULT_DIALOGUES",
-    "GENERATOR_VERSION",
-    "HELPFUL",
-    "MINIMUM_DIALOGUES",
-    "UNRELATED",
-    "Pair",
-    "generate",
-    "revision",
-]

@@ -21,6 +21,12 @@ FEW_SHARE = 5 / 6
 """Share of the train and dev dialogues in the few-sample setting. FETA takes a tenth of 13,118
 dialogues; a tenth of this world would be a dozen."""
 
+SPLIT_SHARES = {
+    True: {"train": 0.5, "dev": 0.125, "test": 0.25},
+    False: {"train": 0.6, "dev": 0.15, "test": 0.25},
+}
+"""The same for forecasts: few-sample or not → split → share of the dialogues."""
+
 
 @dataclass(frozen=True, slots=True)
 class MoodWords:

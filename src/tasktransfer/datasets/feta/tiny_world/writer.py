@@ -1,27 +1,14 @@
-"""Writes the tiny world to a folder in the release's layout, all or nothing."""
+"""Writes one dataset of the tiny world in the release's layout."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
-from tasktransfer.datasets.dailydialog.tiny_world import daily_dialogues
 from tasktransfer.datasets.feta.tiny_world.casting import Portion, Role
-from tasktransfer.datasets.feta.tiny_world.metadata import (
-    DAILY_TASKS,
-    FRIENDS_TASKS,
-    Json,
-    release_metadata,
-)
-from tasktransfer.datasets.feta.tiny_world.revision import (
-    DEFAULT_DIALOGUES,
-    check_parameters,
-    revision,
-)
-from tasktransfer.datasets.friends.tiny_world import friends_dialogues
-from tasktransfer.files import Maker, replacing_folder
-
-MAKER = Maker("tiny world", "tiny_world.json", "revision")
+from tasktransfer.datasets.feta.tiny_world.metadata import Json, release_metadata
 
 ID_FILES: dict[str, tuple[Portion, ...]] = {
     "TTiDB_train_ids.txt": ("few_train", "rest_train"),
@@ -32,48 +19,39 @@ ID_FILES: dict[str, tuple[Portion, ...]] = {
 }
 """The release's file names. They say 0.1 whatever the share is; ``FEW_SHARE`` has the truth."""
 
+Generate: TypeAlias = Callable[[int, int], list[tuple[Role, Json]]]
+"""(seed, number of dialogues) → every dialogue with its role, in file order."""
 
-def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES) -> None:
-    """Write both datasets under ``folder``, replacing only a tiny world written before.
 
-    ``dialogues`` counts per dataset. The folder is there complete or not at all: it is written
-    beside its place and renamed. Raises ConfigError for parameters that make no world, DataError
-    where ``folder`` holds anything else.
+def release_writer(
+    name: str, tasks: Mapping[str, Json], generate: Generate
+) -> Callable[[Path, int, int], None]:
+    """What writes the release of one dataset under the folder of the world.
+
+    Args:
+        name: the dataset.
+        tasks: task → its part of the release's metadata.
+        generate: makes the dialogues.
     """
-    check_parameters(seed, dialogues)
-    with replacing_folder(folder, MAKER) as fresh:
-        _write_world(fresh, seed, dialogues)
 
-
-def _write_world(folder: Path, seed: int, dialogues: int) -> None:
-    daily, friends = daily_dialogues(seed, dialogues), friends_dialogues(seed, dialogues)
-    for name, tasks, cast in (
-        ("DailyDialog", DAILY_TASKS, daily),
-        ("Friends", FRIENDS_TASKS, friends),
-    ):
+    def write(world: Path, seed: int, dialogues: int) -> None:
         metadata = release_metadata(name, tasks, seed, dialogues)
-        _write_dataset(folder / f"TLiDB_{name}", name, metadata, cast)
-    _write_json(
-        folder / MAKER.file,
-        {
-            "synthetic": True,
-            "revision": revision(seed, dialogues),
-            "seed": seed,
-            "dialogues": dialogues,
-        },
-    )
+        _write_release(world / f"TLiDB_{name}", name, metadata, generate(seed, dialogues))
+
+    return write
 
 
-def _write_dataset(folder: Path, name: str, metadata: Json, cast: list[tuple[Role, Json]]) -> None:
+def _write_release(folder: Path, name: str, metadata: Json, cast: list[tuple[Role, Json]]) -> None:
     folder.mkdir()
     data = [dialogue for _, dialogue in cast]
-    _write_json(folder / f"TLiDB_{name}.json", {"metadata": metadata, "data": data})
+    write_json(folder / f"TLiDB_{name}.json", {"metadata": metadata, "data": data})
     for file_name, portions in ID_FILES.items():
         ids = [role.dialogue_id for role, _ in cast if role.portion in portions]
         _write_text(folder / file_name, "".join(f"{dialogue_id}\n" for dialogue_id in ids))
 
 
-def _write_json(path: Path, value: Json) -> None:
+def write_json(path: Path, value: Json) -> None:
+    """Write a value as compact JSON."""
     _write_text(path, json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 

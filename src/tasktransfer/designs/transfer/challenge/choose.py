@@ -23,12 +23,13 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.stage import Run
 from tasktransfer.data.prepared import as_prepared
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
 from tasktransfer.designs.transfer.challenge.policy import Policy
 from tasktransfer.designs.transfer.challenge.rules import ineligible
+from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.records import PredictionsFile, read_record
 from tasktransfer.results.study import Study
@@ -99,13 +100,13 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
         RecordError: records that are damaged or may not be submitted (all of them).
     """
     planned: dict[Group, list[Run]] = {}
-    for run in study.plan.runs:
+    for run in transfer_runs(study.plan):
         if (run.dataset, run.model) == (dataset, model) and _takes_part(run, policy):
             planned.setdefault((run.target, run.algorithm, run.sources), []).append(run)
     candidates = _candidates(study, planned)
     tasks: dict[str, tuple[Candidate, Candidate]] = {}
     missing: list[str] = []
-    for task in DATASETS[dataset]:
+    for task in DATASETS[dataset].tasks:
         baseline = candidates.get((task, "baseline", ()))
         transfers = [c for group, c in candidates.items() if group[0] == task and c.sources]
         if baseline is None or not transfers:
@@ -141,7 +142,7 @@ def finished(study: Study, run: Run) -> Finished | None:
             f"{path}: it is the record of stage {record['stage']['digest'][:12]}, and "
             f"{run.scored.digest[:12]} belongs here; delete its folder and run the stage again"
         )
-    reasons = ineligible(record)
+    reasons = ineligible(run.dataset, run.sources, run.target, record)
     if reasons:
         raise RecordError(f"{path}: it may not be submitted: {'; '.join(reasons)}")
     predictions = record["predictions"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.datasets.feta.release import load_release, read_instances
+from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.format import row_ids
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import Coded, coded
@@ -60,13 +60,13 @@ def read_golds(data: Path | str, dataset: str) -> Golds:
     Raises:
         DataError: the release is absent or damaged, or a task has no test instance.
     """
-    release = load_release(data, dataset)
+    release = DATASETS[dataset].reader.open(Path(data), True)
     tasks = {}
-    for name, card in release.tasks.items():
-        instances = read_instances(release, name, "test", few_sample=True)
+    for name in release.tasks:
+        instances = list(release.instances(name, "test"))
         if not instances:
-            raise DataError(f"{release.source.path}: {name} has no instance in the test split")
-        tasks[name] = _task_golds(card, instances)
+            raise DataError(f"{release.place}: {name} has no instance in the test split")
+        tasks[name] = _task_golds(DATASETS[dataset].tasks[name], instances)
     return Golds(dataset, release.revision, release.synthetic, tasks)
 
 

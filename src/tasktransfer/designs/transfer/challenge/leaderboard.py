@@ -26,7 +26,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tasktransfer.core.stage import Fidelity
+from tasktransfer import metrics
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.designs.transfer.challenge.findings import visible
 from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
 from tasktransfer.designs.transfer.challenge.read import read_submission
@@ -42,10 +43,10 @@ from tasktransfer.stats.bootstrap import (
     LEVEL,
     Floats,
     Weights,
-    false_discovery,
     instance_weights,
     resampled_scores,
 )
+from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tasks.card import Task
 
 ALPHA = 1 - LEVEL
@@ -218,7 +219,8 @@ def _entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
     assert report.scores is not None, "only valid submissions come here"
 
     def resampled(card: Task, file: FileScore) -> Floats:
-        return resampled_scores(card, file.tally, weights[card.name], report.fidelity)
+        score_of = partial(metrics.score_of_sums, card, fidelity=report.fidelity)
+        return resampled_scores(file.tally, weights[card.name], score_of)
 
     tasks = [(golds.tasks[name].task, score) for name, score in report.tasks.items()]
     baseline = np.mean([resampled(card, score.baseline) for card, score in tasks], axis=0)

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tabulate import tabulate
 
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC
@@ -23,6 +22,8 @@ from tasktransfer.designs.transfer.challenge.leaderboard import (
     Pair,
 )
 from tasktransfer.files import replacing
+from tasktransfer.tables import numbers
+from tasktransfer.tables.html import environment
 
 SAME = "not distinguishable from the entry above"
 
@@ -93,15 +94,7 @@ def as_markdown(leaderboard: Leaderboard) -> str:
 
 def as_html(leaderboard: Leaderboard) -> str:
     """The same as one HTML page that loads nothing."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    template = environment.get_template("leaderboard.html.j2")
+    template = environment(Path(__file__).parent).get_template("leaderboard.html.j2")
     return template.render(sections=_sections(leaderboard))
 
 
@@ -115,7 +108,7 @@ def _sections(leaderboard: Leaderboard) -> list[_Section]:
                 caption="Not scored and in no table above.",
                 head=("archive", "errors", "first error"),
                 align=("left", "right", "left"),
-                rows=[(item.entry, f"{item.errors:,}", item.error) for item in leaderboard.invalid],
+                rows=[(i.entry, numbers.count(i.errors), i.error) for i in leaderboard.invalid],
             )
         )
     return sections
@@ -160,24 +153,15 @@ def _cells(entry: Entry) -> tuple[str, ...]:
     return (
         str(entry.rank),
         entry.name,
-        f"{scores.submission:.2f}",
-        _interval(entry, "submission_score"),
-        f"{scores.delta:+.2f}",
-        _interval(entry, "score_delta"),
-        f"{scores.baseline:.2f}",
-        f"{scores.transfer:.2f}",
-        "" if entry.q_above is None else _p_value(entry.q_above),
+        numbers.score(scores.submission),
+        numbers.interval(*entry.interval("submission_score"), ".2f"),
+        numbers.delta(scores.delta),
+        numbers.interval(*entry.interval("score_delta"), ".2f"),
+        numbers.score(scores.baseline),
+        numbers.score(scores.transfer),
+        "" if entry.q_above is None else numbers.p_value(entry.q_above),
         "; ".join(notes),
     )
-
-
-def _interval(entry: Entry, score: str) -> str:
-    low, high = entry.interval(score)
-    return f"{low:.2f} to {high:.2f}"
-
-
-def _p_value(p: float) -> str:
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _escaped(text: str) -> str:

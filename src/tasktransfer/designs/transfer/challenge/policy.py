@@ -96,7 +96,7 @@ _RUN_KEYS = tuple(NamedRun.__dataclass_fields__)
 
 def _runs_model(dataset: str) -> type[BaseModel]:
     """A run for every task of ``dataset``."""
-    source = Annotated[str, AfterValidator(_one_of(f"task of {dataset}", DATASETS[dataset]))]
+    source = Annotated[str, AfterValidator(_one_of(f"task of {dataset}", DATASETS[dataset].tasks))]
     algorithm = Annotated[
         str, AfterValidator(_one_of("transfer algorithm", dict.fromkeys(TRANSFER_ALGORITHMS)))
     ]
@@ -110,7 +110,7 @@ def _runs_model(dataset: str) -> type[BaseModel]:
         seed=(seed, None),
         baseline_seed=(seed, None),
     )
-    tasks: dict[str, Any] = dict.fromkeys(DATASETS[dataset], (run, ...))
+    tasks: dict[str, Any] = dict.fromkeys(DATASETS[dataset].tasks, (run, ...))
     return create_model("NamedRuns", __config__=_STRICT, **tasks)
 
 
@@ -144,7 +144,7 @@ def _message(error: Mapping[str, Any], dataset: str) -> str:
         case "missing":
             return "is missing: add it"
         case "extra_forbidden":
-            what, keys = "task", tuple(DATASETS[dataset])
+            what, keys = "task", tuple(DATASETS[dataset].tasks)
             if len(error["loc"]) > 1:
                 what, keys = "key", _RUN_KEYS
             name = str(error["loc"][-1])

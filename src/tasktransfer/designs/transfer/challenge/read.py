@@ -116,7 +116,7 @@ def read_submission(
 
 def _top_folder(names: list[str]) -> str:
     """The folder that wraps the task folders, with its slash; "" where none does."""
-    tasks = {task for cards in DATASETS.values() for task in cards}
+    tasks = {task for dataset in DATASETS.values() for task in dataset.tasks}
     for name in names:
         folders = name.split("/")[:-1]
         depth = next((depth for depth, folder in enumerate(folders) if folder in tasks), None)
@@ -129,7 +129,7 @@ def _top_folder(names: list[str]) -> str:
 def _dataset_of(names: list[str], top: str, findings: Findings) -> str:
     """The dataset with the most task folders among the names; "" if that is none or both."""
     folders = {name.removeprefix(top).split("/")[0] for name in names if "/" in name}
-    counts = {dataset: len(folders & set(cards)) for dataset, cards in DATASETS.items()}
+    counts = {name: len(folders & set(each.tasks)) for name, each in DATASETS.items()}
     best, *others = sorted(counts, key=lambda dataset: -counts[dataset])
     if not counts[best]:
         findings.error(
@@ -137,7 +137,7 @@ def _dataset_of(names: list[str], top: str, findings: Findings) -> str:
             None,
             "no-tasks",
             "has no folder that is named after a task; a submission has one for each task, for "
-            f"example {next(iter(DATASETS[best]))}/{BASELINE_FILE}",
+            f"example {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}",
         )
         return ""
     if any(counts[other] == counts[best] for other in others):
@@ -174,10 +174,10 @@ def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> No
 
 
 def _extra_task(folder: str, golds: Golds) -> str:
-    for dataset, cards in DATASETS.items():
-        if folder in cards and dataset != golds.dataset:
+    for dataset, other in DATASETS.items():
+        if folder in other.tasks and dataset != golds.dataset:
             return f"is a task of {dataset}; this submission is of {golds.dataset}"
-    if folder in DATASETS[golds.dataset]:
+    if folder in DATASETS[golds.dataset].tasks:
         return f"is a task that this release of {golds.dataset} does not annotate"
     by_case = {task.casefold(): task for task in golds.tasks}
     near = get_close_matches(folder.casefold(), by_case, n=1)

@@ -68,33 +68,34 @@ def broken(
         rules.append(Broken(FEW_SAMPLE, "data.few_sample is false"))
     if limit_test is not None:
         rules.append(Broken(WHOLE_TEST, f"training.limit_test is {limit_test}"))
-    rules += [_foreign(dataset, s) for s in (*sources, target) if s not in DATASETS[dataset]]
-    if len(sources) >= len(DATASETS[dataset]):
+    rules += [_foreign(dataset, s) for s in (*sources, target) if s not in DATASETS[dataset].tasks]
+    if len(sources) >= len(DATASETS[dataset].tasks):
         rules.append(_too_many(dataset, target, len(sources)))
     if target in sources:
         rules.append(_itself(target))
     return rules
 
 
-def ineligible(record: Mapping[str, Any]) -> list[str]:
-    """Why a finished record may not be submitted; empty if it may.
+def ineligible(
+    dataset: str, sources: Sequence[str], target: str, record: Mapping[str, Any]
+) -> list[str]:
+    """Why the finished record of a run may not be submitted; empty if it may.
 
     The identity of its stage says what it was trained on, and its digest binds it;
     ``provenance.rules`` says under which rules its study ran. A record of a free study is out even
     where it keeps every rule. Records from before that key are judged by their content.
     """
-    run, stage = record["run"], record["stage"]
-    if run is None or record["predictions"] is None:
+    if record["predictions"] is None:
         return ["it has no predictions of a test set"]
-    dataset, identity = run["dataset"], stage["identity"]
     if dataset not in DATASETS:
         return [f"{dataset} is no dataset of the challenge"]
+    stage = record["stage"]
     rules = broken(
         dataset,
-        run["sources"],
-        run["target"],
-        few_sample=identity.get("few_sample") is True and record["few_sample"] is True,
-        limit_test=_get(identity, "training", "limit_test"),
+        sources,
+        target,
+        few_sample=stage["identity"].get("few_sample") is True and record["few_sample"] is True,
+        limit_test=_get(stage["identity"], "training", "limit_test"),
     )
     reasons = [str(rule) for rule in rules]
     if record["provenance"].get("rules") == "free":
@@ -102,19 +103,19 @@ def ineligible(record: Mapping[str, Any]) -> list[str]:
             "it was made by a study under `rules: free`; delete it and run the study under "
             "`rules: challenge`, which trains it again"
         )
-    foreign = [task for task in stage["train_tasks"] if task not in DATASETS[dataset]]
+    foreign = [task for task in stage["train_tasks"] if task not in DATASETS[dataset].tasks]
     if foreign:
         reasons.append(f"it was trained on {', '.join(foreign)}, no task of {dataset}")
     return reasons
 
 
 def _foreign(dataset: str, name: str) -> Broken:
-    home = next((other for other, tasks in DATASETS.items() if name in tasks), "no dataset")
+    home = next((other for other in DATASETS if name in DATASETS[other].tasks), "no dataset")
     return Broken(SAME_DATASET, f"{name!r} is a task of {home}, not of {dataset}")
 
 
 def _too_many(dataset: str, target: Any, count: int) -> Broken:
-    most = len(DATASETS[dataset]) - 1
+    most = len(DATASETS[dataset].tasks) - 1
     return Broken(SOURCES, f"{target} has {count} sources, and {dataset} has {most} other tasks")
 
 
@@ -164,7 +165,7 @@ def _refusals(study: Any) -> Iterator[Refusal]:
         count = _get(study, "multi_source", "sources_per_target")
         for dataset in DATASETS:
             studied = _get(study, "datasets", dataset) is not None
-            if studied and isinstance(count, int) and count >= len(DATASETS[dataset]):
+            if studied and isinstance(count, int) and count >= len(DATASETS[dataset].tasks):
                 what = _too_many(dataset, "a target", count)
                 yield "multi_source.sources_per_target", what, "ask for fewer"
 
@@ -187,7 +188,7 @@ def _in_named(path: str, item: Any) -> Iterator[Refusal]:
     sources = _list(item, "sources")
     if not isinstance(dataset, str) or dataset not in DATASETS:
         return
-    if len(sources) >= len(DATASETS[dataset]):
+    if len(sources) >= len(DATASETS[dataset].tasks):
         yield f"{path}.sources", _too_many(dataset, target, len(sources)), "name fewer"
     yield from _if_foreign(dataset, target, f"{path}.target")
     for index, source in enumerate(sources):
@@ -198,8 +199,8 @@ def _in_named(path: str, item: Any) -> Iterator[Refusal]:
 
 def _if_foreign(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
     """Names of no dataset at all are not the rules' to refuse."""
-    elsewhere = isinstance(name, str) and any(name in tasks for tasks in DATASETS.values())
-    if elsewhere and name not in DATASETS[dataset]:
+    elsewhere = isinstance(name, str) and any(name in each.tasks for each in DATASETS.values())
+    if elsewhere and name not in DATASETS[dataset].tasks:
         yield path, _foreign(dataset, name), f"use tasks of {dataset}"
 
 

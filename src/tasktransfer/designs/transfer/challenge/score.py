@@ -12,10 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tabulate import tabulate
-
 from tasktransfer import metrics
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.designs.transfer.challenge.findings import listed, visible
 from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
@@ -24,6 +22,7 @@ from tasktransfer.designs.transfer.challenge.read import ID_MISMATCHES, Submissi
 from tasktransfer.errors import SubmissionError
 from tasktransfer.files import replacing
 from tasktransfer.metrics import Sums
+from tasktransfer.tables.text import text_table
 
 REPORT_VERSION = 1
 BASELINE_SHARE = 0.1
@@ -217,19 +216,12 @@ def as_text(report: Report) -> str:
         raise ValueError("an invalid submission has no scores; see refuse_invalid")
     instances = sum(task.scored for task in report.tasks.values())
     rows = [row for name, task in report.tasks.items() for row in _task_rows(name, task)]
-    head = ("task", "metric", "baseline", "transfer", "delta")
     lines = [
         *([SYNTHETIC] if report.synthetic else []),
         f"{visible(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
         f"{instances:,} instances, fidelity {report.fidelity}",
         "",
-        tabulate(
-            rows,
-            head,
-            tablefmt="plain",
-            disable_numparse=True,
-            colalign=("left", "left", "right", "right", "right"),
-        ),
+        *text_table(rows, left=("task", "metric")),
         "",
         f"baseline score    BS  {scores.baseline:9.4f}",
         f"transfer score    TS  {scores.transfer:9.4f}",
@@ -239,19 +231,20 @@ def as_text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _task_rows(name: str, task: TaskScore) -> list[tuple[str, ...]]:
+def _task_rows(name: str, task: TaskScore) -> list[dict[str, str]]:
     before, after = task.baseline, task.transfer
     values = {"score": (before.score, after.score)}
     values |= {metric: (value, after.metrics[metric]) for metric, value in before.metrics.items()}
-    rows: list[tuple[str, ...]] = [
-        ("" if place else name, metric, f"{b:.2f}", f"{a:.2f}", f"{a - b:+.2f}")
-        for place, (metric, (b, a)) in enumerate(values.items())
-    ]
+    rows = [(metric, f"{b:.2f}", f"{a:.2f}", f"{a - b:+.2f}") for metric, (b, a) in values.items()]
     if before.no_answers or after.no_answers:
-        rows.append(("", "instances with -1", str(before.no_answers), str(after.no_answers), ""))
+        rows.append(("instances with -1", str(before.no_answers), str(after.no_answers), ""))
     if task.scored < task.instances:
-        rows.append(("", f"only {task.scored:,} of {task.instances:,} instances", "", "", ""))
-    return rows
+        rows.append((f"only {task.scored:,} of {task.instances:,} instances", "", "", ""))
+    columns = ("metric", "baseline", "transfer", "delta")
+    return [
+        {"task": "" if place else name, **dict(zip(columns, row, strict=True))}
+        for place, row in enumerate(rows)
+    ]
 
 
 def warnings_text(report: Report) -> list[str]:

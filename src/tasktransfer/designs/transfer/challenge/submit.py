@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tabulate import tabulate
-
 from tasktransfer.config.declare import nearest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.choose import Candidate, Chosen, Finished, choose
@@ -30,6 +28,7 @@ from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing
 from tasktransfer.results.predictions import read_predictions, rows_of
 from tasktransfer.results.study import Study
+from tasktransfer.tables.text import text_table
 from tasktransfer.tasks.card import Task
 
 
@@ -122,7 +121,7 @@ def _members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
     problems: list[str] = []
     for task, both in chosen.tasks.items():
         try:
-            files = _rows_of_task(DATASETS[wish.dataset][task], both, wish.ensemble)
+            files = _rows_of_task(DATASETS[wish.dataset].tasks[task], both, wish.ensemble)
         except RecordError as error:
             problems.append(str(error))
             continue
@@ -277,7 +276,7 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
 
 def _table(wish: Wish, chosen: Chosen) -> str:
     """What was chosen. dev: mean dev score over seeds, 0-100; dev n: instances it is taken on."""
-    cards = DATASETS[wish.dataset]
+    cards = DATASETS[wish.dataset].tasks
     rows = [
         {
             "task": task,
@@ -291,7 +290,7 @@ def _table(wish: Wish, chosen: Chosen) -> str:
         }
         for task, (baseline, transfer) in chosen.tasks.items()
     ]
-    return str(tabulate(rows, headers="keys", tablefmt="plain", disable_numparse=True))
+    return "\n".join(text_table(rows))
 
 
 def _seeds(candidate: Candidate) -> str:

@@ -6,7 +6,7 @@ that were planned and left nothing are listed; records that must not be compared
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Loaded, load
-from tasktransfer.designs.transfer.collect.missing import Holes, full_square, missing
+from tasktransfer.designs.transfer.collect.missing import Holes, missing
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected
-from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.results.tallies import Checks
 
 __all__ = ["BASELINE", "Expected", "Origin", "Tables", "collect_runs", "deltas_of"]
@@ -49,22 +49,16 @@ class Origin:
 
 
 def collect_runs(
-    paths: Iterable[Path],
-    *,
-    root: Path,
-    expected: Sequence[Expected] = (),
-    checks: Checks | None = None,
+    results: Path, expected: Sequence[Expected], checks: Checks | None = None
 ) -> tuple[Tables, Origin]:
     """Read records into frames.
 
     Args:
-        paths: the record files, in the order that the tables shall keep.
-        root: the results folder; paths in the tables are relative to it.
-        expected: the planned runs. Those without a usable record are listed in ``missing``, with
-            the state of their trainings; a record at a planned path that holds another run or
-            stage is a problem, and so is a second record of a planned run. Without a plan the
-            full square of what was found is expected: every baseline and ordered pair of the
-            tasks, models, algorithms and seeds of a dataset.
+        results: the results folder; paths in the tables are relative to it.
+        expected: the planned runs, in the order that the tables shall keep. Those without a usable
+            record are listed in ``missing``, with the state of their trainings; a record at a
+            planned path that holds another stage is a problem, and so is a second record of a
+            planned stage.
         checks: predictions that were held against their records before; those of this call are
             added. None: all are checked.
 
@@ -76,16 +70,15 @@ def collect_runs(
             revisions, recipes, sample settings, task sizes, weights or hyperparameters came
             together where numbers are compared; names what differs and two of the files.
     """
-    loaded, problems = load(paths, root, expected, checks)
+    loaded, problems = load(results, expected, checks)
     runs = frame("runs", [item.run for item in loaded if item.run is not None])
     deltas = deltas_of(runs)
-    wanted = list(expected) or full_square(runs)
     tables = Tables(
         runs=runs,
         scores=frame("scores", [row for item in loaded for row in item.scores]),
         deltas=deltas,
         sizes=_sizes(runs),
-        missing=missing(wanted, runs, deltas, Holes(root, problems)),
+        missing=missing(expected, runs, deltas, Holes(results, problems)),
         problems=frame("problems", [(problem.path, problem.error) for problem in problems]),
     )
     return tables, _origin(loaded)
@@ -105,8 +98,8 @@ def _origin(loaded: list[Loaded]) -> Origin:
 
 def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     """Sizes of every task that is a target of some run."""
-    found = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
-    rows = found.drop_duplicates(["dataset", "target"], keep="last")
+    sizes = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
+    rows = sizes.drop_duplicates(["dataset", "target"], keep="last")
     return frame("sizes", rows.itertuples(index=False, name=None))
 
 

@@ -6,15 +6,19 @@ baseline's score.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import pandas as pd
 import pyarrow as pa
+
+from tasktransfer.designs.transfer import outputs
+from tasktransfer.tables.store import Column, Columns, frame_of
 
 KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
 """What names a run in every table. ``source`` joins the sources by ``+``; empty for a baseline."""
 
-_Column = tuple[str, pa.DataType, str]
-
-_RUN: tuple[_Column, ...] = (
+_RUN: Columns = (
     ("dataset", pa.string(), "dataset"),
     ("model", pa.string(), "model, as the study names it"),
     ("algorithm", pa.string(), "baseline, or the transfer algorithm"),
@@ -24,10 +28,10 @@ _RUN: tuple[_Column, ...] = (
     ("target", pa.string(), "target task"),
     ("seed", pa.int64(), "random seed"),
 )
-_KEYS: tuple[_Column, ...] = tuple(column for column in _RUN if column[0] in KEYS)
-_DIGEST: _Column = ("digest", pa.string(), "digest of the stage that was scored")
+_KEYS: Columns = tuple(column for column in _RUN if column[0] in KEYS)
+_DIGEST: Column = ("digest", pa.string(), "digest of the stage that was scored")
 
-RUNS: tuple[_Column, ...] = (
+RUNS: Columns = (
     *_RUN,
     ("family", pa.string(), "encoder, decoder or encoder_decoder"),
     ("score", pa.float64(), "score on the target's test split, 0-100"),
@@ -58,14 +62,14 @@ RUNS: tuple[_Column, ...] = (
     ("predictions_sha256", pa.string(), "its SHA-256"),
     ("test_set", pa.string(), "digest of the target's test set: ids and right answers; null: none"),
 )
-SCORES: tuple[_Column, ...] = (
+SCORES: Columns = (
     *_KEYS,
     ("split", pa.string(), "test, or dev at the best epoch"),
     ("task", pa.string(), "task that is scored"),
     ("metric", pa.string(), "metric; `score` is the mean of the task's metrics"),
     ("value", pa.float64(), "0-100"),
 )
-DELTAS: tuple[_Column, ...] = (
+DELTAS: Columns = (
     *_RUN,
     ("score", pa.float64(), "score of the transfer run, 0-100"),
     ("baseline_score", pa.float64(), "score of the baseline of the same model, target and seed"),
@@ -74,14 +78,14 @@ DELTAS: tuple[_Column, ...] = (
     _DIGEST,
     ("baseline_digest", pa.string(), "digest of the baseline's stage; null: missing"),
 )
-SIZES: tuple[_Column, ...] = (
+SIZES: Columns = (
     ("dataset", pa.string(), "dataset"),
     ("task", pa.string(), "task"),
     ("train", pa.int64(), "training instances"),
     ("dev", pa.int64(), "dev instances"),
     ("test", pa.int64(), "test instances"),
 )
-MISSING: tuple[_Column, ...] = (
+MISSING: Columns = (
     *_RUN,
     ("path", pa.string(), "where its record is expected, relative to the results folder"),
     ("reason", pa.string(), "why it has no number, in one line"),
@@ -89,15 +93,15 @@ MISSING: tuple[_Column, ...] = (
     ("stage", pa.string(), "folder of the first of its trainings that is not done; null: unknown"),
     ("error", pa.string(), "last line of the error, or what is damaged; null: none"),
 )
-PROBLEMS: tuple[_Column, ...] = (
+PROBLEMS: Columns = (
     ("path", pa.string(), "the record, relative to the results folder"),
     ("error", pa.string(), "why it was left out"),
 )
 
-_GROUP: tuple[_Column, ...] = _RUN[:3]
-_CELL: tuple[_Column, ...] = (*_RUN[:7],)
+_GROUP: Columns = _RUN[:3]
+_CELL: Columns = (*_RUN[:7],)
 
-CELLS: tuple[_Column, ...] = (
+CELLS: Columns = (
     *_CELL,
     ("n_seeds", pa.int64(), "seeds with both the transfer run and its baseline"),
     ("seeds", pa.list_(pa.int64()), "those seeds, ascending"),
@@ -115,7 +119,7 @@ CELLS: tuple[_Column, ...] = (
     ("significant", pa.bool_(), "q <= 0.05"),
     ("inputs", pa.string(), "digest of everything that the numbers of this row depend on"),
 )
-SUMMARY: tuple[_Column, ...] = (
+SUMMARY: Columns = (
     *_GROUP,
     ("n_cells", pa.int64(), "single-source cells behind the row"),
     ("n_seeds", pa.int64(), "seeds behind the row"),
@@ -133,13 +137,13 @@ SUMMARY: tuple[_Column, ...] = (
     ("rank_high", pa.float64(), "upper end"),
     ("rank_cells", pa.int64(), "cells that all algorithms of the model have, which are ranked"),
 )
-VARIANCE: tuple[_Column, ...] = (
+VARIANCE: Columns = (
     *_GROUP,
     ("component", pa.string(), "source, target, source x target, or seed"),
     ("variance", pa.float64(), "component of delta's variance, squared points; NaN: unknown"),
     ("share", pa.float64(), "of the sum of the components, 0-1; NaN: unknown"),
 )
-ASYMMETRY: tuple[_Column, ...] = (
+ASYMMETRY: Columns = (
     *_GROUP,
     ("task_a", pa.string(), "one task"),
     ("task_b", pa.string(), "another task, after it in the study's order"),
@@ -152,7 +156,7 @@ ASYMMETRY: tuple[_Column, ...] = (
     ("p", pa.float64(), "two-sided p of difference = 0; NaN: no test"),
     ("q", pa.float64(), "p adjusted for the dataset's pairs (Benjamini-Hochberg); NaN: no test"),
 )
-AGREEMENT: tuple[_Column, ...] = (
+AGREEMENT: Columns = (
     ("dataset", pa.string(), "dataset"),
     ("between", pa.string(), "what is compared: model or algorithm"),
     ("held", pa.string(), "the algorithm (or model) that both share"),
@@ -170,7 +174,7 @@ AGREEMENT: tuple[_Column, ...] = (
     ),
     ("reliability", pa.float64(), "what `disjoint` would be if both had the same trends"),
 )
-OVERLAP: tuple[_Column, ...] = (
+OVERLAP: Columns = (
     ("dataset", pa.string(), "dataset"),
     ("source", pa.string(), "source task"),
     ("target", pa.string(), "target task"),
@@ -179,7 +183,7 @@ OVERLAP: tuple[_Column, ...] = (
     ("of", pa.int64(), "how many the target has"),
     ("share", pa.float64(), "shared / of, 0-1"),
 )
-OVERLAP_EFFECT: tuple[_Column, ...] = (
+OVERLAP_EFFECT: Columns = (
     *_GROUP,
     ("basis", pa.string(), "as in overlap"),
     ("n_pairs", pa.int64(), "source-target pairs"),
@@ -189,48 +193,28 @@ OVERLAP_EFFECT: tuple[_Column, ...] = (
     ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
 )
 
-TABLES: dict[str, tuple[_Column, ...]] = {
-    "runs": RUNS,
-    "scores": SCORES,
-    "deltas": DELTAS,
-    "sizes": SIZES,
-    "missing": MISSING,
-    "problems": PROBLEMS,
-}
+TABLES: dict[str, Columns] = dict(
+    zip(outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS), strict=True)
+)
 """What ``collect`` writes."""
 
-STATISTICS: dict[str, tuple[_Column, ...]] = {
-    "cells": CELLS,
-    "summary": SUMMARY,
-    "variance": VARIANCE,
-    "asymmetry": ASYMMETRY,
-    "agreement": AGREEMENT,
-    "overlap": OVERLAP,
-    "overlap_effect": OVERLAP_EFFECT,
-}
+STATISTICS: dict[str, Columns] = dict(
+    zip(
+        outputs.STATISTICS,
+        (CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
+        strict=True,
+    )
+)
 """What ``statistics`` makes of them."""
 
-
-_all = TABLES | STATISTICS
-
-
-def arrow_schema(table: str) -> pa.Schema:
-    """The Arrow schema of a table; each field's metadata holds the column's description."""
-    return pa.schema(
-        [pa.field(name, kind, metadata={"description": text}) for name, kind, text in _all[table]]
-    )
+ALL = TABLES | STATISTICS
 
 
 def names(table: str) -> list[str]:
     """The column names of a table, in order."""
-    return [name for name, _, _ in _all[table]]
+    return [name for name, _, _ in ALL[table]]
 
 
-def to_frame(table: pa.Table) -> pd.DataFrame:
-    """An Arrow table as a frame, lists as Python lists. Frames are made this way both from records
-    and from Parquet, so that they are alike before they are written and after they are read."""
-    frame: pd.DataFrame = table.to_pandas()
-    for field in table.schema:
-        if pa.types.is_list(field.type):
-            frame[field.name] = pd.Series(table[field.name].to_pylist(), dtype=object)
-    return frame
+def frame(table: str, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+    """Rows to a frame with the table's types, also when there are none."""
+    return frame_of(rows, ALL[table])

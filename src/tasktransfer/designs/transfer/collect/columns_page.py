@@ -10,8 +10,8 @@ _HEAD = """\
 # Columns of the tables
 
 Made from `src/tasktransfer/designs/transfer/collect/columns.py` by `make schemas`; how numbers are
-defined is in [analysis.md](analysis.md). Each is `results/<study>/tables/<table>.parquet`, and the footer of the
-file has the same descriptions. Scores are 0-100; a delta is a difference of two scores, in points.
+defined is in [analysis.md](analysis.md). A table is `results/<study>/tables/<table>.parquet`; its
+footer has the same descriptions. Scores are 0-100; a delta is a difference of scores, in points.
 """
 
 _TITLES = {
@@ -27,13 +27,13 @@ def columns_page() -> str:
         parts.append(f"\n## {title}\n")
         for name in tables:
             parts += [f"\n### {name}\n\n", "| column | type | meaning |\n|---|---|---|\n"]
-            parts += [_row(field) for field in columns.arrow_schema(name)]
+            parts += [_row(*column) for column in tables[name]]
     return "".join(parts)
 
 
-def _row(field: pa.Field) -> str:
-    meaning = field.metadata[b"description"].decode().replace("|", "\\|")
-    return f"| `{field.name}` | {_kind(field.type)} | {meaning} |\n"
+def _row(name: str, kind: pa.DataType, meaning: str) -> str:
+    escaped = meaning.replace("|", "\\|")
+    return f"| `{name}` | {_kind(kind)} | {escaped} |\n"
 
 
 def _kind(kind: pa.DataType) -> str:

@@ -6,21 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Problem
 from tasktransfer.designs.transfer.collect.planned import (
     BASELINE,
-    RECORD,
     Expected,
     RunKey,
     identity,
 )
-from tasktransfer.designs.transfer.collect.rows import Row, frame
-from tasktransfer.results.state import stage_state
+from tasktransfer.designs.transfer.collect.rows import Row
+from tasktransfer.results.state import RECORD, stage_state
 
 NO_RECORD = "no record"
 DAMAGED = "damaged record, see problems"
@@ -79,10 +78,10 @@ class Holes:
         if damage:
             return BROKEN, damage
         try:
-            found = stage_state(self.root / folder)
+            seen = stage_state(self.root / folder)
         except OSError as error:
             return INTERRUPTED, f"{self.root / folder} cannot be looked at: {error.strerror}"
-        return found.state, found.error
+        return seen.state, seen.error
 
 
 def _folder(record: str) -> str | None:
@@ -136,23 +135,3 @@ def _orphans(
 
 def _error(hole: Hole) -> str | None:
     return None if hole.state == WAITING else f"the baseline: {hole.reason}"
-
-
-def full_square(runs: pd.DataFrame) -> list[Expected]:
-    """Every baseline and ordered pair of what a dataset's records name: what is expected where no
-    plan says it."""
-    wanted: list[Expected] = []
-    for dataset, found in runs.groupby("dataset", sort=False):
-        single = found[found["n_sources"] == 1]
-        tasks = list(dict.fromkeys([*found["target"], *single["source"]]))
-        algorithms = [name for name in single["algorithm"].unique() if name != BASELINE]
-        seeds = [int(seed) for seed in found["seed"].unique()]
-        runs_of: list[tuple[str, tuple[str, ...], Any]] = [(BASELINE, (), task) for task in tasks]
-        runs_of += [(a, (s,), t) for a in algorithms for s in tasks for t in tasks if s != t]
-        wanted += [
-            Expected(str(dataset), model, algorithm, sources, target, seed, "")
-            for model in found["model"].unique()
-            for seed in seeds
-            for algorithm, sources, target in runs_of
-        ]
-    return wanted

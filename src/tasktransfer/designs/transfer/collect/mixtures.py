@@ -25,9 +25,9 @@ class Comparison:
         self.first: dict[Aspect, tuple[Any, str]] = {}
         self.values: dict[str, Any] = {}
 
-    def facts(self, record: Record) -> dict[Aspect, Any]:
+    def facts(self, record: Record, target: str | None = None) -> dict[Aspect, Any]:
         """What of a record has to be the same in all that it is compared with."""
-        return {aspect: self._shared(value) for aspect, value in _facts(record)}
+        return {aspect: self._shared(value) for aspect, value in _facts(record, target)}
 
     def _shared(self, value: Any) -> Any:
         return self.values.setdefault(canonical_json(value), value)
@@ -39,11 +39,11 @@ class Comparison:
             RecordError: they must not be compared; names the aspect and both files.
         """
         for aspect, value in facts.items():
-            known, where = self.first.setdefault(aspect, (value, path))
-            if known == value:
+            first, where = self.first.setdefault(aspect, (value, path))
+            if first == value:
                 continue
             what, *of = aspect
-            for name, left, right in differences(known, value, what):
+            for name, left, right in differences(first, value, what):
                 raise RecordError(
                     f"records that cannot be compared: {' of '.join([name, *of])} is {left!r} in "
                     f"{where} and {right!r} in {path}; keep them in separate results folders, "
@@ -51,7 +51,7 @@ class Comparison:
                 )
 
 
-def _facts(record: Record) -> Iterator[tuple[Aspect, Any]]:
+def _facts(record: Record, target: str | None) -> Iterator[tuple[Aspect, Any]]:
     stage, named = record["stage"], record["stage"]["identity"]
     dataset, model = stage["dataset"], stage["model"]
     yield ("synthetic", dataset), record["synthetic"]
@@ -63,8 +63,7 @@ def _facts(record: Record) -> Iterator[tuple[Aspect, Any]]:
     # Per model: comparing models that were trained differently is a study of its own, but a delta
     # between two trainings that were is none.
     yield ("training", f"{dataset} {model}"), named.get("training")
-    if record["run"] is not None:
-        target = record["run"]["target"]
+    if target is not None:
         yield (f"sizes.{target}", dataset, stage["family"]), record["sizes"][target]
 
 

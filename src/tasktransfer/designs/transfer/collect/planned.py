@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.stage import Run
-from tasktransfer.results.records import RunIdentity
+from tasktransfer import json_text
+from tasktransfer.core.plan import Plan
+from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
+from tasktransfer.errors import RecordError
+from tasktransfer.results.state import RECORD
+from tasktransfer.results.study import Study
 
 BASELINE = "baseline"
-RECORD = "metrics.json"
+TABLES_VERSION = 1
+"""Raise this when the columns of the collected tables change: they are collected again then. It is
+not with the columns because the Snakefile must not import pandas."""
 
 RunKey = tuple[str, str, str, str, str, int]
 """dataset, model, algorithm, source (joined), target, seed: the values of ``columns.KEYS``."""
@@ -38,10 +45,25 @@ class Expected:
         return (self.dataset, self.model, self.algorithm, source, self.target, self.seed)
 
 
-def run_key(run: RunIdentity) -> RunKey:
-    """The run's values of ``columns.KEYS``."""
-    source = "+".join(run["sources"])
-    return (run["dataset"], run["model"], run["algorithm"], source, run["target"], run["seed"])
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """The part of a plan file that the tables are collected by."""
+
+    study: str
+    config_digest: str
+    shorts: Mapping[str, str]
+    runs: tuple[Expected, ...]
+
+    @property
+    def order(self) -> dict[str, list[str]]:
+        """Names in the order in which the plan first has them; tasks as targets before sources."""
+        sources = [source for run in self.runs for source in run.sources]
+        return {
+            "dataset": list(dict.fromkeys(run.dataset for run in self.runs)),
+            "model": list(dict.fromkeys(run.model for run in self.runs)),
+            "algorithm": list(dict.fromkeys(run.algorithm for run in self.runs)),
+            "task": list(dict.fromkeys([*(run.target for run in self.runs), *sources])),
+        }
 
 
 def identity(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> tuple[Any, ...]:
@@ -57,7 +79,7 @@ def spell(key: RunKey) -> str:
     return f"{dataset} {model} {algorithm} {origin}{target} seed {seed}"
 
 
-def expected_run(run: Run) -> Expected:
+def expected_run(run: TransferRun) -> Expected:
     """A run of a plan, as the analysis looks for it."""
     return Expected(
         dataset=run.dataset,
@@ -69,4 +91,60 @@ def expected_run(run: Run) -> Expected:
         record=f"{run.scored.path}/{RECORD}",
         digest=run.scored.digest,
         stages=tuple(stage.path for stage in run.stages),
+    )
+
+
+def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
+    """What the analysis needs to know of a plan, as ``read_plan`` reads it."""
+    return {
+        "tables_version": TABLES_VERSION,
+        "study": study.config.study,
+        "config_digest": study.config.digest,
+        "shorts": {name: short for d in study.config.datasets for name, short in d.shorts},
+        "runs": [
+            {
+                **run.identity,
+                "record": f"{run.scored.path}/{RECORD}",
+                "digest": run.scored.digest,
+                "stages": [stage.path for stage in run.stages],
+            }
+            for run in transfer_runs(plan)
+        ],
+    }
+
+
+def read_plan(path: Path) -> StudyPlan:
+    """Read a plan file.
+
+    It is a JSON object ``{"study": str, "config_digest": str, "shorts": {task: short name},
+    "runs": [{"dataset", "model", "algorithm", "sources": [task], "target", "seed", "record"}]}``;
+    ``record`` is the path of the run's record relative to the results folder. A run may also have
+    ``digest``, of the stage that scores it, and ``stages``, the folders of its trainings in their
+    order, relative to the results folder; further keys are left alone. The order of the
+    runs is the order of rows, panels and axes.
+
+    Raises:
+        RecordError: the file is absent or no such object; names the key.
+    """
+    try:
+        value = json_text.loads(path.read_bytes())
+        runs = tuple(_expected(run) for run in value["runs"])
+        return StudyPlan(value["study"], value["config_digest"], value["shorts"], runs)
+    except (OSError, ValueError, TypeError) as error:
+        raise RecordError(f"{path}: not a plan file: {error}; write it again") from error
+    except KeyError as error:
+        raise RecordError(f"{path}: not a plan file: no key {error}; write it again") from error
+
+
+def _expected(run: Mapping[str, Any]) -> Expected:
+    return Expected(
+        dataset=run["dataset"],
+        model=run["model"],
+        algorithm=run["algorithm"],
+        sources=tuple(run["sources"]),
+        target=run["target"],
+        seed=run["seed"],
+        record=run["record"],
+        digest=run.get("digest", ""),
+        stages=tuple(run.get("stages", ())),
     )

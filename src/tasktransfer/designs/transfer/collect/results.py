@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.collect.store import Metadata, read_tables
-from tasktransfer.errors import RecordError
+from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import read_frame
 
 
 @dataclass(frozen=True)
@@ -74,16 +73,5 @@ def read_statistic(folder: Path, table: str) -> pd.DataFrame:
     Raises:
         RecordError: it is absent, damaged, or was written by another version.
     """
-    path = folder / f"{table}.parquet"
-    try:
-        found = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise RecordError(
-            f"{path}: cannot be read: {error}; run `tasktransfer statistics` again"
-        ) from error
-    if found.schema.names != columns.names(table):
-        raise RecordError(
-            f"{path}: columns {found.schema.names}, written by another version; run "
-            "`tasktransfer statistics` again"
-        )
-    return columns.to_frame(found)
+    remedy = "run `tasktransfer statistics` again"
+    return read_frame(folder / f"{table}.parquet", columns.STATISTICS[table], remedy)[0]

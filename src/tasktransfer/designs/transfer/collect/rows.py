@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.planned import identity, run_key
-from tasktransfer.results.records import Record, RunIdentity
+from tasktransfer.designs.transfer.collect.planned import Expected, identity
+from tasktransfer.results.records import Record, best_round
 from tasktransfer.results.tallies import fidelity_of
 
 Row = tuple[Any, ...]
 
 
-def run_row(path: str, record: Record, run: RunIdentity, test_set: str | None) -> Row:
-    """The record's row in ``runs``. ``test_set``: the digest of what its predictions answer."""
+def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> Row:
+    """The row in ``runs`` of a run that ends with a record's stage. ``test_set``: the digest of
+    what its predictions answer."""
     stage, provenance = record["stage"], record["provenance"]
-    size = record["sizes"][run["target"]]
+    size = record["sizes"][run.target]
     return (
-        *identity(run["dataset"], run["model"], run["algorithm"], run["sources"]),
-        run["target"],
-        run["seed"],
-        run["family"],
-        record["score"],
+        *identity(run.dataset, run.model, run.algorithm, run.sources),
+        run.target,
+        run.seed,
+        stage["family"],
+        record["test"][run.target]["score"],
         record["dev_score"],
-        record["best_epoch"],
-        len(record["epochs"]),
+        record["best_round"],
+        len(record["rounds"]),
         size["train"],
         size["dev"],
         size["test"],
         stage["digest"],
-        stage["parent"],
+        stage["parents"][0] if stage["parents"] else None,
         path,
         record["predictions"] is not None,
         _total(provenance["seconds"]),
@@ -56,10 +52,10 @@ def run_row(path: str, record: Record, run: RunIdentity, test_set: str | None) -
 
 def _predictions(path: str, record: Record) -> Row:
     """Path, rows and SHA-256 of the predictions."""
-    found = record["predictions"]
-    if found is None:
+    file = record["predictions"]
+    if file is None:
         return None, None, None
-    return str(PurePosixPath(path).with_name(found["file"])), found["rows"], found["sha256"]
+    return str(PurePosixPath(path).with_name(file["file"])), file["rows"], file["sha256"]
 
 
 def _weights(named: dict[str, Any]) -> str | None:
@@ -74,23 +70,14 @@ def _total(seconds: dict[str, float]) -> float:
     return seconds["total"] if "total" in seconds else sum(seconds.values())
 
 
-def score_rows(record: Record, run: RunIdentity) -> list[Row]:
-    """The record's rows in ``scores``."""
-    key = run_key(run)
+def score_rows(record: Record, run: Expected) -> list[Row]:
+    """The rows in ``scores`` of a run that ends with a record's stage."""
+    key = run.key
     rows: list[Row] = []
     for task, result in record["test"].items():
         rows += [(*key, "test", task, name, value) for name, value in result["metrics"].items()]
         rows.append((*key, "test", task, "score", result["score"]))
-    best = record["epochs"][record["best_epoch"] - 1]
-    for task, metrics in best["dev"].items():
+    for task, metrics in best_round(record)["dev"].items():
         rows += [(*key, "dev", task, name, value) for name, value in metrics.items()]
-    rows.append((*key, "dev", run["target"], "score", record["dev_score"]))
+    rows.append((*key, "dev", run.target, "score", record["dev_score"]))
     return rows
-
-
-def frame(table: str, rows: Sequence[Row] | Iterable[Row]) -> pd.DataFrame:
-    """Rows to a frame with the table's types, also when there are none."""
-    schema = columns.arrow_schema(table)
-    values = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(v, field.type) for v, field in zip(values, schema, strict=True)]
-    return columns.to_frame(pa.Table.from_arrays(arrays, schema=schema))

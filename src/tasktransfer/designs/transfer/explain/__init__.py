@@ -15,13 +15,12 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.loading import Problem, is_there, records_under
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect.loading import Problem, records_under
 from tasktransfer.designs.transfer.collect.missing import Holes
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected, expected_run
 from tasktransfer.designs.transfer.collect.results import read_statistic
-from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.designs.transfer.explain.question import Cell, cell_of, cells_of, find_cell
 from tasktransfer.designs.transfer.explain.trainings import (
@@ -30,6 +29,7 @@ from tasktransfer.designs.transfer.explain.trainings import (
     places_by_digest,
     planned_training,
 )
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
 from tasktransfer.errors import RecordError
 
@@ -39,7 +39,7 @@ Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Evidence:
     """What there is to explain a cell with."""
 
     cell: Cell
@@ -76,10 +76,10 @@ def explain(cell: Cell, plan: Iterable[Run], tables: Path, workflow: Workflow) -
     Raises:
         RecordError: the cell's records must not be compared.
     """
-    known = _known(cell, list(plan), tables, workflow)
-    seeds = [_seed(known, seed) for seed in _seeds(known)]
+    evidence = _evidence(cell, list(plan), tables, workflow)
+    seeds = [_seed(evidence, seed) for seed in _seeds(evidence)]
     number = _number(cell, seeds)
-    statistics, remarks = _statistics(known)
+    statistics, remarks = _statistics(evidence)
     return {
         "dataset": cell.dataset,
         "model": cell.model,
@@ -88,37 +88,36 @@ def explain(cell: Cell, plan: Iterable[Run], tables: Path, workflow: Workflow) -
         "target": cell.target,
         "results": str(workflow.results),
         "config": workflow.config_file,
-        "in_plan": bool(known.planned),
-        "in_tables": bool(len(_rows(known.collected, cell))),
+        "in_plan": bool(evidence.planned),
+        "in_tables": bool(len(_rows(evidence.collected, cell))),
         "number": number,
         "statistics": statistics,
         "seeds": seeds,
-        "notes": [*_notes(known, seeds), *remarks],
+        "notes": [*_notes(evidence, seeds), *remarks],
     }
 
 
-def _known(cell: Cell, plan: list[Run], tables: Path, workflow: Workflow) -> _Known:
+def _evidence(cell: Cell, plan: list[Run], tables: Path, workflow: Workflow) -> _Evidence:
     collected = collected_runs(tables)
     runs = frame("runs", []) if collected is None else collected
     planned = [run for run in plan if cell_of(run) in (cell, cell.baseline)]
     mine = [run for run in planned if cell_of(run) == cell]
     expected = [expected_run(run) for run in planned] if mine else _expected_by_tables(runs, cell)
     root = workflow.results
-    paths = [root / item.record for item in expected if is_there(root / item.record)]
-    now, _ = collect_runs(paths, root=root, expected=expected)
+    now, _ = collect_runs(root, expected)
     problems = now.problems[["path", "error"]].itertuples(index=False, name=None)
     holes = Holes(root, [Problem(path, error) for path, error in problems])
-    return _Known(cell, planned if mine else [], runs, tables, workflow, now, holes)
+    return _Evidence(cell, planned if mine else [], runs, tables, workflow, now, holes)
 
 
 def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     """The rows of a cell in any table that has its columns."""
-    found = runs[
+    group = runs[
         (runs["dataset"] == cell.dataset)
         & (runs["model"] == cell.model)
         & (runs["algorithm"] == cell.algorithm)
     ]
-    return found[(found["source"] == cell.source) & (found["target"] == cell.target)]
+    return group[(group["source"] == cell.source) & (group["target"] == cell.target)]
 
 
 def _expected_by_tables(runs: pd.DataFrame, cell: Cell) -> list[Expected]:
@@ -139,21 +138,21 @@ def _expected_by_tables(runs: pd.DataFrame, cell: Cell) -> list[Expected]:
 # --- seeds ----------------------------------------------------------------------------------------
 
 
-def _seeds(known: _Known) -> list[int]:
-    planned = {run.seed for run in known.planned if cell_of(run) == known.cell}
+def _seeds(evidence: _Evidence) -> list[int]:
+    planned = {run.seed for run in evidence.planned if cell_of(run) == evidence.cell}
     if planned:
         return sorted(planned)
-    return sorted(int(seed) for seed in _rows(known.collected, known.cell)["seed"])
+    return sorted(int(seed) for seed in _rows(evidence.collected, evidence.cell)["seed"])
 
 
-def _seed(known: _Known, seed: int) -> Facts:
+def _seed(evidence: _Evidence, seed: int) -> Facts:
     """One seed: its scores, the states of its runs, their trainings."""
-    cell = known.cell
-    run = _run(known, cell, seed)
+    cell = evidence.cell
+    run = _run(evidence, cell, seed)
     said: Facts = {"seed": seed, **run}
     if cell.algorithm == BASELINE:
         return said
-    baseline = _run(known, cell.baseline, seed)
+    baseline = _run(evidence, cell.baseline, seed)
     delta = _difference(run["score"], baseline["score"])
     return {
         **said,
@@ -166,11 +165,11 @@ def _seed(known: _Known, seed: int) -> Facts:
     }
 
 
-def _run(known: _Known, cell: Cell, seed: int) -> Facts:
+def _run(evidence: _Evidence, cell: Cell, seed: int) -> Facts:
     """A run of a cell: score, state, and trainings, first to last."""
-    there = _rows(known.now.runs, cell)
+    there = _rows(evidence.now.runs, cell)
     there = there[there["seed"] == seed]
-    absent = _rows(known.now.missing, cell)
+    absent = _rows(evidence.now.missing, cell)
     absent = absent[absent["seed"] == seed]
     score = float(there["score"].iloc[0]) if len(there) else None
     state, reason = "done", None
@@ -184,21 +183,23 @@ def _run(known: _Known, cell: Cell, seed: int) -> Facts:
         "score": score,
         "state": state,
         "reason": reason,
-        "trainings": _trainings(known, cell, seed),
+        "trainings": _trainings(evidence, cell, seed),
     }
 
 
-def _trainings(known: _Known, cell: Cell, seed: int) -> list[Facts]:
-    for run in known.planned:
+def _trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
+    for run in evidence.planned:
         if cell_of(run) == cell and run.seed == seed:
-            return [planned_training(stage, known.workflow, known.holes) for stage in run.stages]
-    rows = _rows(known.collected, cell)
+            return [
+                planned_training(stage, evidence.workflow, evidence.holes) for stage in run.stages
+            ]
+    rows = _rows(evidence.collected, cell)
     paths = rows.loc[rows["seed"] == seed, "path"].tolist()
     if not paths:
         return []
-    results = known.workflow.results
+    results = evidence.workflow.results
     places = places_by_digest(records_under(results / "stages"), results)
-    return chain_of_record(paths[0], known.workflow, known.holes, places)
+    return chain_of_record(paths[0], evidence.workflow, evidence.holes, places)
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -224,15 +225,15 @@ def _number(cell: Cell, seeds: Sequence[Facts]) -> Facts:
     return said
 
 
-def _statistics(known: _Known) -> tuple[Facts | None, list[str]]:
+def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     """Interval and test of the cell, and what a reader must know of them."""
-    cell, file = known.cell, known.tables / "cells.parquet"
+    cell, file = evidence.cell, evidence.tables / "cells.parquet"
     if cell.algorithm == BASELINE:
         return None, []
     try:
-        table = read_statistic(known.tables, "cells")
+        table = read_statistic(evidence.tables, "cells")
     except RecordError as error:
-        remedy = known.workflow.snakemake("figures_now")
+        remedy = evidence.workflow.snakemake("figures_now")
         return None, [f"no interval and no test: {error}", f"statistics are made by: {remedy}"]
     rows = _rows(table, cell)
     if rows.empty:
@@ -241,7 +242,7 @@ def _statistics(known: _Known) -> tuple[Facts | None, list[str]]:
     family = table[
         (table["dataset"] == cell.dataset) & ((table["n_sources"] > 1) == (len(cell.sources) > 1))
     ]
-    current = inputs_of(known.now) == [row["inputs"]]
+    current = inputs_of(evidence.now) == [row["inputs"]]
     keys = ("low", "high", "standard_error", "degrees", "p", "q")
     said: Facts = {
         "file": str(file),
@@ -262,7 +263,7 @@ def _statistics(known: _Known) -> tuple[Facts | None, list[str]]:
     stale = (
         f"the statistics are of other records than those that are there now ({file}: delta "
         f"{row['delta']:+.2f} of seeds {', '.join(map(str, row['seeds']))}); make them again: "
-        f"{known.workflow.snakemake('figures_now')}"
+        f"{evidence.workflow.snakemake('figures_now')}"
     )
     return said, [] if current else [stale]
 
@@ -270,9 +271,9 @@ def _statistics(known: _Known) -> tuple[Facts | None, list[str]]:
 # --- what a reader must know ----------------------------------------------------------------------
 
 
-def _notes(known: _Known, seeds: Sequence[Facts]) -> list[str]:
+def _notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
     notes = []
-    collected = _rows(known.collected, known.cell)
+    collected = _rows(evidence.collected, evidence.cell)
     trainings = [
         training
         for seed in seeds
@@ -280,28 +281,28 @@ def _notes(known: _Known, seeds: Sequence[Facts]) -> list[str]:
     ]
     if any(training.get("synthetic") for training in trainings):
         notes.append("SYNTHETIC: trained on generated dialogues, not on real ones")
-    if not known.planned:
+    if not evidence.planned:
         notes.append(
             "the study's plan does not have this cell now (the config was changed, or its data or "
             "models are not on this disk): what follows is what was collected earlier, and no "
             "command of this study trains it again"
         )
     elif collected.empty:
-        notes.append(f"the tables in {known.tables} do not have it: collect again")
-    elif _other_trainings(known, collected):
+        notes.append(f"the tables in {evidence.tables} do not have it: collect again")
+    elif _other_trainings(evidence, collected):
         notes.append(
-            f"the tables in {known.tables} hold other trainings of this cell than the plan has "
+            f"the tables in {evidence.tables} hold other trainings of this cell than the plan has "
             "now (the config, the data or a model was changed): collect again"
         )
     kept = {str(Path(training["record"])) for training in trainings}
-    for path, error in known.now.problems[["path", "error"]].itertuples(index=False, name=None):
-        if str(known.workflow.results / path) not in kept:
+    for path, error in evidence.now.problems[["path", "error"]].itertuples(index=False, name=None):
+        if str(evidence.workflow.results / path) not in kept:
             notes.append(f"left out: {error}")
     return [*notes, *_unlike(trainings)]
 
 
-def _other_trainings(known: _Known, collected: pd.DataFrame) -> bool:
-    planned = {run.scored.digest for run in known.planned if cell_of(run) == known.cell}
+def _other_trainings(evidence: _Evidence, collected: pd.DataFrame) -> bool:
+    planned = {run.scored.digest for run in evidence.planned if cell_of(run) == evidence.cell}
     return not planned.issuperset(collected["digest"])
 
 

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 import pandas as pd
 
-from tasktransfer.core.stage import Run
 from tasktransfer.designs.transfer.collect.planned import BASELINE
+from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.errors import ConfigError
 
 
@@ -46,11 +46,11 @@ def cell_of(run: Run) -> Cell:
 def cells_of(runs: pd.DataFrame) -> list[Cell]:
     """The distinct cells of a table of runs, in its order."""
     columns = runs[["dataset", "model", "algorithm", "sources", "target"]]
-    found = (
+    cells = (
         Cell(dataset, model, algorithm, tuple(sources), target)
         for dataset, model, algorithm, sources, target in columns.itertuples(index=False, name=None)
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(cells))
 
 
 def find_cell(
@@ -73,22 +73,22 @@ def find_cell(
         ConfigError: a name is unknown (with the known ones, and the one that was probably meant),
             or the study has no such cell.
     """
-    here = list(known)
-    if not here:
+    cells = list(known)
+    if not cells:
         raise ConfigError("the study has no cell: neither its plan nor its tables name a run")
-    dataset = _pick("dataset", dataset, [cell.dataset for cell in here])
-    here = [cell for cell in here if cell.dataset == dataset]
-    model = _pick(f"model of {dataset}", model, [cell.model for cell in here])
-    algorithm = _pick("algorithm", algorithm, [cell.algorithm for cell in here])
-    names = [task for cell in here for task in (*cell.sources, cell.target)]
+    dataset = _pick("dataset", dataset, [cell.dataset for cell in cells])
+    cells = [cell for cell in cells if cell.dataset == dataset]
+    model = _pick(f"model of {dataset}", model, [cell.model for cell in cells])
+    algorithm = _pick("algorithm", algorithm, [cell.algorithm for cell in cells])
+    names = [task for cell in cells for task in (*cell.sources, cell.target)]
     source, target = _split(algorithm, tasks)
     sources = sorted({_pick_task(dataset, word, names, shorts) for word in source})
-    found = Cell(
+    cell_asked = Cell(
         dataset, model, algorithm, tuple(sources), _pick_task(dataset, target, names, shorts)
     )
-    if found not in here:
-        raise ConfigError(_no_such_cell(found, here))
-    return found
+    if cell_asked not in cells:
+        raise ConfigError(_no_such_cell(cell_asked, cells))
+    return cell_asked
 
 
 def _split(algorithm: str, tasks: Sequence[str]) -> tuple[list[str], str]:
@@ -124,9 +124,9 @@ def _pick(what: str, word: str, names: Iterable[str], spelled: Sequence[str] | N
     )
 
 
-def _no_such_cell(cell: Cell, here: Sequence[Cell]) -> str:
+def _no_such_cell(cell: Cell, cells: Sequence[Cell]) -> str:
     """What the study has instead."""
-    like = [c for c in here if (c.model, c.algorithm) == (cell.model, cell.algorithm)]
+    like = [c for c in cells if (c.model, c.algorithm) == (cell.model, cell.algorithm)]
     of_target = sorted({c.source for c in like if c.target == cell.target and c.source})
     of_source = sorted({c.target for c in like if c.source == cell.source})
     said = [f"{cell}: the study has no such cell"]

@@ -6,6 +6,9 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tasktransfer.tables.numbers import DASH, delta, interval, number, p_equals, score
+from tasktransfer.tables.text import text_table
+
 Facts = Mapping[str, Any]
 
 WIDTH = 100
@@ -56,28 +59,22 @@ def _pairs(items: Iterable[tuple[str, str]]) -> list[str]:
 # --- the number -----------------------------------------------------------------------------------
 
 
-def _points(value: float | None, *, sign: bool = False) -> str:
-    if value is None:
-        return "-"
-    return f"{value:+.2f}" if sign else f"{value:.2f}"
-
-
 def _number(facts: Facts) -> list[str]:
     number = facts["number"]
     seeds = number["seeds"]
     of = f"mean of {len(seeds)} of {number['of_seeds']} seeds"
     if not facts["sources"]:
-        return _pairs([("score", f"{_points(number['score'])} ({of})")])
+        return _pairs([("score", f"{score(number['score'])} ({of})")])
     if number["delta"] is None:
         return [f"none: no seed has both the run and its baseline (of {number['of_seeds']})"]
     improvement = number["improvement"]
     rows = [
-        ("score", f"{_points(number['score'])} ({of})"),
-        ("baseline", _points(number["baseline_score"])),
-        ("delta", f"{_points(number['delta'], sign=True)} points"),
+        ("score", f"{score(number['score'])} ({of})"),
+        ("baseline", score(number["baseline_score"])),
+        ("delta", f"{delta(number['delta'])} points"),
         (
             "improvement",
-            "none: the baseline is 0" if improvement is None else f"{improvement:+.1f} %",
+            "none: the baseline is 0" if improvement is None else _percent(improvement),
         ),
     ]
     return _pairs([*rows, *_certainty(facts["statistics"])])
@@ -94,15 +91,14 @@ def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
     )
     over += ": nothing is known of other seeds" if seeds == 1 else ""
     low, high = statistics["low"], statistics["high"]
-    interval = "cannot be told" if low is None else f"{low:+.2f} to {high:+.2f}"
-    return [("interval", f"{interval} (95 %, over {over}){old}"), ("test", _test(statistics) + old)]
+    ends = "cannot be told" if low is None else interval(low, high, "+.2f")
+    return [("interval", f"{ends} (95 %, over {over}){old}"), ("test", _test(statistics) + old)]
 
 
 def _test(statistics: Facts) -> str:
     family = statistics["family"]
     if statistics["p"] is None:
         return "none"
-    q = "-" if statistics["q"] is None else f"{statistics['q']:.3g}"
     level = f"q <= {statistics['level']}"
     if len(statistics["seeds"]) == 1:
         # What the heatmap's dotted frame says: no claim about the cell.
@@ -111,28 +107,30 @@ def _test(statistics: Facts) -> str:
     else:
         verdict = f"{'' if statistics['significant'] else 'not '}significant at {level}"
     return (
-        f"p = {statistics['p']:.3g}, q = {q}: {verdict}\n"
+        f"{p_equals('p', statistics['p'])}, {p_equals('q', statistics['q'])}: {verdict}\n"
         f"{'':16}(Benjamini-Hochberg over {family['tests']} {family['what']}; "
         f"{level} in {family['significant']})"
     )
 
 
 def _seeds(facts: Facts) -> list[str]:
-    if not facts["sources"]:
-        return [
-            f"seed {seed['seed']:<5}{_points(seed['score']):>8}  {_state(seed, '')}"
-            for seed in facts["seeds"]
-        ]
-    lines = [f"{'seed':<6}{'score':>8}{'baseline':>10}{'delta':>9}{'improvement':>13}"]
+    rows = []
     for seed in facts["seeds"]:
-        percent = seed["improvement"]
-        lines.append(
-            f"{seed['seed']:<6}{_points(seed['score']):>8}{_points(seed['baseline_score']):>10}"
-            f"{_points(seed['delta'], sign=True):>9}"
-            f"{'-' if percent is None else f'{percent:+.1f} %':>13}"
-            f"  {_state(seed, '')}{_state(seed, 'baseline_')}".rstrip()
-        )
-    return lines
+        row = {"seed": str(seed["seed"]), "score": score(seed["score"])}
+        state = _state(seed, "")
+        if facts["sources"]:
+            row |= {
+                "baseline": score(seed["baseline_score"]),
+                "delta": delta(seed["delta"]),
+                "improvement": _percent(seed["improvement"]),
+            }
+            state += _state(seed, "baseline_")
+        rows.append(row | {"": state})
+    return text_table(rows, left=("seed", ""))
+
+
+def _percent(value: float | None) -> str:
+    return DASH if value is None else f"{number(value, '+.1f')} %"
 
 
 def _state(seed: Facts, which: str) -> str:
@@ -146,12 +144,12 @@ def _state(seed: Facts, which: str) -> str:
 
 
 def _by_run(facts: Facts) -> list[tuple[str, list[Facts]]]:
-    found = []
+    parts = []
     for seed in facts["seeds"]:
-        found.append((f"Trainings, seed {seed['seed']}", seed["trainings"]))
+        parts.append((f"Trainings, seed {seed['seed']}", seed["trainings"]))
         if facts["sources"]:
-            found.append((f"Its baseline, seed {seed['seed']}", seed["baseline_trainings"]))
-    return found
+            parts.append((f"Its baseline, seed {seed['seed']}", seed["baseline_trainings"]))
+    return parts
 
 
 def _distinct(facts: Facts) -> list[Facts]:
@@ -197,8 +195,8 @@ def _common(trainings: Sequence[Facts]) -> dict[str, str]:
 
 def _trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[str]:
     lines = []
-    for number, training in enumerate(part, 1):
-        lines.append(f"{number}. {_name(training)}: {training['state']}")
+    for place, training in enumerate(part, 1):
+        lines.append(f"{place}. {_name(training)}: {training['state']}")
         own = {k: v for k, v in _made_with(training).items() if k not in common}
         for name, value in (*_about(training), *own.items()):
             lines.append(f"   {name:<14}{value}")

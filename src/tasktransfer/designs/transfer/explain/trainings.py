@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.stage import Stage
+from tasktransfer.core.nodes import Stage
 from tasktransfer.data.prepared import as_prepared
 from tasktransfer.designs.transfer.collect.loading import relative
 from tasktransfer.designs.transfer.collect.missing import Holes
-from tasktransfer.designs.transfer.collect.planned import RECORD
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import Record, read_record
-from tasktransfer.results.state import LOG
+from tasktransfer.results.state import LOG, RECORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +44,18 @@ class Workflow:
 
 def planned_training(stage: Stage, workflow: Workflow, holes: Holes) -> dict[str, Any]:
     """A stage of the study's plan. Keys as in ``recorded_training``, and ``commands``."""
-    known = {
+    planned = {
         "digest": stage.digest,
         "kind": stage.kind,
         "label": stage.label,
         "seed": stage.seed,
         "train_tasks": list(stage.train_tasks),
         "select_on": list(stage.select_on),
-        "parent": stage.parent.digest if stage.parent else None,
+        "parents": [parent.digest for parent in stage.parents],
     }
-    found = _training(stage.path, workflow, holes)
+    recorded = _training(stage.path, workflow, holes)
     # What the plan says comes last: the record may be damaged, or another's.
-    return {**found, **known, "in_plan": True, "commands": workflow.again(stage.path)}
+    return {**recorded, **planned, "in_plan": True, "commands": workflow.again(stage.path)}
 
 
 def recorded_training(record: str, workflow: Workflow, holes: Holes) -> dict[str, Any]:
@@ -94,13 +93,13 @@ def _of_record(record: Record, place: Path) -> dict[str, Any]:
         "seed": stage["seed"],
         "train_tasks": stage["train_tasks"],
         "select_on": stage["select_on"],
-        "parent": stage["parent"],
+        "parents": stage["parents"],
         "hyperparameters": stage["identity"].get("training"),
         "model": stage["identity"].get("model"),
-        "score": record["score"],
+        "scores": {task: result["score"] for task, result in record["test"].items()},
         "dev_score": record["dev_score"],
-        "best_epoch": record["best_epoch"],
-        "epochs": len(record["epochs"]),
+        "best_epoch": record["best_round"],
+        "epochs": len(record["rounds"]),
         "synthetic": record["synthetic"],
         "few_sample": record["few_sample"],
         "data_revision": record["data_revision"],
@@ -132,8 +131,8 @@ def chain_of_record(
     ``by_digest``: first 12 digits of a digest → record, relative to the results folder.
     """
     chain = [recorded_training(record, workflow, holes)]
-    while parent := chain[0].get("parent"):
-        before = by_digest.get(parent[:12])
+    while parents := chain[0].get("parents"):
+        before = by_digest.get(parents[0][:12])
         if before is None:
             break
         chain.insert(0, recorded_training(before, workflow, holes))

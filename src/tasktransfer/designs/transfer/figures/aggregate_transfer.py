@@ -18,7 +18,6 @@ from matplotlib.patches import Patch
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
 )
@@ -54,9 +53,9 @@ def pair_means(cells: pd.DataFrame) -> pd.DataFrame:
         source, target; ``delta``: mean over the models and algorithms that are there, points;
         ``n``: how many those are; ``improve``: in how many of them delta is above zero.
     """
-    known = cells[cells["delta"].notna()]
+    measured = cells[cells["delta"].notna()]
     return (
-        known.assign(better=known["delta"] > 0)
+        measured.assign(better=measured["delta"] > 0)
         .groupby(["source", "target"], sort=False)
         .agg(delta=("delta", "mean"), n=("delta", "size"), improve=("better", "sum"))
         .reset_index()
@@ -77,7 +76,7 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     missing = results.tables.missing
     absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] == 1)]
     names = [*pairs["source"], *pairs["target"], *absent["source"], *absent["target"]]
-    tasks = ordered(results, "task", names)
+    tasks = results.metadata.ordered("task", names)
     short = short_names(tasks, results.metadata.shorts)
     limit = colour_limit(pairs["delta"].to_numpy(np.float64))
     side = max(_CELL * (len(tasks) + 1 + _GAP), 3.6)

@@ -18,13 +18,14 @@ from matplotlib.figure import Figure
 import tasktransfer
 from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
+from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
 from tasktransfer.designs.transfer.figures.heatmap import heatmap
 from tasktransfer.designs.transfer.figures.lengths import lengths
 from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
-from tasktransfer.designs.transfer.figures.one_dataset import LENGTHS, of_dataset, ordered
+from tasktransfer.designs.transfer.figures.one_dataset import LENGTHS, of_dataset
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import sample_ratio
 from tasktransfer.designs.transfer.figures.source_type import source_type
@@ -32,9 +33,17 @@ from tasktransfer.designs.transfer.figures.style import save
 from tasktransfer.designs.transfer.figures.transfer_graph import transfer_graph
 from tasktransfer.designs.transfer.tables.paper_tables import write_all_tables
 from tasktransfer.files import replacing
+from tasktransfer.tables.store import arrow_schema
 
 MANIFEST = "manifest.json"
-ENDINGS = ("png", "pdf")
+_CODE = (
+    "designs/transfer/figures",
+    "designs/transfer/tables",
+    "datasets",
+    "stats",
+    "tables",
+)
+"""Folders of the package on which a figure depends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +57,41 @@ class Drawing:
     """What the figure shows, for people; with its number in the paper where it has one."""
 
 
-FIGURES: dict[str, Drawing] = {
-    "transfer_graph": Drawing(
-        transfer_graph, ("cells",), "Who helps whom, per model (paper, Figure 1)"
-    ),
-    "heatmap": Drawing(
+_DRAWINGS = (
+    Drawing(transfer_graph, ("cells",), "Who helps whom, per model (paper, Figure 1)"),
+    Drawing(
         heatmap,
         ("runs", "missing", "cells"),
         "Relative improvement by transfer, per model and algorithm (paper, Figure 3)",
     ),
-    "sample_ratio": Drawing(
+    Drawing(
         sample_ratio,
         ("sizes", "cells"),
         "Score delta by target task type against the source/target sample ratio (paper, Figure 4)",
     ),
-    "sample_count": Drawing(
+    Drawing(
         sample_count,
         ("sizes", "cells"),
         "Score delta by sample count as source and as target, per model (paper, Figure 5)",
     ),
-    "lengths": Drawing(
-        lengths, (LENGTHS,), "Lengths of utterances and dialogues (paper, Figure 6)"
-    ),
-    "aggregate_transfer": Drawing(
+    Drawing(lengths, (LENGTHS,), "Lengths of utterances and dialogues (paper, Figure 6)"),
+    Drawing(
         aggregate_transfer,
         ("missing", "cells"),
         "Mean score delta over models and algorithms (paper, Figures 7 and 8)",
     ),
-    "source_type": Drawing(
+    Drawing(
         source_type,
         ("cells",),
         "Score delta by source task type, per model and algorithm (paper, Figure 9)",
     ),
-    "multi_source": Drawing(
+    Drawing(
         multi_source_bars,
         ("deltas", "missing"),
         "Several sources at once against each alone (paper, section 6.2)",
     ),
-}
+)
+FIGURES = dict(zip(outputs.FIGURES, _DRAWINGS, strict=True))
 """Name → drawing; the files are ``<name>_<dataset>.png`` and ``.pdf``."""
 
 
@@ -122,33 +128,33 @@ def draw_figures(results: Results, out: Path) -> Drawn:
     cut off goes on where it stopped.
     """
     manifest = _read_manifest(out / MANIFEST)
-    known = dict(manifest)
+    digests = dict(manifest)
     files: list[Path] = []
     redrawn: list[str] = []
     shown: list[str] = []
     tables = results.tables
-    for dataset in ordered(
-        results, "dataset", [*tables.runs["dataset"], *tables.missing["dataset"]]
+    for dataset in results.metadata.ordered(
+        "dataset", [*tables.runs["dataset"], *tables.missing["dataset"]]
     ):
         for name, drawing in FIGURES.items():
             stem = f"{name}_{dataset}"
             part = of_dataset(results, dataset, drawing.reads)
             digest = digest_of_drawing(name, dataset, part)
-            paths = [out / f"{stem}.{ending}" for ending in ENDINGS]
+            paths = [out / f"{stem}.{ending}" for ending in outputs.FIGURE_ENDINGS]
             if manifest.get(stem) != digest or not all(path.is_file() for path in paths):
                 figure = drawing.draw(part, dataset)
                 if figure is None:
                     continue
-                known.pop(stem, None)
+                digests.pop(stem, None)
                 save(figure, out, stem)
                 redrawn.append(stem)
-                known[stem] = digest
-                _write_manifest(out / MANIFEST, known)
+                digests[stem] = digest
+                _write_manifest(out / MANIFEST, digests)
             shown.append(stem)
             files += paths
-    _remove(out, [stem for stem in known if stem not in shown])
-    if set(known) != set(shown):
-        _write_manifest(out / MANIFEST, {stem: known[stem] for stem in shown})
+    _remove(out, [stem for stem in digests if stem not in shown])
+    if set(digests) != set(shown):
+        _write_manifest(out / MANIFEST, {stem: digests[stem] for stem in shown})
     return Drawn(files, redrawn)
 
 
@@ -179,7 +185,7 @@ def _digest_of_frame(name: str, frame: pd.DataFrame | None) -> str | None:
     """Of a frame's values as Arrow writes them: the same in every process and on every machine."""
     if frame is None:
         return None
-    schema = None if name == LENGTHS else columns.arrow_schema(name)
+    schema = None if name == LENGTHS else arrow_schema(columns.ALL[name])
     table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -192,19 +198,18 @@ def _digest_of_code() -> str:
     """Of all that draws: nobody has to remember to raise a version when a figure is changed."""
     package = Path(tasktransfer.__file__).parent
     digest = hashlib.sha256(mpl.__version__.encode())
-    for folder in ("analysis", "tasks"):
-        for path in sorted((package / folder).glob("*.py")):
-            digest.update(path.read_bytes())
+    for path in sorted(path for folder in _CODE for path in (package / folder).rglob("*.py")):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
     """Stem → digest; empty where there is none or it cannot be read: then all is drawn again."""
     try:
-        found: Any = json_text.loads(path.read_text(encoding="utf-8"))
+        manifest: Any = json_text.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _write_manifest(path: Path, digests: dict[str, str]) -> None:
@@ -214,5 +219,5 @@ def _write_manifest(path: Path, digests: dict[str, str]) -> None:
 
 def _remove(out: Path, stems: list[str]) -> None:
     for stem in stems:
-        for ending in ENDINGS:
+        for ending in outputs.FIGURE_ENDINGS:
             (out / f"{stem}.{ending}").unlink(missing_ok=True)

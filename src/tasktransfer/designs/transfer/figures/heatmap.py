@@ -25,7 +25,7 @@ from matplotlib.patches import Patch
 from tasktransfer.designs.transfer.collect.planned import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures import cell_grid
-from tasktransfer.designs.transfer.figures.one_dataset import ordered, single_source_cells
+from tasktransfer.designs.transfer.figures.one_dataset import single_source_cells
 from tasktransfer.designs.transfer.figures.style import (
     DIVERGING,
     INK,
@@ -93,10 +93,10 @@ def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]
         (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] <= 1)
     ]
     sources = [*cells["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
-    tasks = ordered(results, "task", [*runs["target"], *absent["target"], *sources])
-    models = ordered(results, "model", [*runs["model"], *absent["model"]])
-    found = ordered(results, "algorithm", [*cells["algorithm"], *absent["algorithm"]])
-    algorithms = [name for name in found if name != BASELINE]
+    tasks = results.metadata.ordered("task", [*runs["target"], *absent["target"], *sources])
+    models = results.metadata.ordered("model", [*runs["model"], *absent["model"]])
+    names = results.metadata.ordered("algorithm", [*cells["algorithm"], *absent["algorithm"]])
+    algorithms = [name for name in names if name != BASELINE]
     return tasks, [
         [_panel(model, algorithm, tasks, runs, cells, absent) for algorithm in algorithms]
         for model in models
@@ -111,7 +111,7 @@ def _panel(
     cells: pd.DataFrame,
     absent: pd.DataFrame,
 ) -> Panel:
-    here = cells[(cells["model"] == model) & (cells["algorithm"] == algorithm)]
+    shown = cells[(cells["model"] == model) & (cells["algorithm"] == algorithm)]
     gone = absent[(absent["model"] == model) & (absent["algorithm"] == algorithm)]
     own = runs[(runs["model"] == model) & (runs["algorithm"] == BASELINE)]
     lost = absent[(absent["model"] == model) & (absent["algorithm"] == BASELINE)]
@@ -120,12 +120,12 @@ def _panel(
     return Panel(
         model=model,
         algorithm=algorithm,
-        improvement=_square(here, here["improvement"], tasks),
-        delta=_square(here, here["delta"], tasks),
+        improvement=_square(shown, shown["improvement"], tasks),
+        delta=_square(shown, shown["delta"], tasks),
         partial=partial,
-        significant=_square(here, here["significant"], tasks) > 0,
-        one_training=_square(here, here["n_seeds"], tasks) == 1,
-        tested=~np.isnan(_square(here, here["q"], tasks)),
+        significant=_square(shown, shown["significant"], tasks) > 0,
+        one_training=_square(shown, shown["n_seeds"], tasks) == 1,
+        tested=~np.isnan(_square(shown, shown["q"], tasks)),
         baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
     )
 

@@ -31,20 +31,21 @@ _MOST_BARS = 40
 
 
 def lengths(results: Results, dataset: str) -> Figure | None:
-    """Draw a histogram per unit; None when the dataset's dialogues were never prepared.
+    """Draw a histogram per unit; None when no dialogues were prepared, and a figure that says so
+    for a dataset whose releases tell no turns.
 
     Bars are shares of all utterances or dialogues of the release. The axis ends where 99 % are
     shown; the panel says how many are longer, and up to what length.
     """
     if results.lengths is None:
         return None
-    here = results.lengths[results.lengths["dataset"] == dataset]
-    units = [unit for unit in _UNITS if (here["unit"] == unit).any()]
+    counted = results.lengths[results.lengths["dataset"] == dataset]
+    units = [unit for unit in _UNITS if (counted["unit"] == unit).any()]
     if not units:
-        return None
+        return _without_turns(results, dataset)
     figure = Figure(figsize=(max(2.5 * len(units), 5.0) + 0.4, 3.7), layout="constrained")
     for axes, unit in zip(figure.subplots(1, len(units), squeeze=False)[0], units, strict=True):
-        _draw(axes, here[here["unit"] == unit], *_UNITS[unit])
+        _draw(axes, counted[counted["unit"] == unit], *_UNITS[unit])
     legend_below(
         figure,
         [
@@ -54,6 +55,13 @@ def lengths(results: Results, dataset: str) -> Figure | None:
     )
     what = f"{dataset}: lengths of utterances and dialogues"
     entitle(figure, what, None, results.metadata)
+    return figure
+
+
+def _without_turns(results: Results, dataset: str) -> Figure:
+    figure = Figure(figsize=(5.4, 1.6), layout="constrained")
+    figure.text(0.5, 0.4, f"Releases of {dataset} tell no turns.", ha="center", fontsize=9)
+    entitle(figure, f"{dataset}: lengths of utterances and dialogues", None, results.metadata)
     return figure
 
 

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.one_dataset import ordered
 from tasktransfer.designs.transfer.figures.style import (
     INK,
     MISSING,
@@ -44,8 +43,8 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
     shown = pd.concat([frame[_NAMES] for frame in (gains, absent) if len(frame)] or [gains[_NAMES]])
     if shown.empty:
         return None
-    models = ordered(results, "model", shown["model"])
-    algorithms = ordered(results, "algorithm", shown["algorithm"])
+    models = results.metadata.ordered("model", shown["model"])
+    algorithms = results.metadata.ordered("algorithm", shown["algorithm"])
     groups = list(dict.fromkeys(zip(shown["target"], shown["source"], strict=True)))
     tasks = [task for target, source in groups for task in (target, *source.split("+"))]
     names = short_names(dict.fromkeys(tasks), results.metadata.shorts)

@@ -11,7 +11,7 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.results import Results, Statistics
-from tasktransfer.designs.transfer.tables.names import in_order
+from tasktransfer.tables.metadata import in_order
 
 LENGTHS = "lengths"
 _Frames = TypeVar("_Frames", Tables, Statistics)
@@ -46,15 +46,16 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
     )
 
 
+def datasets_of(results: Results) -> list[str]:
+    """Every dataset of which something is there or missing, in the study's order."""
+    names = [*results.tables.runs["dataset"], *results.tables.missing["dataset"]]
+    return results.metadata.ordered("dataset", names)
+
+
 def single_source_cells(results: Results, dataset: str) -> pd.DataFrame:
     """The cells of one source, of one dataset: columns of ``columns.CELLS``."""
     cells = results.statistics.cells
     return cells[(cells["dataset"] == dataset) & (cells["n_sources"] == 1)]
-
-
-def ordered(results: Results, what: str, names: Collection[str] | pd.Series) -> list[str]:
-    """Distinct names of "dataset", "model", "algorithm" or "task" in the study's order."""
-    return in_order(names, results.metadata.order.get(what, ()))
 
 
 def seeds_of(cells: pd.DataFrame) -> int:
@@ -65,21 +66,21 @@ def seeds_of(cells: pd.DataFrame) -> int:
 def train_sizes(results: Results, dataset: str) -> dict[str, int]:
     """Task → training instances, for the tasks whose size the records tell."""
     sizes = results.tables.sizes
-    here = sizes[(sizes["dataset"] == dataset) & (sizes["train"] > 0)]
-    return dict(zip(here["task"], here["train"].astype(int), strict=True))
+    rows = sizes[(sizes["dataset"] == dataset) & (sizes["train"] > 0)]
+    return dict(zip(rows["task"], rows["train"].astype(int), strict=True))
 
 
 def _tasks(results: Results, dataset: str) -> list[str]:
     """Every task that is a target or a source of a run that is there or missing."""
     tables = results.tables
-    found: dict[str, None] = {}
+    tasks: dict[str, None] = {}
     for frame in (tables.runs, tables.missing):
-        here = frame[frame["dataset"] == dataset]
-        found |= dict.fromkeys(here["target"])
-        found |= dict.fromkeys(
-            task for source in here["source"].unique() for task in _parts(source)
+        rows = frame[frame["dataset"] == dataset]
+        tasks |= dict.fromkeys(rows["target"])
+        tasks |= dict.fromkeys(
+            task for source in rows["source"].unique() for task in _parts(source)
         )
-    return list(found)
+    return list(tasks)
 
 
 def _parts(source: str) -> list[str]:

@@ -11,7 +11,6 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
     train_sizes,
@@ -43,10 +42,10 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
     cells = single_source_cells(results, dataset)
     cells = cells[cells["delta"].notna()]
     sizes = train_sizes(results, dataset)
-    known = cells["source"].isin(sizes) | cells["target"].isin(sizes)
-    if not known.any():
+    sized = cells["source"].isin(sizes) | cells["target"].isin(sizes)
+    if not sized.any():
         return None
-    models = ordered(results, "model", cells["model"])
+    models = results.metadata.ordered("model", cells["model"])
     figure = Figure(figsize=(7.0, 1.8 * len(models) + 1.9), layout="constrained")
     panels = figure.subplots(len(models), 2, squeeze=False, sharex="col", sharey=True)
     lines = False
@@ -54,8 +53,8 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
         counted = cells[cells[role].isin(sizes)]
         counted = counted.assign(count=counted[role].map(sizes).astype(float))
         for row, model in enumerate(models):
-            here = counted[counted["model"] == model]
-            lines |= _draw(panels[row, column], here, series_look(row))
+            of_model = counted[counted["model"] == model]
+            lines |= _draw(panels[row, column], of_model, series_look(row))
         if len(counted):
             log_axis(panels[0, column], [counted["count"].min(), counted["count"].max()])
         label = f"Training samples of the {role}"

@@ -9,7 +9,6 @@ from matplotlib.lines import Line2D
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
     train_sizes,
@@ -36,12 +35,12 @@ def ratios(results: Results, dataset: str) -> pd.DataFrame:
     """
     cells = single_source_cells(results, dataset)
     sizes = train_sizes(results, dataset)
-    known = cells[
+    sized = cells[
         cells["delta"].notna() & cells["source"].isin(sizes) & cells["target"].isin(sizes)
     ]
-    ratio = known["source"].map(sizes).astype(float) / known["target"].map(sizes).astype(float)
-    types = known["target"].map(lambda task: task_type(dataset, task))
-    return known.assign(ratio=ratio, type=types)
+    ratio = sized["source"].map(sizes).astype(float) / sized["target"].map(sizes).astype(float)
+    types = sized["target"].map(lambda task: task_type(dataset, task))
+    return sized.assign(ratio=ratio, type=types)
 
 
 def sample_ratio(results: Results, dataset: str) -> Figure | None:
@@ -54,7 +53,7 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
     cells = ratios(results, dataset)
     if cells.empty:
         return None
-    models = ordered(results, "model", cells["model"])
+    models = results.metadata.ordered("model", cells["model"])
     types = types_among(dataset, cells["target"])
     width = max(2.7 * len(models) + 0.7, 4.8)
     figure = Figure(figsize=(width, 4.6), layout="constrained")
@@ -78,10 +77,10 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
     lines = False
     for name in types:
         look = LOOKS[name]
-        here = cells[cells["type"] == name]
+        of_type = cells[cells["type"] == name]
         axes.scatter(
-            here["ratio"],
-            here["delta"],
+            of_type["ratio"],
+            of_type["delta"],
             s=11,
             marker=look.marker,
             facecolor=look.colour,
@@ -90,7 +89,7 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
             alpha=0.55,
             zorder=2,
         )
-        lines |= draw_best_fit(axes, here, "ratio", look)
+        lines |= draw_best_fit(axes, of_type, "ratio", look)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     return lines

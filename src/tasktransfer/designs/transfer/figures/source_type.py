@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
 )
@@ -43,8 +42,8 @@ def source_type(results: Results, dataset: str) -> Figure | None:
     if cells.empty:
         return None
     cells = cells.assign(type=cells["source"].map(lambda task: task_type(dataset, task)))
-    models = ordered(results, "model", cells["model"])
-    algorithms = ordered(results, "algorithm", cells["algorithm"])
+    models = results.metadata.ordered("model", cells["model"])
+    algorithms = results.metadata.ordered("algorithm", cells["algorithm"])
     types = types_among(dataset, cells["source"])
     looks = {name: series_look(rank) for rank, name in enumerate(algorithms)}
     figure = Figure(figsize=(7.0, 1.9 * len(models) + 1.9), layout="constrained")
@@ -79,11 +78,11 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Lo
     slot = _GROUP / len(looks)
     for place, name in enumerate(types):
         for rank, (algorithm, look) in enumerate(looks.items()):
-            here = cells[(cells["type"] == name) & (cells["algorithm"] == algorithm)]
-            if here.empty:
+            column = cells[(cells["type"] == name) & (cells["algorithm"] == algorithm)]
+            if column.empty:
                 continue
             middle = place - _GROUP / 2 + (rank + 0.5) * slot
-            _draw_column(axes, here["delta"].to_numpy(np.float64), middle, slot, look)
+            _draw_column(axes, column["delta"].to_numpy(np.float64), middle, slot, look)
     axes.tick_params(labelsize=8)
     axes.margins(y=0.1)
     axes.spines[["top", "right"]].set_visible(False)

@@ -15,10 +15,9 @@ import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from tasktransfer.designs.transfer.collect.store import Metadata
-from tasktransfer.designs.transfer.tables.names import synthetic_mark
 from tasktransfer.files import replacing
 from tasktransfer.stats.best_fit import best_fit
+from tasktransfer.tables.metadata import Metadata
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -188,7 +187,7 @@ def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
 
     ``seeds``: how many are behind it; None where seeds play no part.
     """
-    mark = synthetic_mark(metadata).rstrip(". ")
+    mark = metadata.mark.rstrip(". ")
     study = f"study {metadata.study}"
     if seeds is not None:
         study += f", {seeds} seed{'' if seeds == 1 else 's'}"

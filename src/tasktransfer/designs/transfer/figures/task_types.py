@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import find_task
 from tasktransfer.designs.transfer.figures.style import Look
 from tasktransfer.tasks.card import Kind
 
@@ -34,7 +34,7 @@ LOOKS: dict[str, Look] = {
 
 def task_type(dataset: str, task: str) -> str:
     """The type of a task as the paper names it; ``other`` for a task that has no card."""
-    card = DATASETS.get(dataset, {}).get(task)
+    card = find_task(dataset, task)
     if card is None:
         return UNKNOWN
     return _OTHERWISE.get((dataset, task), _OF_KIND[card.kind])
@@ -42,5 +42,5 @@ def task_type(dataset: str, task: str) -> str:
 
 def types_among(dataset: str, tasks: Iterable[str]) -> list[str]:
     """The distinct types of some tasks, in the paper's order."""
-    found = {task_type(dataset, task) for task in tasks}
-    return [name for name in LOOKS if name in found]
+    types = {task_type(dataset, task) for task in tasks}
+    return [name for name in LOOKS if name in types]

@@ -16,7 +16,6 @@ from matplotlib.patches import FancyArrowPatch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    ordered,
     seeds_of,
     single_source_cells,
 )
@@ -55,12 +54,14 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     apart: the same threshold holds for all panels, and the figure says it.
     """
     cells = single_source_cells(results, dataset)
-    known = cells[cells["delta"].notna()]
-    if known.empty:
+    measured = cells[cells["delta"].notna()]
+    if measured.empty:
         return None
-    arrows = known.groupby(["model", "source", "target"], sort=False)["delta"].mean().reset_index()
-    tasks = ordered(results, "task", [*arrows["source"], *arrows["target"]])
-    models = ordered(results, "model", arrows["model"])
+    arrows = (
+        measured.groupby(["model", "source", "target"], sort=False)["delta"].mean().reset_index()
+    )
+    tasks = results.metadata.ordered("task", [*arrows["source"], *arrows["target"]])
+    models = results.metadata.ordered("model", arrows["model"])
     threshold = arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
     limit = max(colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
     short = short_names(tasks, results.metadata.shorts)
@@ -68,18 +69,18 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     figure = Figure(figsize=(width, _PANEL + 2), layout=ConstrainedLayoutEngine(w_pad=0.1))
     panels = figure.subplots(1, len(models), squeeze=False)
     for axes, model in zip(panels[0], models, strict=True):
-        here = arrows[arrows["model"] == model]
-        drawn = here[here["delta"].abs() >= threshold]
+        of_model = arrows[arrows["model"] == model]
+        drawn = of_model[of_model["delta"].abs() >= threshold]
         _draw(axes, drawn, tasks, limit)
         _draw_nodes(axes, dataset, tasks, short)
         name = folded(model, _PANEL - 0.2, 10)
-        axes.set_title(f"{name}\n{len(drawn)} of {len(here)} pairs drawn", fontsize=10)
+        axes.set_title(f"{name}\n{len(drawn)} of {len(of_model)} pairs drawn", fontsize=10)
     legend_below(figure, _legend(dataset, tasks, arrows, threshold, limit), _note(threshold))
-    algorithms = ordered(results, "algorithm", known["algorithm"])
+    algorithms = results.metadata.ordered("algorithm", measured["algorithm"])
     one = algorithm_label(algorithms[0])
     over = one if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
     what = f"{dataset}: score delta in points, {over}"
-    entitle(figure, what, seeds_of(known), results.metadata)
+    entitle(figure, what, seeds_of(measured), results.metadata)
     low, high = _reach(len(tasks))
     fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low))
     return figure

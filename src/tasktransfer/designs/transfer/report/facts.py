@@ -9,8 +9,8 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.collect import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.collect.store import Metadata
-from tasktransfer.designs.transfer.tables.names import algorithm_label, in_order, synthetic_mark
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.tables.metadata import Metadata
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 _SHORT = 12
@@ -19,33 +19,33 @@ _SHORT = 12
 
 def facts(results: Results) -> list[tuple[str, str]]:
     """Name, config, data, models, versions and counts of a study."""
-    runs, known = results.tables.runs, results.metadata
+    runs, metadata = results.tables.runs, results.metadata
     models = runs.drop_duplicates("model")[["model", "family"]].itertuples(index=False, name=None)
     return [
-        ("Study", known.study),
-        ("Config", f"digest {known.config_digest[:_SHORT]}"),
-        ("Data", _data(known)),
+        ("Study", metadata.study),
+        ("Config", f"digest {metadata.config_digest[:_SHORT]}"),
+        ("Data", _data(metadata)),
         *_datasets(runs),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
         ("Algorithms", ", ".join(_algorithms(results)) or "baselines only"),
         ("Seeds", _seeds(sorted(runs["seed"].unique()))),
-        ("Records", f"{known.records:,} runs with a score"),
+        ("Records", f"{metadata.records:,} runs with a score"),
         ("Missing", f"{len(results.tables.missing):,} planned runs"),
         ("Left out", f"{len(results.tables.problems):,} damaged records"),
         ("Trained by", f"recipe {_listed(runs['recipe'])}; code at {_commits(runs)}"),
-        ("Analysed by", _versions(known.version)),
+        ("Analysed by", _versions(metadata.version)),
     ]
 
 
-def _data(known: Metadata) -> str:
-    mark = synthetic_mark(known).rstrip(". ")
+def _data(metadata: Metadata) -> str:
+    mark = metadata.mark.rstrip(". ")
     return mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
 
 
 def _algorithms(results: Results) -> list[str]:
-    found = [*results.tables.runs["algorithm"], *results.tables.missing["algorithm"]]
-    order = results.metadata.order.get("algorithm", ())
-    return [algorithm_label(name) for name in in_order(found, order) if name != BASELINE]
+    names = [*results.tables.runs["algorithm"], *results.tables.missing["algorithm"]]
+    ordered = results.metadata.ordered("algorithm", names)
+    return [algorithm_label(name) for name in ordered if name != BASELINE]
 
 
 def _seeds(numbers: list[int]) -> str:
@@ -58,17 +58,12 @@ def _seeds(numbers: list[int]) -> str:
 def _datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
     """One line per dataset: its data revision, sample and tasks."""
     lines = []
-    for dataset, here in runs.groupby("dataset", sort=False):
+    for dataset, rows in runs.groupby("dataset", sort=False):
         sample = " and ".join(
-            "few-sample split" if few else "full split" for few in here["few_sample"].unique()
+            "few-sample split" if few else "full split" for few in rows["few_sample"].unique()
         )
-        tasks = here["target"].nunique()
-        lines.append(
-            (
-                str(dataset),
-                f"revision {_listed(here['data_revision'])}, {sample}, {tasks} tasks with a score",
-            )
-        )
+        revision, tasks = _listed(rows["data_revision"]), rows["target"].nunique()
+        lines.append((str(dataset), f"revision {revision}, {sample}, {tasks} tasks with a score"))
     return lines
 
 

@@ -17,6 +17,7 @@ from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 
 from tasktransfer.designs.transfer.collect.collect import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
 from tasktransfer.designs.transfer.figures.style import (
     DIVERGING,
     NEUTRAL,
@@ -24,8 +25,8 @@ from tasktransfer.designs.transfer.figures.style import (
     readable_on,
     signed,
 )
-from tasktransfer.designs.transfer.report.html_table import records
-from tasktransfer.designs.transfer.tables.names import algorithm_label, in_order, short_names
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.tables.html import records
 
 WITHOUT_PERCENTAGE = "#f7f7f7"
 """Cells over a baseline of 0: their points are written, and no colour claims a percentage."""
@@ -62,31 +63,23 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
     }
 
 
-def datasets_of(results: Results) -> list[str]:
-    """Every dataset of which something is there or missing, in the study's order."""
-    found = [*results.tables.runs["dataset"], *results.tables.missing["dataset"]]
-    return in_order(found, results.metadata.order.get("dataset", ()))
-
-
 def _dataset(results: Results, dataset: str, places: Mapping[str, int]) -> dict[str, Any]:
-    order = results.metadata.order
+    ordered = results.metadata.ordered
     runs, missing = _of(results.tables.runs, dataset), _of(results.tables.missing, dataset)
     cells = _of(results.statistics.cells, dataset)
     singles = [frame[frame["n_sources"] == 1]["source"] for frame in (runs, missing)]
-    tasks = in_order(
-        [*runs["target"], *missing["target"], *singles[0], *singles[1]], order.get("task", ())
-    )
-    found = [*runs["algorithm"], *missing["algorithm"]]
+    tasks = ordered("task", [*runs["target"], *missing["target"], *singles[0], *singles[1]])
+    algorithms = ordered("algorithm", [*runs["algorithm"], *missing["algorithm"]])
     several = [*runs[runs["n_sources"] > 1]["source"], *missing[missing["n_sources"] > 1]["source"]]
     names = short_names(tasks, results.metadata.shorts)
     limit = improvement_limit(cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64))
     scale = mpl.colormaps[DIVERGING]
     return {
         "name": dataset,
-        "models": in_order([*runs["model"], *missing["model"]], order.get("model", ())),
+        "models": ordered("model", [*runs["model"], *missing["model"]]),
         "algorithms": [
             {"name": name, "label": algorithm_label(name)}
-            for name in in_order(found, order.get("algorithm", ()))
+            for name in algorithms
             if name != BASELINE
         ],
         "tasks": [{"name": task, "short": names[task]} for task in tasks],
@@ -208,9 +201,9 @@ def _baselines(
     """The diagonal: scores of the baselines of each model and task."""
     own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
     made = []
-    for (model, target), here in own.groupby(["model", "target"], sort=False):
+    for (model, target), rows in own.groupby(["model", "target"], sort=False):
         why = gaps.get((str(model), BASELINE, "", str(target)), [])
-        score = float(here["score"].mean())
+        score = float(rows["score"].mean())
         made.append(
             {
                 "model": model,
@@ -219,11 +212,11 @@ def _baselines(
                 "target": target,
                 "state": "baseline",
                 "score": score,
-                "seeds": [int(seed) for seed in here["seed"]],
+                "seeds": [int(seed) for seed in rows["seed"]],
                 "text": f"{score:.1f}" + ("*" if why else ""),
                 "fill": NEUTRAL,
                 "ink": _ink(to_rgb(NEUTRAL)),
-                "runs": [[places[digest], None] for digest in here["digest"]],
+                "runs": [[places[digest], None] for digest in rows["digest"]],
                 "gaps": why,
             }
         )

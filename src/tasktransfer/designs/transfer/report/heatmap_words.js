@@ -12,7 +12,7 @@ const words = (() => {
 
   function probability(value) {
     if (value === null || value === undefined) return "–";
-    return value < 0.0005 ? "< 0.001" : value.toFixed(3);
+    return value < 0.001 ? "< 0.001" : value.toFixed(3);
   }
 
   // An order of rows or columns that a click on a header made.

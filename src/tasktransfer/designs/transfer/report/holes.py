@@ -5,14 +5,15 @@ from __future__ import annotations
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.report.html_table import (
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.tables.html import (
     HtmlTable,
     build,
     long_text,
     number,
     text,
 )
-from tasktransfer.designs.transfer.tables.names import algorithm_label, in_order
+from tasktransfer.tables.metadata import in_order
 
 FOLD = 40
 """Longer lists are closed until a reader opens them."""
@@ -44,8 +45,8 @@ def troubles(tables: Tables) -> list[str]:
 
 def holes(tables: Tables) -> list[HtmlTable]:
     """One table per state, what wants a reader's attention first, and one of damaged records."""
-    found = in_order(tables.missing["state"], [*STATES])
-    lists = [_state(tables.missing[tables.missing["state"] == state], state) for state in found]
+    states = in_order(tables.missing["state"], [*STATES])
+    lists = [_state(tables.missing[tables.missing["state"] == state], state) for state in states]
     return [*lists, *([_problems(tables.problems)] if len(tables.problems) else [])]
 
 

@@ -10,26 +10,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.draw import FIGURES
+from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
 from tasktransfer.designs.transfer.report.captions import CAPTIONS
 from tasktransfer.designs.transfer.report.facts import facts
-from tasktransfer.designs.transfer.report.grid import datasets_of, payload
+from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.holes import holes, troubles
-from tasktransfer.designs.transfer.report.html_table import Head, HtmlTable, untold_text
 from tasktransfer.designs.transfer.report.images import inline
 from tasktransfer.designs.transfer.report.statistics_tables import (
     agreement_lines,
     statistics_tables,
 )
-from tasktransfer.designs.transfer.tables.names import synthetic_mark
 from tasktransfer.designs.transfer.tables.paper_tables import Printed, printed_tables
 from tasktransfer.files import replacing
-from tasktransfer.tables.printed import DASH, Layout, Line
+from tasktransfer.tables.html import Head, HtmlTable, environment, untold_text
+from tasktransfer.tables.numbers import DASH
+from tasktransfer.tables.printed import Layout, Line
 
 HERE = Path(__file__).parent
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
@@ -85,31 +85,29 @@ def render(results: Results, figures: Path, folder: Path, *, arguments: str = ""
     """The page's text; links are relative to ``folder``."""
     style, script = _own_text("page.css"), "\n".join(map(_own_text, SCRIPTS))
     explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
-    return environment.get_template("page.html.j2").render(
-        title=f"{synthetic_mark(results.metadata)}Task transfer: {results.metadata.study}",
-        version=results.metadata.version,
-        synthetic=results.metadata.synthetic,
-        real=" and ".join(results.metadata.real),
-        troubles=troubles(results.tables),
-        beside=BESIDE,
-        labels=LABELS,
-        facts=facts(results),
-        data=embedded_json(payload(results, explain)),
-        printed=_printed(results),
-        agreement=agreement_lines(results.statistics.agreement),
-        statistics=statistics_tables(results.statistics),
-        figures=list(_figures(datasets_of(results), figures, folder)),
-        holes=holes(results.tables),
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+    return (
+        environment(HERE)
+        .get_template("page.html.j2")
+        .render(
+            title=f"{results.metadata.mark}Task transfer: {results.metadata.study}",
+            version=results.metadata.version,
+            synthetic=results.metadata.synthetic,
+            real=" and ".join(results.metadata.real),
+            troubles=troubles(results.tables),
+            beside=BESIDE,
+            labels=LABELS,
+            facts=facts(results),
+            data=embedded_json(payload(results, explain)),
+            printed=_printed(results),
+            agreement=agreement_lines(results.statistics.agreement),
+            statistics=statistics_tables(results.statistics),
+            figures=list(_figures(datasets_of(results), figures, folder)),
+            holes=holes(results.tables),
+            style=Markup(style),
+            script=Markup(script),
+            style_hash=_hash(style),
+            script_hash=_hash(script),
+        )
     )
 
 

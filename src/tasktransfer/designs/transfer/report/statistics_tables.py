@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect.results import Statistics
-from tasktransfer.designs.transfer.report.html_table import (
+from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.tables.html import (
     HtmlTable,
     Row,
     build,
@@ -13,11 +15,9 @@ from tasktransfer.designs.transfer.report.html_table import (
     number,
     probability,
     records,
-    spelled,
     text,
 )
-from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.tables.numbers import score
 
 TOP = 20
 """Rows of the long tables that are shown; the Parquet files have all."""
@@ -54,7 +54,7 @@ def agreement_lines(agreement: pd.DataFrame) -> list[str]:
 
 
 def _sentence(row: Row) -> str:
-    mean, low, high = (spelled(row[key], ".2f") for key in ("correlation", "lowest", "highest"))
+    mean, low, high = (score(row[key]) for key in ("correlation", "lowest", "highest"))
     count, agreeing = row["comparisons"], row["agreeing"]
     return (
         f"{row['dataset']}: who helps whom correlates {mean} between two {row['between']}s "
@@ -162,8 +162,8 @@ def _agreement(frame: pd.DataFrame) -> HtmlTable:
 
 def _asymmetry(frame: pd.DataFrame) -> HtmlTable:
     size = frame["difference"].abs()
-    known = frame[size.notna()].assign(size=size[size.notna()])
-    top = known.sort_values("size", ascending=False, kind="stable").head(TOP)
+    compared = frame[size.notna()].assign(size=size[size.notna()])
+    top = compared.sort_values("size", ascending=False, kind="stable").head(TOP)
     return build(
         "asymmetry",
         "Where transfer has a direction",

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.rows import frame
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.single_source import (
-    Order,
     by_dataset,
     cube,
     mean_over_seeds,
 )
 from tasktransfer.stats.correlation import correlate, spearman
 from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.tables.metadata import Order
 
 MOST_SPLITS = 40
 
@@ -33,7 +33,7 @@ def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
     Args:
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.AGREEMENT``: a row for every two models that share an algorithm, and
@@ -67,8 +67,8 @@ def agreement_overall(agreement: pd.DataFrame) -> pd.DataFrame:
         ``highest``; ``disjoint`` and ``reliability``: means; ``agreeing``: how many correlations
         are above 0 with p <= 0.05.
     """
-    known = agreement[agreement["correlation"].notna()]
-    marked = known.assign(agreeing=(known["p"] <= 0.05) & (known["correlation"] > 0))
+    compared = agreement[agreement["correlation"].notna()]
+    marked = compared.assign(agreeing=(compared["p"] <= 0.05) & (compared["correlation"] > 0))
     return (
         marked.groupby(["dataset", "between"], sort=False)
         .agg(
@@ -98,9 +98,17 @@ def _comparisons(keys: Sequence[_Key]) -> Iterator[tuple[tuple[str, str, str, st
 
 def _compare(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
     """The numbers of a row, from deltas of sources × targets × seeds."""
-    found = correlate(mean_over_seeds(a), mean_over_seeds(b), *names)
+    correlation = correlate(mean_over_seeds(a), mean_over_seeds(b), *names)
     disjoint, reliability = _over_halves(a, b, *names)
-    return found.n_pairs, found.value, found.low, found.high, found.p, disjoint, reliability
+    return (
+        correlation.n_pairs,
+        correlation.value,
+        correlation.low,
+        correlation.high,
+        correlation.p,
+        disjoint,
+        reliability,
+    )
 
 
 def _over_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
@@ -136,5 +144,5 @@ def _splits(
 
 
 def _mean(values: Sequence[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return sum(known) / len(known) if known else math.nan
+    finite = [value for value in values if not math.isnan(value)]
+    return sum(finite) / len(finite) if finite else math.nan

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.rows import frame
-from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset, single_source
-from tasktransfer.stats.bootstrap import Estimate, confidences, false_discovery
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.statistics.single_source import by_dataset, single_source
+from tasktransfer.stats.bootstrap import Estimate, confidences
+from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.resampling import Floats
+from tasktransfer.tables.metadata import Order
 
 _CELL = ["dataset", "model", "algorithm", "source", "target"]
 
@@ -32,7 +34,7 @@ def asymmetry(
     Args:
         cells: columns of ``columns.CELLS``; cells of several sources are left alone.
         deltas: columns of ``columns.DELTAS`` of the same study.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.ASYMMETRY``. Deltas are means over the seeds that both directions
@@ -40,10 +42,10 @@ def asymmetry(
         they are NaN where a cell has no standard error, or more seeds than the one both have.
     """
     pairs = _pairs(cells, _by_seed(deltas), order)
-    sure = confidences([found for _, found in pairs])
+    sure = confidences([difference for _, difference in pairs])
     rows = [
-        (*names, found.delta, found.seeds, one.low, one.high, one.p, math.nan)
-        for (names, found), one in zip(pairs, sure, strict=True)
+        (*names, difference.delta, difference.seeds, one.low, one.high, one.p, math.nan)
+        for (names, difference), one in zip(pairs, sure, strict=True)
     ]
     result = frame("asymmetry", rows)
     result["q"] = result.groupby("dataset", sort=False)["p"].transform(false_discovery)
@@ -58,11 +60,11 @@ _BySeed = Mapping[int, float]
 
 def _by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
     """Group, source and target → seed → delta."""
-    found: dict[tuple[str, ...], dict[int, float]] = {}
+    series: dict[tuple[str, ...], dict[int, float]] = {}
     columns = single_source(deltas)[[*_CELL, "seed", "delta"]]
     for *key, seed, delta in columns.itertuples(index=False, name=None):
-        found.setdefault(tuple(key), {})[seed] = delta
-    return found
+        series.setdefault(tuple(key), {})[seed] = delta
+    return series
 
 
 def _pairs(
@@ -72,11 +74,11 @@ def _pairs(
     for dataset, tasks, groups in by_dataset(cells, order):
         for (model, algorithm), group in groups.items():
             key = (dataset, model, algorithm)
-            found = {(str(row.source), str(row.target)): row for row in group.itertuples()}
+            by_pair = {(str(row.source), str(row.target)): row for row in group.itertuples()}
             for a, b in itertools.combinations(tasks, 2):
                 there, back = series.get((*key, a, b)), series.get((*key, b, a))
-                if (a, b) in found and (b, a) in found and there and back:
-                    both = found[a, b], found[b, a]
+                if (a, b) in by_pair and (b, a) in by_pair and there and back:
+                    both = by_pair[a, b], by_pair[b, a]
                     result.append(_pair((*key, a, b), *both, there, back))
     return result
 

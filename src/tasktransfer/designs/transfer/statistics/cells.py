@@ -17,16 +17,18 @@ import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.stage import Fidelity
+from tasktransfer.core.specs import Fidelity
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.collect.rows import Row, frame
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect.rows import Row
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.results.records import PredictionsFile
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import bootstrap
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Floats
+from tasktransfer.stats.false_discovery import false_discovery
 
 MARKED = 0.05
 """Cells with a q up to this are marked: at most this share of the marked ones is expected to be
@@ -75,9 +77,9 @@ class _Cell:
     def tested_on(self) -> tuple[str, int, Fidelity] | None:
         """Test set, its size and how it is scored; None where a run has no predictions, or where
         these differ between the runs, so that instances cannot be paired."""
-        found = {(run.test_set, run.instances, run.fidelity) for run in self.runs}
-        test_set, instances, fidelity = min(found, key=str)
-        if len(found) > 1 or test_set is None:
+        test_sets = {(run.test_set, run.instances, run.fidelity) for run in self.runs}
+        test_set, instances, fidelity = min(test_sets, key=str)
+        if len(test_sets) > 1 or test_set is None:
             return None
         return test_set, instances, fidelity
 
@@ -108,14 +110,14 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    found = _run_sets(tables)
-    digests = [_inputs(cell) for cell in found]
-    known = _rows_by_inputs(previous)
-    changed = [cell for cell, digest in zip(found, digests, strict=True) if digest not in known]
+    run_sets = _run_sets(tables)
+    digests = [_inputs(cell) for cell in run_sets]
+    kept = _rows_by_inputs(previous)
+    changed = [cell for cell, digest in zip(run_sets, digests, strict=True) if digest not in kept]
     fresh = _fresh(changed, root)
     rows = [
-        (*cell.names, *(known.get(digest) or fresh[cell.names]), np.nan, False, digest)
-        for cell, digest in zip(found, digests, strict=True)
+        (*cell.names, *(kept.get(digest) or fresh[cell.names]), np.nan, False, digest)
+        for cell, digest in zip(run_sets, digests, strict=True)
     ]
     return _with_q(frame("cells", rows))
 
@@ -123,7 +125,7 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
 def _with_q(table: pd.DataFrame) -> pd.DataFrame:
     """``q`` and ``significant`` from the ``p`` of all rows."""
     families = [table["dataset"], table["n_sources"] > 1]
-    table["q"] = table.groupby(families, sort=False)["p"].transform(bootstrap.false_discovery)
+    table["q"] = table.groupby(families, sort=False)["p"].transform(false_discovery)
     table["significant"] = table["q"] <= MARKED
     return table
 
@@ -203,11 +205,11 @@ def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Row]:
 
 def _fresh(cells: Iterable[_Cell], root: Path) -> dict[Row, Row]:
     """Names of a cell → its row's columns between these and what depends on other rows."""
-    found = list(_estimates(cells, root))
-    sure = bootstrap.confidences([estimate for _, estimate in found])
+    estimated = list(_estimates(cells, root))
+    sure = bootstrap.confidences([estimate for _, estimate in estimated])
     return {
         cell.names: _numbers(cell, estimate, confidence)
-        for (cell, estimate), confidence in zip(found, sure, strict=True)
+        for (cell, estimate), confidence in zip(estimated, sure, strict=True)
     }
 
 
@@ -233,9 +235,11 @@ def _resampled(
     weights = bootstrap.instance_weights(dataset, target, instances)
     tallies = Tallies(task, fidelity, instances)
 
+    score_of = functools.partial(metrics.score_of_sums, task, fidelity=fidelity)
+
     def scores(*runs: _Run) -> Floats:
         read = [_tally(run, root, tallies) for run in runs]
-        return bootstrap.resampled_scores(task, np.stack(read), weights, fidelity)
+        return bootstrap.resampled_scores(np.stack(read), weights, score_of)
 
     baseline = functools.cache(scores)
     for cell in cells:
@@ -256,17 +260,17 @@ def _tally(run: _Run, root: Path, tallies: Tallies) -> metrics.Sums:
         raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
 
 
-def _numbers(cell: _Cell, found: Estimate, sure: Confidence) -> Row:
+def _numbers(cell: _Cell, estimate: Estimate, sure: Confidence) -> Row:
     score, baseline = _scores(cell.transfers).mean(), _scores(cell.baselines).mean()
     return (
-        found.seeds,
+        estimate.seeds,
         list(cell.seeds),
         score,
         baseline,
-        found.delta,
-        100 * found.delta / baseline if baseline > 0 else np.nan,
+        estimate.delta,
+        100 * estimate.delta / baseline if baseline > 0 else np.nan,
         cell.tested_on[1] if cell.tested_on else 0,
-        found.standard_error,
+        estimate.standard_error,
         sure.degrees,
         sure.low,
         sure.high,

@@ -14,10 +14,9 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.planned import BASELINE
-from tasktransfer.designs.transfer.collect.rows import frame
 from tasktransfer.designs.transfer.statistics.single_source import (
-    Order,
     by_dataset,
     cube,
     distinct,
@@ -29,6 +28,7 @@ from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
 from tasktransfer.stats.correlation import correlate
 from tasktransfer.stats.resampling import Floats
+from tasktransfer.tables.metadata import Order
 
 TEST_INSTANCES = "test instances"
 TRAINING_DIALOGUES = "training dialogues"
@@ -78,7 +78,7 @@ def overlap(
         instances: columns ``INSTANCES``, distinct rows.
         training: columns dataset, source, target, shared, of, a row per ordered pair of tasks
             (``data.stats.training_overlap``). None: not known.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.OVERLAP``: per dataset and basis, a row for every ordered pair of the
@@ -87,12 +87,12 @@ def overlap(
     counted = {TEST_INSTANCES: _shared_instances(instances)}
     if training is not None:
         counted[TRAINING_DIALOGUES] = training
-    datasets = pd.concat([found["dataset"] for found in counted.values()])
+    datasets = pd.concat([counts["dataset"] for counts in counted.values()])
     rows = [
         (dataset, source, target, basis, shared, of, shared / of)
         for dataset in distinct(datasets, "dataset", order)
-        for basis, found in counted.items()
-        for source, target, shared, of in _in_order(found[found["dataset"] == dataset], order)
+        for basis, counts in counted.items()
+        for source, target, shared, of in _in_order(counts[counts["dataset"] == dataset], order)
     ]
     return frame("overlap", rows)
 
@@ -111,16 +111,16 @@ def _shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
 def _in_order(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str, int, int]]:
     """Source, target, shared, of; targets without any are left out."""
     tasks = distinct(pd.concat([counts["source"], counts["target"]]), "task", order)
-    found = {
+    shared_of = {
         (source, target): (int(shared), int(of))
         for source, target, shared, of in counts[["source", "target", "shared", "of"]].itertuples(
             index=False, name=None
         )
     }
     return [
-        (*pair, *found[pair])
+        (*pair, *shared_of[pair])
         for pair in itertools.permutations(tasks, 2)
-        if pair in found and found[pair][1] > 0
+        if pair in shared_of and shared_of[pair][1] > 0
     ]
 
 
@@ -132,7 +132,7 @@ def overlap_effect(
     Args:
         overlap: columns of ``columns.OVERLAP``.
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.OVERLAP_EFFECT``, a row for every group and basis; NaN where it cannot
@@ -145,8 +145,8 @@ def overlap_effect(
             seeds = sorted(group["seed"].unique())
             means = mean_over_seeds(cube(group, tasks, seeds))
             for basis, share in shares.items():
-                found = correlate(share, means, dataset, *key, basis)
-                numbers = (found.n_pairs, found.value, found.low, found.high, found.p)
+                effect = correlate(share, means, dataset, *key, basis)
+                numbers = (effect.n_pairs, effect.value, effect.low, effect.high, effect.p)
                 rows.append((dataset, *key, basis, *numbers))
     return frame("overlap_effect", rows)
 

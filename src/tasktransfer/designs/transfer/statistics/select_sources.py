@@ -46,9 +46,9 @@ def select(
     if single.empty:
         raise RecordError("no single-source runs to choose from: run the single-source study first")
     chosen: list[Selection] = []
-    for dataset, found in single.groupby("dataset", sort=False):
-        _refuse_holes(str(dataset), found)
-        pairs = found.groupby(["target", "source"])["delta"].mean()
+    for dataset, rows in single.groupby("dataset", sort=False):
+        _refuse_holes(str(dataset), rows)
+        pairs = rows.groupby(["target", "source"])["delta"].mean()
         for target in _best_targets(str(dataset), pairs, targets_per_dataset):
             sources = _best(pairs[target], sources_per_target)
             if len(sources) < sources_per_target:
@@ -101,12 +101,12 @@ def _best(values: pd.Series[float], count: int) -> list[str]:
     return [str(name) for name, _ in ranked[:count]]
 
 
-def _refuse_holes(dataset: str, found: pd.DataFrame) -> None:
+def _refuse_holes(dataset: str, rows: pd.DataFrame) -> None:
     """Every pair of the sources and targets seen, with every model, algorithm and seed seen."""
     axes = ["source", "target", "model", "algorithm", "seed"]
-    known = found[found["delta"].notna()]
-    present = set(known[axes].itertuples(index=False, name=None))
-    grid = pd.MultiIndex.from_product([found[axis].unique() for axis in axes], names=axes)
+    complete = rows[rows["delta"].notna()]
+    present = set(complete[axes].itertuples(index=False, name=None))
+    grid = pd.MultiIndex.from_product([rows[axis].unique() for axis in axes], names=axes)
     holes = [cell for cell in grid if cell[0] != cell[1] and cell not in present]
     if holes:
         source, target, model, algorithm, seed = holes[0]

@@ -6,20 +6,17 @@ column per target, NaN where there is no run and on the diagonal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasktransfer.designs.transfer.tables.names import in_order
 from tasktransfer.stats.resampling import Floats
+from tasktransfer.tables.metadata import Order, in_order
 
 GROUP = ["dataset", "model", "algorithm"]
-Order = Mapping[str, Sequence[str]]
-"""Names of "dataset", "model", "algorithm" and "task" in the study's order (``Metadata.order``);
-names that it lacks follow in alphabetical order."""
 
 
 def single_source(frame: pd.DataFrame) -> pd.DataFrame:
@@ -28,7 +25,8 @@ def single_source(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def distinct(values: pd.Series, key: str, order: Order | None) -> list[str]:
-    """The distinct names of a column in the study's order."""
+    """The distinct names of a column in the study's order; names that it lacks follow in
+    alphabetical order."""
     return in_order(sorted(values.unique()), (order or {}).get(key, ()))
 
 
@@ -40,11 +38,11 @@ def by_dataset(
     for dataset in distinct(kept["dataset"], "dataset", order):
         rows = kept[kept["dataset"] == dataset]
         tasks = distinct(pd.concat([rows["target"], rows["source"]]), "task", order)
-        found = dict(iter(rows.groupby(["model", "algorithm"], sort=False)))
+        groups = dict(iter(rows.groupby(["model", "algorithm"], sort=False)))
         models = distinct(rows["model"], "model", order)
         algorithms = distinct(rows["algorithm"], "algorithm", order)
-        keys = [(model, name) for model in models for name in algorithms if (model, name) in found]
-        yield dataset, tasks, {key: found[key] for key in keys}
+        keys = [(model, name) for model in models for name in algorithms if (model, name) in groups]
+        yield dataset, tasks, {key: groups[key] for key in keys}
 
 
 def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floats:
@@ -64,15 +62,15 @@ def matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
     other tasks are left out."""
     result = np.full((len(tasks), len(tasks)), np.nan)
     source, target = _positions(rows["source"], tasks), _positions(rows["target"], tasks)
-    known = (source >= 0) & (target >= 0)
-    result[source[known], target[known]] = rows[column].to_numpy()[known]
+    placed = (source >= 0) & (target >= 0)
+    result[source[placed], target[placed]] = rows[column].to_numpy()[placed]
     return result
 
 
 def _positions(values: pd.Series, of: Sequence[Any]) -> NDArray[np.intp]:
     """Where each value stands in ``of``; -1: nowhere."""
-    found: NDArray[np.intp] = pd.Index(of).get_indexer(pd.Index(values))
-    return found
+    positions: NDArray[np.intp] = pd.Index(of).get_indexer(pd.Index(values))
+    return positions
 
 
 def mean_over_seeds(values: Floats) -> Floats:

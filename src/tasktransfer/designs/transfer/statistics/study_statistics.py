@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.results import Statistics
-from tasktransfer.designs.transfer.collect.store import Metadata, read_tables, write_frames
+from tasktransfer.designs.transfer.collect.store import read_tables, write_frames
 from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 from tasktransfer.designs.transfer.statistics.cells import cells
@@ -24,6 +23,8 @@ from tasktransfer.designs.transfer.statistics.overlap import (
 from tasktransfer.designs.transfer.statistics.summary import summary
 from tasktransfer.designs.transfer.statistics.variance import variance
 from tasktransfer.errors import RecordError
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import read_frame
 
 OVERLAP_DATA = "overlap_data.parquet"
 """Training dialogues that tasks share, from ``tasktransfer data stats``; may be absent."""
@@ -69,18 +70,18 @@ def of_tables(
     """The statistics of tables in memory; arguments as those of the functions it calls."""
     order = metadata.order
     progress("cells: intervals and tests from the predictions")
-    found = cells(tables, root, previous)
+    heatmap_cells = cells(tables, root, previous)
     deltas = tables.deltas
     progress("summary, variance and asymmetry")
     summaries = summary(deltas, order)
     parts = variance(deltas, order)
-    pairs = asymmetry(found, deltas, order)
+    pairs = asymmetry(heatmap_cells, deltas, order)
     progress("agreement of the transfer matrices")
     agreements = agreement(deltas, order)
     progress("overlap of tasks")
     shared = overlap(instances_in_test(tables.runs, root), training, order)
     return Statistics(
-        cells=found,
+        cells=heatmap_cells,
         summary=summaries,
         variance=parts,
         asymmetry=pairs,
@@ -94,11 +95,9 @@ def _read_previous(path: Path) -> pd.DataFrame | None:
     """The cells of an earlier call; None where there are none that can be read. Those of another
     version or a damaged file are computed again, not an error."""
     try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException):
+        return read_frame(path, columns.CELLS)[0]
+    except RecordError:
         return None
-    same = table.schema.equals(columns.arrow_schema("cells"))
-    return columns.to_frame(table) if same else None
 
 
 def _read_training(path: Path, tables: Tables, metadata: Metadata) -> pd.DataFrame | None:
@@ -108,23 +107,23 @@ def _read_training(path: Path, tables: Tables, metadata: Metadata) -> pd.DataFra
     wanted = {"dataset", "source", "target", "shared", "of", "synthetic", "few_sample"}
     remedy = f"run `tasktransfer data stats --out {path.parent}` again, or delete the file"
     try:
-        found = pd.read_parquet(path)
+        shared = pd.read_parquet(path)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise RecordError(f"{path}: cannot be read: {error}; {remedy}") from error
-    absent = sorted(wanted - set(found.columns))
+    absent = sorted(wanted - set(shared.columns))
     if absent:
         raise RecordError(f"{path}: has no column {', '.join(absent)}; {remedy}")
-    _check_same_data(path, found, tables, metadata, remedy)
+    _check_same_data(path, shared, tables, metadata, remedy)
     studied = set(tables.runs["target"]) | set(tables.runs["sources"].explode().dropna())
-    return found[found["source"].isin(studied) & found["target"].isin(studied)]
+    return shared[shared["source"].isin(studied) & shared["target"].isin(studied)]
 
 
 def _check_same_data(
-    path: Path, found: pd.DataFrame, tables: Tables, metadata: Metadata, remedy: str
+    path: Path, shared: pd.DataFrame, tables: Tables, metadata: Metadata, remedy: str
 ) -> None:
     """Dialogues of the tiny world say nothing of runs on real ones, nor full data of few."""
     of_runs = tables.runs.drop_duplicates("dataset").set_index("dataset")["few_sample"]
-    for row in found.drop_duplicates("dataset").itertuples(index=False):
+    for row in shared.drop_duplicates("dataset").itertuples(index=False):
         counted = {"synthetic": bool(row.synthetic), "few_sample": bool(row.few_sample)}
         trained = {
             "synthetic": metadata.is_synthetic(str(row.dataset)),

@@ -31,9 +31,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect.rows import frame
-from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset, cube
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
 from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.tables.metadata import Order
 
 RESAMPLES = 2000
 MOST_VALUES = 2_000_000
@@ -66,7 +67,7 @@ def summary(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
     Args:
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.SUMMARY``. ``mean`` weighs every pair of tasks the same, as Table 2
@@ -84,13 +85,13 @@ def summary(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 def _of_model(
     dataset: str, model: str, tasks: Sequence[str], groups: Mapping[str, pd.DataFrame]
 ) -> list[tuple[Any, ...]]:
-    found = {name: _packed(group, tasks) for name, group in groups.items()}
-    most = max(one.values.shape[1] for one in found.values())
+    packed = {name: _packed(group, tasks) for name, group in groups.items()}
+    most = max(one.values.shape[1] for one in packed.values())
     drawn = generator(dataset, model).random((RESAMPLES, len(tasks), most))
-    draws = {name: _resample(one, drawn) for name, one in found.items()}
-    ranks = _ranks(found, draws)
+    draws = {name: _resample(one, drawn) for name, one in packed.items()}
+    ranks = _ranks(packed, draws)
     rows = []
-    for name, one in found.items():
+    for name, one in packed.items():
         widening = _widening(one)
         rank, rank_draws, n_ranked = ranks[name]
         flat = one.values[~np.isnan(one.values)]
@@ -103,7 +104,7 @@ def _of_model(
                 *_ends(float(_iqm(flat)), resampled.iqm, widening),
                 *_ends(improvement, resampled.improvement, widening, least=0.0, most=1.0),
                 *_ends(
-                    rank, rank_draws, widening, least=1.0, most=float(len(found)), symmetric=True
+                    rank, rank_draws, widening, least=1.0, most=float(len(packed)), symmetric=True
                 ),
                 n_ranked,
             )
@@ -167,22 +168,24 @@ def _cell_means(one: _Deltas) -> Floats:
 
 
 def _ranks(
-    found: Mapping[str, _Deltas], draws: Mapping[str, _Draws]
+    packed: Mapping[str, _Deltas], draws: Mapping[str, _Draws]
 ) -> dict[str, tuple[float, Floats, int]]:
     """Algorithm → mean rank, mean ranks of the resamples, and the number of cells ranked."""
-    listed = [{(int(s), int(t)): i for i, (s, t) in enumerate(one.pairs)} for one in found.values()]
+    listed = [
+        {(int(s), int(t)): i for i, (s, t) in enumerate(one.pairs)} for one in packed.values()
+    ]
     shared = [pair for pair in listed[0] if all(pair in other for other in listed)]
     if not shared:
         none = np.full(RESAMPLES, np.nan)
-        return dict.fromkeys(found, (math.nan, none, 0))
+        return dict.fromkeys(packed, (math.nan, none, 0))
     at = [[rows[pair] for pair in shared] for rows in listed]
-    means = np.stack([_cell_means(one)[i] for one, i in zip(found.values(), at, strict=True)])
+    means = np.stack([_cell_means(one)[i] for one, i in zip(packed.values(), at, strict=True)])
     drawn = np.stack([one.cells[:, i] for one, i in zip(draws.values(), at, strict=True)])
     ranks = _mean_ranks(means[:, None])[:, 0]
     resampled = _mean_ranks(drawn)
     return {
         name: (float(rank), line, len(shared))
-        for name, rank, line in zip(found, ranks, resampled, strict=True)
+        for name, rank, line in zip(packed, ranks, resampled, strict=True)
     }
 
 

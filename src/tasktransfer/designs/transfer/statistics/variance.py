@@ -28,8 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.rows import frame
-from tasktransfer.designs.transfer.statistics.single_source import Order, by_dataset
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.statistics.single_source import by_dataset
+from tasktransfer.tables.metadata import Order
 
 COMPONENTS = ("source", "target", "source x target", "seed")
 
@@ -39,7 +40,7 @@ def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
     Args:
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
-        order: see ``single_source.Order``.
+        order: of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.VARIANCE``. Estimates below 0 are cut at 0; the shares of the known
@@ -58,10 +59,10 @@ def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
 
 def _components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
     """(component, variance, share) of one group."""
-    found = np.maximum(_moments(group), 0.0)  # NaN stays NaN
-    total = float(np.nansum(found))
-    shares = found / total if total > 0 else np.full(len(found), np.nan)
-    return list(zip(COMPONENTS, found.tolist(), shares.tolist(), strict=True))
+    variances = np.maximum(_moments(group), 0.0)  # NaN stays NaN
+    total = float(np.nansum(variances))
+    shares = variances / total if total > 0 else np.full(len(variances), np.nan)
+    return list(zip(COMPONENTS, variances.tolist(), shares.tolist(), strict=True))
 
 
 def _moments(group: pd.DataFrame) -> tuple[float, float, float, float]:

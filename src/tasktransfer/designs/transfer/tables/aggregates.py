@@ -7,12 +7,10 @@ model and algorithm. Whatever is computed over fewer says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect.collect import BASELINE
-from tasktransfer.designs.transfer.tables.names import in_order
+from tasktransfer.tables.metadata import Order, sort_rows
 
 GROUP = ["dataset", "model", "algorithm"]
 _PAIR = [*GROUP, "source", "target"]
@@ -31,17 +29,14 @@ AGGREGATES = (
 
 
 def aggregate(
-    deltas: pd.DataFrame,
-    missing: pd.DataFrame,
-    order: Mapping[str, Sequence[str]] | None = None,
+    deltas: pd.DataFrame, missing: pd.DataFrame, order: Order | None = None
 ) -> pd.DataFrame:
     """One row per dataset, model and algorithm.
 
     Args:
         deltas: columns of ``columns.DELTAS``; rows of several sources are left alone.
         missing: columns of ``columns.MISSING``: the expected runs that are not there.
-        order: names of "dataset", "model" and "algorithm" in the order that rows shall have
-            (``Metadata.order``); names that it lacks follow as they come.
+        order: of the rows (``Metadata.order``); names that it lacks follow as they come.
 
     Returns:
         dataset, model, algorithm, then (scores 0-100, deltas in points of score)
@@ -59,7 +54,7 @@ def aggregate(
           expected; n_seeds: seeds present; complete: whether all expected cells are there.
     """
     cells = _present(deltas)
-    counts = _in_order(_counts(cells, missing), order or {})
+    counts = sort_rows(_counts(cells, missing), {key: key for key in GROUP}, order or {})
     if cells.empty:
         return counts.reindex(columns=[*GROUP, *AGGREGATES, *_COUNTS])
     pairs = cells.groupby(_PAIR, sort=False)[["score", "baseline_score", "delta"]].mean()
@@ -112,14 +107,3 @@ def _counts(cells: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     counts["n_seeds"] = counts["n_seeds"].fillna(0).astype("int64")
     counts["complete"] = counts["n_cells"] == counts["n_expected"]
     return counts.reset_index()
-
-
-def _in_order(counts: pd.DataFrame, order: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Rows by dataset, model, algorithm."""
-    ranks = {
-        key: {name: rank for rank, name in enumerate(in_order(counts[key], order.get(key, ())))}
-        for key in GROUP
-    }
-    return counts.sort_values(
-        GROUP, key=lambda column: column.map(ranks[str(column.name)]), ignore_index=True
-    )

@@ -1,8 +1,8 @@
-"""Which rows of a study stand beside a published number.
+"""Which rows of a study are compared with a published number.
 
-They do wherever dataset, model and algorithm are the paper's. Hyperparameters, limits on the
-number of instances and the choice of tasks are not asked: a study is compared as it is, and its
-config says what it did otherwise.
+Those whose dataset, model and algorithm are the paper's. Hyperparameters, limits on the number of
+instances and the choice of tasks do not matter: a study is compared as it is, and its config says
+what it did otherwise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BY_STUDY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class Correspondence:
-    """What of a study is the paper's."""
+    """What of a study can be compared with the paper."""
 
     datasets: frozenset[str]
     models: Mapping[str, str]
@@ -54,9 +54,9 @@ def published_model(name: str, weights: str | None) -> str | None:
     Args:
         name: how the study calls it.
         weights: what its records say of the weights. A hub name (``<name>@<revision>``, with or
-            without the organisation that keeps it) decides; built-in tiny models are nobody's.
-            Of a local folder (``sha256:<digest>``), or where nothing is said (None, "unknown"),
-            the study's name for it decides.
+            without the organisation that keeps it) decides; built-in tiny models match no
+            published model. For a local folder (``sha256:<digest>``) and unknown weights (None,
+            "unknown") the study's name for the model decides.
     """
     if weights and weights.startswith("tiny:"):
         return None
@@ -66,18 +66,21 @@ def published_model(name: str, weights: str | None) -> str | None:
 
 
 def correspondence(results: Results) -> Correspondence:
-    """What of a study is the paper's: nothing of synthetic data, nothing of full data."""
+    """What of a study can be compared: nothing of synthetic data, nothing of full data."""
     tables, metadata = results.tables, results.metadata
     if metadata.synthetic and not metadata.real:
         return Correspondence(frozenset(), {}, "the dialogues are made up")
     runs = tables.runs
     few_sample = runs["few_sample"].groupby(runs["dataset"]).all().to_dict()
     by_default = bool(runs["few_sample"].all())
-    named = [*runs["dataset"], *tables.missing["dataset"]]
-    known = set(published.table1()["dataset"]).intersection(named)
-    ours = {name for name in known if not metadata.is_synthetic(name)}
-    datasets = frozenset(name for name in ours if few_sample.get(name, by_default))
-    if ours and not datasets:
+    studied = {*runs["dataset"], *tables.missing["dataset"]}
+    real = {
+        name
+        for name in studied.intersection(published.table1()["dataset"])
+        if not metadata.is_synthetic(name)
+    }
+    datasets = frozenset(name for name in real if few_sample.get(name, by_default))
+    if real and not datasets:
         return Correspondence(frozenset(), {}, "the paper's numbers are of few-sample data")
     models = _models(runs, tables.missing)
     nothing = "" if datasets else "no dataset of the study is the paper's"
@@ -86,33 +89,33 @@ def correspondence(results: Results) -> Correspondence:
 
 def _models(runs: pd.DataFrame, missing: pd.DataFrame) -> dict[str, str]:
     weights = runs.groupby("model", sort=False)["weights"].unique().to_dict()
-    found = {}
+    models = {}
     for name in dict.fromkeys([*runs["model"], *missing["model"]]):
-        said = [None if pd.isna(one) else str(one) for one in weights.get(name, [None])]
-        known = {published_model(name, one) for one in said}
+        recorded = [None if pd.isna(one) else str(one) for one in weights.get(name, [None])]
+        candidates = {published_model(name, one) for one in recorded}
         # Records of one name and several checkpoints are the paper's only if all of them are.
-        if len(known) == 1 and (model := known.pop()):
-            found[str(name)] = model
-    return found
+        if len(candidates) == 1 and (model := candidates.pop()):
+            models[str(name)] = model
+    return models
 
 
-def beside_published(
+def with_published(
     frame: pd.DataFrame,
     values: pd.DataFrame,
     measures: Sequence[str],
     keys: Sequence[str],
-    found: Correspondence,
+    comparable: Correspondence,
     *,
     also: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Lay published values beside ours.
+    """Add published values and differences to ours.
 
     Args:
         frame: ours: ``keys`` and ``measures``, the model as the study names it.
         values: published: ``keys``, ``measures`` and ``also``, the model as the paper names it.
         measures: columns of numbers that both have.
         keys: what names a row, "dataset" among it, and "model" where rows have one.
-        found: what of the study is the paper's.
+        comparable: what of the study can be compared.
         also: published columns without a counterpart of ours.
 
     Returns:
@@ -122,11 +125,11 @@ def beside_published(
     """
     theirs = values[[*keys, *measures, *also]]
     theirs = theirs.rename(columns={name: f"published_{name}" for name in (*measures, *also)})
-    theirs = theirs[theirs["dataset"].isin(found.datasets)]
+    theirs = theirs[theirs["dataset"].isin(comparable.datasets)]
     # Whatever the paper has no row for keeps its place and gets nothing.
     looked_up = frame[list(keys)].copy()
     if "model" in keys:
-        looked_up["model"] = [found.models.get(str(name)) for name in frame["model"]]
+        looked_up["model"] = [comparable.models.get(str(name)) for name in frame["model"]]
     matched = looked_up.merge(theirs, on=list(keys), how="left", validate="many_to_one")
     matched.index = frame.index
     matched = matched.drop(columns=list(keys))
@@ -138,13 +141,27 @@ def beside_published(
 
 
 def compared(frame: pd.DataFrame) -> bool:
-    """Whether ``beside_published`` found a published value for some row."""
+    """Whether ``with_published`` had a published value for some row."""
     return any(str(name).startswith("published_") for name in frame.columns)
 
 
-def says_why_not(frame: pd.DataFrame, found: Correspondence) -> str:
-    """The sentence of a caption on why a table has no published values; empty where it has."""
+def why_not_compared(frame: pd.DataFrame, comparable: Correspondence) -> str:
+    """A caption's sentence on why a table has no published values; empty where it has some."""
     if compared(frame):
         return ""
-    reason = found.reason or "no dataset, model and algorithm of it is the paper's"
+    reason = comparable.reason or "no dataset, model and algorithm of it is the paper's"
     return f" Not compared with the paper: {reason}."
+
+
+def compared_columns(
+    measures: Sequence[str], where: str, also: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Column that ``with_published`` adds → its meaning.
+
+    ``where``: the paper's table, for example "Table 2". ``also``: meanings of further columns.
+    """
+    return {
+        **{f"published_{name}": f"the paper's {where}" for name in measures},
+        **{f"published_{name}": meaning for name, meaning in (also or {}).items()},
+        **{f"difference_{name}": f"{name} - published_{name}" for name in measures},
+    }

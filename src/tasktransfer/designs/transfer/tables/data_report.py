@@ -14,14 +14,16 @@ import pandas as pd
 
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.data.stats import (
-    format_table,
+    LENGTH_COLUMNS,
+    OVERLAP_COLUMNS,
     length_distributions,
     split_statistics,
     task_table,
     training_overlap,
 )
-from tasktransfer.designs.transfer.tables.names import mark_of
 from tasktransfer.files import replacing
+from tasktransfer.tables.metadata import synthetic_mark
+from tasktransfer.tables.text import text_table
 
 
 def as_text(folders: Sequence[Path]) -> str:
@@ -32,10 +34,11 @@ def as_text(folders: Sequence[Path]) -> str:
     """
     generated = _generated(folders)
     real = [dataset for dataset, synthetic in generated.items() if not synthetic]
-    mark = mark_of(real) if any(generated.values()) else ""
-    samples = format_table(task_table(split_statistics(folders)))
-    lengths = format_table(_summary(length_distributions(folders)))
-    return f"{mark}Samples per task and split\n\n{samples}\n{mark}Lengths\n\n{lengths}"
+    mark = synthetic_mark(real) if any(generated.values()) else ""
+    samples = text_table(task_table(split_statistics(folders)))
+    lengths = text_table(_summary(length_distributions(folders)))
+    lines = [f"{mark}Samples per task and split", "", *samples, "", f"{mark}Lengths", "", *lengths]
+    return "\n".join(lines) + "\n"
 
 
 def write(folders: Sequence[Path], out: Path) -> list[Path]:
@@ -51,8 +54,8 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
     written = []
     frames = {
         "table1": pd.DataFrame(split_statistics(folders)),
-        "lengths": pd.DataFrame(length_distributions(folders)),
-        "overlap_data": pd.DataFrame(training_overlap(folders)),
+        "lengths": pd.DataFrame(length_distributions(folders), columns=LENGTH_COLUMNS),
+        "overlap_data": pd.DataFrame(training_overlap(folders), columns=OVERLAP_COLUMNS),
     }
     for name, frame in frames.items():
         marked = frame.assign(synthetic=frame["dataset"].map(generated))
@@ -72,7 +75,7 @@ def _generated(folders: Sequence[Path]) -> dict[str, bool]:
 
 def _summary(rows: Sequence[dict[str, str | int]]) -> list[dict[str, str | int]]:
     """Count, mean, median and longest per dataset and unit."""
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows, columns=LENGTH_COLUMNS)
     summary: list[dict[str, str | int]] = []
     for (dataset, unit), group in frame.groupby(["dataset", "unit"], sort=False):
         ordered = group.sort_values("length")

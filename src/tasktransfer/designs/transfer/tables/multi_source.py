@@ -36,13 +36,13 @@ def multi_source_gain(deltas: pd.DataFrame, missing: pd.DataFrame | None = None)
         least ``n_seeds``, which are there); ``complete``: all of both, and each single source with
         as many seeds as the multi-source run.
     """
-    known = deltas[deltas["delta"].notna()]
-    several = known[known["n_sources"] > 1]
+    measured = deltas[deltas["delta"].notna()]
+    several = measured[measured["n_sources"] > 1]
     lost = several.iloc[:0] if missing is None else missing[missing["n_sources"] > 1]
     if several.empty and lost.empty:
         return pd.DataFrame(columns=COLUMNS)
     multi = _multi_means(several, lost)
-    joined = multi.merge(_single_means(known, multi), on=_GROUP, how="left")
+    joined = multi.merge(_single_means(measured, multi), on=_GROUP, how="left")
     joined["n_singles"] = joined["n_singles"].fillna(0).astype("int64")
     joined["difference"] = joined["multi_delta"] - joined["single_delta"]
     joined["complete"] = (
@@ -69,10 +69,10 @@ def _multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
     return multi.reset_index()
 
 
-def _single_means(known: pd.DataFrame, multi: pd.DataFrame) -> pd.DataFrame:
+def _single_means(measured: pd.DataFrame, multi: pd.DataFrame) -> pd.DataFrame:
     """Mean over a multi-source run's sources of each one's mean delta over seeds."""
     singles = (
-        known[known["n_sources"] == 1]
+        measured[measured["n_sources"] == 1]
         .groupby(_GROUP, sort=False)
         .agg(delta=("delta", "mean"), seeds=("seed", "nunique"))
         .reset_index()

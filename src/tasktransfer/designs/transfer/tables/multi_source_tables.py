@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.collect.store import Metadata
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
-    beside_published,
     compared,
+    compared_columns,
     correspondence,
-    says_why_not,
+    why_not_compared,
+    with_published,
 )
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names, synthetic_mark
-from tasktransfer.tables.printed import (
-    INCOMPLETE,
-    OTHERWISE,
-    Layout,
-    Line,
-    blocks_of,
-    number,
-    ranks,
-    shorts,
-)
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names, shorts
+from tasktransfer.tables.metadata import Metadata, sort_rows
+from tasktransfer.tables.numbers import delta
+from tasktransfer.tables.printed import INCOMPLETE, OTHERWISE, Layout, Line, blocks_of
 
 PAPER_SOURCES = 3
 """The paper's multi-source runs have the three best sources of a target."""
 
 _KEYS = ["dataset", "target", "model", "algorithm"]
+_SORTED_BY = {
+    "dataset": "dataset",
+    "target": "task",
+    "source": "sources",
+    "model": "model",
+    "algorithm": "algorithm",
+}
 _ROW = {
     "dataset": "dataset",
     "target": "target task",
@@ -43,31 +43,29 @@ _ROW = {
     "model": "model, as the study names it",
     "algorithm": "transfer algorithm",
 }
-_SINGLE = "mean over the sources of the delta of each alone (itself a mean over seeds), points"
 _COUNTS = {
     "n_seeds": "seeds of the runs on all sources at once",
     "n_expected": "seeds that were planned",
     "n_singles": "sources whose runs alone are there",
     "complete": "n_seeds == n_expected and n_singles == n_sources, the singles with all seeds",
 }
+MEASURES3 = ("gain",)
+ALSO6 = {"note": "what to know about the published numbers; null: nothing"}
+MEASURES6 = ("single_source_delta", "multi_source_delta")
 COLUMNS3 = {
     **_ROW,
     "gain": "multi-source delta - mean delta of its sources alone, points",
     **_COUNTS,
-    "published_gain": "the paper's Table 3",
-    "difference_gain": "gain - published_gain",
+    **compared_columns(MEASURES3, "Table 3"),
 }
 """Column of Table 3 → meaning. ``published_`` and ``difference_`` only where comparable."""
 COLUMNS6 = {
     **_ROW,
-    "single_source_delta": _SINGLE,
+    "single_source_delta": "mean over the sources of the delta of each alone (itself a mean over "
+    "seeds), points",
     "multi_source_delta": "delta of the run on all sources at once, mean over seeds, points",
     **_COUNTS,
-    "published_single_source_delta": "the paper's Table 6",
-    "published_multi_source_delta": "the paper's Table 6",
-    "published_note": "what to know about the published numbers; null: nothing",
-    "difference_single_source_delta": "single_source_delta - published_single_source_delta",
-    "difference_multi_source_delta": "multi_source_delta - published_multi_source_delta",
+    **compared_columns(MEASURES6, "Table 6", ALSO6),
 }
 """Column of Table 6 → meaning. ``published_`` and ``difference_`` only where comparable."""
 
@@ -79,11 +77,7 @@ def table3(results: Results) -> pd.DataFrame | None:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS3``;
         None where no multi-source run was made or planned.
     """
-    rows = _gains(results)
-    if rows is None:
-        return None
-    frame = rows[[*_ROW, "gain", *_COUNTS]]
-    return beside_published(frame, published.table3(), ["gain"], _KEYS, correspondence(results))
+    return _compared(results, MEASURES3, published.table3())
 
 
 def table6(results: Results) -> pd.DataFrame | None:
@@ -93,31 +87,25 @@ def table6(results: Results) -> pd.DataFrame | None:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS6``;
         None where no multi-source run was made or planned.
     """
+    return _compared(results, MEASURES6, published.table6(), also=list(ALSO6))
+
+
+def _compared(
+    results: Results, measures: Sequence[str], values: pd.DataFrame, also: Sequence[str] = ()
+) -> pd.DataFrame | None:
     rows = _gains(results)
     if rows is None:
         return None
-    measures = ["single_source_delta", "multi_source_delta"]
     frame = rows[[*_ROW, *measures, *_COUNTS]]
-    found = correspondence(results)
-    return beside_published(frame, published.table6(), measures, _KEYS, found, also=["note"])
+    return with_published(frame, values, measures, _KEYS, correspondence(results), also=also)
 
 
 def _gains(results: Results) -> pd.DataFrame | None:
     """``multi_source_gain`` in the study's order, with these tables' names of columns."""
-    tables, order = results.tables, results.metadata.order
-    gains = multi_source_gain(tables.deltas, tables.missing)
+    gains = multi_source_gain(results.tables.deltas, results.tables.missing)
     if gains.empty:
         return None
-    places = {
-        "dataset": ranks(list(gains["dataset"]), order.get("dataset", ())),
-        "target": ranks(list(gains["target"]), order.get("task", ())),
-        "source": ranks(list(gains["source"]), ()),
-        "model": ranks(list(gains["model"]), order.get("model", ())),
-        "algorithm": ranks(list(gains["algorithm"]), order.get("algorithm", ())),
-    }
-    gains = gains.sort_values(
-        list(places), key=lambda column: column.map(places[str(column.name)]), ignore_index=True
-    )
+    gains = sort_rows(gains, _SORTED_BY, results.metadata.order)
     names = _short(gains, results.metadata)
     return gains.assign(short=gains["target"].map(names)).rename(
         columns={
@@ -133,20 +121,20 @@ def _short(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
     return short_names(dict.fromkeys([*frame["target"], *sources]), shorts(metadata))
 
 
-def caption3(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> str:
+def caption3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> str:
     """What Table 3 shows."""
     return (
-        f"{synthetic_mark(metadata)}Delta of transfer from several sources at once minus the mean "
+        f"{metadata.mark}Delta of transfer from several sources at once minus the mean "
         f"delta of the same sources one at a time, in points, study {metadata.study}."
-        + _remarks(frame, found, "Table 3")
+        + _remarks(frame, comparable, "Table 3")
     )
 
 
-def caption6(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> str:
+def caption6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> str:
     """What Table 6 shows, and what is known of the paper's numbers."""
     text = (
-        f"{synthetic_mark(metadata)}Mean delta of sources one at a time, and delta of all of them "
-        f"at once, in points, study {metadata.study}." + _remarks(frame, found, "Table 6")
+        f"{metadata.mark}Mean delta of sources one at a time, and delta of all of them "
+        f"at once, in points, study {metadata.study}." + _remarks(frame, comparable, "Table 6")
     )
     if compared(frame):
         names = _short(frame, metadata)
@@ -160,7 +148,7 @@ def caption6(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> 
     return text
 
 
-def _remarks(frame: pd.DataFrame, found: Correspondence, which: str) -> str:
+def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> str:
     text = ""
     if not frame["complete"].all():
         text += (
@@ -174,7 +162,7 @@ def _remarks(frame: pd.DataFrame, found: Correspondence, which: str) -> str:
         )
         if (frame["n_sources"] != PAPER_SOURCES).any():
             text += f" {OTHERWISE}: from another number of sources than the paper's three."
-    return text + says_why_not(frame, found)
+    return text + why_not_compared(frame, comparable)
 
 
 _HEAD = ("Dataset", "Target", "Sources", "Model", "Algorithm")
@@ -189,19 +177,12 @@ def layout3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
 
 def layout6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """One line per row, published values and differences in columns of their own."""
-    single, multi = "Singles'\nmean Δ", "All at\nonce Δ"
-    if not compared(frame):
-        return _layout(
-            frame, metadata, {"single_source_delta": (single,), "multi_source_delta": (multi,)}
-        )
-    return _layout(
-        frame,
-        metadata,
-        {
-            "single_source_delta": (single, "Published", "Diff."),
-            "multi_source_delta": (multi, "Published", "Diff."),
-        },
-    )
+    more = ("Published", "Diff.") if compared(frame) else ()
+    titles = {
+        "single_source_delta": ("Singles'\nmean Δ", *more),
+        "multi_source_delta": ("All at\nonce Δ", *more),
+    }
+    return _layout(frame, metadata, titles)
 
 
 def _layout(
@@ -220,7 +201,7 @@ def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[
     mark = "" if row["complete"] else INCOMPLETE
     numbers: list[str] = []
     for measure in measures:
-        numbers.append(number(row[measure], "+.2f"))
+        numbers.append(delta(row[measure]))
         if f"published_{measure}" in row:
             numbers += _published(row, measure)
     return (
@@ -236,9 +217,7 @@ def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[
 
 
 def _published(row: Mapping[Hashable, Any], measure: str) -> tuple[str, str]:
-    value = number(row[f"published_{measure}"], "+.2f")
-    off = number(row[f"difference_{measure}"], "+.2f")
-    known = not pd.isna(row[f"published_{measure}"])
-    other = OTHERWISE if known and row["n_sources"] != PAPER_SOURCES else ""
+    value, difference = row[f"published_{measure}"], row[f"difference_{measure}"]
+    other = OTHERWISE if not pd.isna(value) and row["n_sources"] != PAPER_SOURCES else ""
     note = "" if pd.isna(row.get("published_note")) else "*"
-    return value + note, off + other
+    return delta(value) + note, delta(difference) + other

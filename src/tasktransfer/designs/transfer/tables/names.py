@@ -1,10 +1,11 @@
-"""How tables and figures spell algorithms, tasks and studies."""
+"""How tables and figures spell algorithms and tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.datasets import ALL_TASKS
+from tasktransfer.tables.metadata import Metadata
 
 _ALGORITHMS = {
     "baseline": "Baseline",
@@ -15,25 +16,13 @@ _ALGORITHMS = {
 
 
 def algorithm_label(algorithm: str) -> str:
-    """The readable name of an algorithm; one that is not known here stands for itself."""
+    """The readable name of an algorithm; another name is left as it is."""
     return _ALGORITHMS.get(algorithm, algorithm)
 
 
-def in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Distinct names, those that ``order`` has first and in its order, the others as they come."""
-    listed = list(dict.fromkeys(names))
-    return [name for name in order if name in listed] + [n for n in listed if n not in order]
-
-
-def synthetic_mark(metadata: Metadata) -> str:
-    """What captions of studies on generated dialogues start with; empty for real data."""
-    return mark_of(metadata.real) if metadata.synthetic else ""
-
-
-def mark_of(real: Sequence[str]) -> str:
-    """The mark of generated dialogues; ``real``: the datasets beside them that are real."""
-    but = f", but {' and '.join(real)} {'is' if len(real) == 1 else 'are'} real" if real else ""
-    return f"SYNTHETIC (tiny world){but}. "
+def shorts(metadata: Metadata) -> dict[str, str]:
+    """Task → short name: the study's, else that of the task's card."""
+    return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)
 
 
 def short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:

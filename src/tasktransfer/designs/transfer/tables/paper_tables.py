@@ -20,7 +20,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.collect.store import Metadata
+from tasktransfer.designs.transfer.outputs import PAPER_TABLES, PRINTED, PUBLISHED_CHECK
 from tasktransfer.designs.transfer.tables import multi_source_tables as multi
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
@@ -30,12 +30,12 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     correspondence,
 )
 from tasktransfer.designs.transfer.tables.multi_source_tables import table3, table6
-from tasktransfer.designs.transfer.tables.names import synthetic_mark
 from tasktransfer.designs.transfer.tables.table1 import table1
 from tasktransfer.designs.transfer.tables.table2 import table2
+from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.printed import Layout, plain_layout, write_table
 
-__all__ = ["NAMES", "printed_tables", "table1", "table2", "table3", "table6", "write_all_tables"]
+__all__ = ["printed_tables", "table1", "table2", "table3", "table6", "write_all_tables"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,75 +49,68 @@ class _Table:
     nothing: str
 
 
-_TABLES = {
-    "table1": _Table(table1, first.caption, first.layout, first.COLUMNS, "has no task yet"),
-    "table2": _Table(
-        table2, second.caption, second.layout, second.COLUMNS, "has no single-source transfer"
-    ),
-    "table3": _Table(
-        table3, multi.caption3, multi.layout3, multi.COLUMNS3, "has no run of several sources"
-    ),
-    "table6": _Table(
-        table6, multi.caption6, multi.layout6, multi.COLUMNS6, "has no run of several sources"
-    ),
-}
-_CHECK = "published_check"
-NAMES = (*_TABLES, _CHECK)
-"""The files that ``write_all_tables`` makes, each as parquet, csv, md and tex."""
+_SPECIFICATIONS = (
+    _Table(table1, first.caption, first.layout, first.COLUMNS, "has no task yet"),
+    _Table(table2, second.caption, second.layout, second.COLUMNS, "has no single-source transfer"),
+    _Table(table3, multi.caption3, multi.layout3, multi.COLUMNS3, "has no run of several sources"),
+    _Table(table6, multi.caption6, multi.layout6, multi.COLUMNS6, "has no run of several sources"),
+)
+_TABLES = dict(zip(PAPER_TABLES, _SPECIFICATIONS, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A table as people see it: what all of its files and the report are made of."""
+    """A table as people see it: what all of its files and the report are made of. ``columns``: the
+    meaning of each; ``metadata`` None: it is of the paper alone."""
 
     name: str
     title: str
     caption: str
     frame: pd.DataFrame
     layout: Layout
+    columns: Mapping[str, str]
+    metadata: Metadata | None
 
 
 def printed_tables(results: Results) -> list[Printed]:
-    """Tables 1, 2, 3 and 6, and the check of the published Table 2, in the order of ``NAMES``."""
-    return [*(_printed(name, results) for name in _TABLES), _check()]
+    """Tables 1, 2, 3 and 6, and the check of the published Table 2, in the order of ``PRINTED``."""
+    return [*(_printed(name, table, results) for name, table in _TABLES.items()), _check()]
 
 
 def write_all_tables(results: Results, out: Path) -> list[Path]:
     """Write Tables 1, 2, 3 and 6, and the check of the published Table 2, into ``out``.
 
-    All of ``NAMES`` are written, whatever the study has: a table without rows says so.
+    All of ``PRINTED`` are written, whatever the study has: a table without rows says so.
 
     Returns:
         The files written: ``<name>.parquet``, ``.csv``, ``.md`` and ``.tex`` of each.
     """
-    return [path for table in printed_tables(results) for path in _write(table, results, out)]
+    return [
+        path
+        for table in printed_tables(results)
+        for path in write_table(
+            out,
+            table.name,
+            table.frame,
+            table.metadata,
+            table.caption,
+            title=table.title,
+            layout=table.layout,
+            described=table.columns,
+        )
+    ]
 
 
-def _write(table: Printed, results: Results, out: Path) -> list[Path]:
-    known = _TABLES.get(table.name)
-    return write_table(
-        out,
-        table.name,
-        table.frame,
-        results.metadata if known else None,
-        table.caption,
-        title=table.title,
-        layout=table.layout,
-        described=known.columns if known else published.CONSISTENCY,
-    )
-
-
-def _printed(name: str, results: Results) -> Printed:
-    table, metadata = _TABLES[name], results.metadata
-    frame = table.make(results)
+def _printed(name: str, table: _Table, results: Results) -> Printed:
+    metadata, frame = results.metadata, table.make(results)
     if frame is None:
-        ours = [name for name in table.columns if not name.startswith(PUBLISHED)]
+        ours = [column for column in table.columns if not column.startswith(PUBLISHED)]
         frame = pd.DataFrame(columns=ours)
-        caption = f"{synthetic_mark(metadata)}Study {metadata.study} {table.nothing}."
+        caption = f"{metadata.mark}Study {metadata.study} {table.nothing}."
     else:
         caption = table.caption(frame, metadata, correspondence(results))
-    title = f"Table {name.removeprefix('table')}"
-    return Printed(name, title, caption, frame, table.layout(frame, metadata))
+    layout = table.layout(frame, metadata)
+    return Printed(name, PRINTED[name], caption, frame, layout, table.columns, metadata)
 
 
 def _check() -> Printed:
@@ -127,5 +120,7 @@ def _check() -> Printed:
         "baseline, so it is the same for the three algorithms and for both aggregates, within "
         f"{published.ROUNDING} points of rounding."
     )
-    frame = published.consistency()
-    return Printed(_CHECK, "Published Table 2", caption, frame, plain_layout(frame))
+    frame, name = published.consistency(), PUBLISHED_CHECK
+    return Printed(
+        name, PRINTED[name], caption, frame, plain_layout(frame), published.CONSISTENCY, None
+    )

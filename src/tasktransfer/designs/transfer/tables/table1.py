@@ -7,19 +7,20 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import find_task
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.collect.store import Metadata
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
-    beside_published,
     compared,
     correspondence,
-    says_why_not,
+    why_not_compared,
+    with_published,
 )
-from tasktransfer.designs.transfer.tables.names import short_names, synthetic_mark
-from tasktransfer.tables.printed import DASH, Layout, Line, blocks_of, count, ranks, shorts
+from tasktransfer.designs.transfer.tables.names import short_names, shorts
+from tasktransfer.tables.metadata import Metadata, sort_rows
+from tasktransfer.tables.numbers import DASH, count
+from tasktransfer.tables.printed import Entry, Layout, blocks_of
 
 SPLITS = ("train", "dev", "test")
 COLUMNS = {
@@ -64,7 +65,7 @@ def table1(results: Results) -> pd.DataFrame | None:
     if sizes.empty:
         return None
     named = zip(sizes["dataset"], sizes["task"], strict=True)
-    cards = [DATASETS.get(dataset, {}).get(task) for dataset, task in named]
+    cards = [find_task(dataset, task) for dataset, task in named]
     short = short_names(dict.fromkeys(sizes["task"]), shorts(results.metadata))
     frame = pd.DataFrame(
         {
@@ -76,7 +77,7 @@ def table1(results: Results) -> pd.DataFrame | None:
             **{split: sizes[split].astype("float64") for split in SPLITS},
         }
     )
-    return beside_published(
+    return with_published(
         frame,
         published.table1(),
         SPLITS,
@@ -88,19 +89,10 @@ def table1(results: Results) -> pd.DataFrame | None:
 
 def _with_absent_tasks(results: Results) -> pd.DataFrame:
     """The sizes, and the tasks that were planned and have no record yet, in the study's order."""
-    tables, order = results.tables, results.metadata.order
-    planned = tables.missing[["dataset", "target"]].rename(columns={"target": "task"})
-    found = pd.concat([tables.sizes, planned], ignore_index=True)
-    found = found.drop_duplicates(["dataset", "task"])
-    places = {
-        "dataset": ranks(list(found["dataset"]), order.get("dataset", ())),
-        "task": ranks(list(found["task"]), order.get("task", ())),
-    }
-    return found.sort_values(
-        ["dataset", "task"],
-        key=lambda column: column.map(places[str(column.name)]),
-        ignore_index=True,
-    )
+    planned = results.tables.missing[["dataset", "target"]].rename(columns={"target": "task"})
+    tasks = pd.concat([results.tables.sizes, planned], ignore_index=True)
+    tasks = tasks.drop_duplicates(["dataset", "task"])
+    return sort_rows(tasks, {"dataset": "dataset", "task": "task"}, results.metadata.order)
 
 
 def _metric(key: str) -> str:
@@ -112,10 +104,10 @@ def _metric(key: str) -> str:
     return key.replace("_", " ")
 
 
-def caption(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> str:
+def caption(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> str:
     """What the table shows."""
     text = (
-        f"{synthetic_mark(metadata)}Tasks of study {metadata.study}: instances per split, as "
+        f"{metadata.mark}Tasks of study {metadata.study}: instances per split, as "
         "trained and scored."
     )
     if compared(frame):
@@ -123,21 +115,17 @@ def caption(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> s
             " Published: the paper's Table 1, its few-sample train and dev and its test split;"
             " Original: samples of the original data set."
         )
-    return text + says_why_not(frame, found)
+    return text + why_not_compared(frame, comparable)
 
 
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """One line per task; where the paper has the task, its line and the difference below."""
-    with_paper = compared(frame)
     entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
-    if with_paper:
-        return Layout(_HEAD, 6, blocks_of(entries))
-    keep = [place for place, title in enumerate(_HEAD) if title not in ("", "Original")]
-    cut = [(block, (tuple(entry[0][place] for place in keep),)) for block, entry in entries]
-    return Layout(tuple(_HEAD[place] for place in keep), 5, blocks_of(cut))
+    whole = Layout(_HEAD, 6, blocks_of(entries))
+    return whole if compared(frame) else whole.without(_HEAD.index(""), _HEAD.index("Original"))
 
 
-def _entry(row: Mapping[Hashable, Any]) -> tuple[Line, ...]:
+def _entry(row: Mapping[Hashable, Any]) -> Entry:
     first = (
         str(row["dataset"]),
         str(row["task"]),

@@ -9,28 +9,27 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.collect.store import Metadata
 from tasktransfer.designs.transfer.tables.aggregates import GROUP, aggregate
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
-    beside_published,
     compared,
+    compared_columns,
     correspondence,
-    says_why_not,
+    why_not_compared,
+    with_published,
 )
-from tasktransfer.designs.transfer.tables.names import algorithm_label, synthetic_mark
-from tasktransfer.tables.printed import (
-    INCOMPLETE,
-    OTHERWISE,
-    Layout,
-    Line,
-    blocks_of,
-    number,
-    with_sigma,
-)
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.numbers import delta, score, with_sigma
+from tasktransfer.tables.printed import INCOMPLETE, OTHERWISE, Entry, Layout, blocks_of
 
 MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
 """What the paper prints too."""
+ALSO = {
+    "average_sigma": "the paper's Table 2; it does not define its sigma",
+    "n_pairs": "ordered pairs of the paper's tasks: 90 of DailyDialog, 42 of Friends",
+}
+"""Published columns that are not compared → meaning."""
 COLUMNS = {
     "dataset": "dataset",
     "model": "model, as the study names it",
@@ -48,16 +47,7 @@ COLUMNS = {
     "n_expected": "cells that were planned",
     "n_seeds": "seeds behind the numbers",
     "complete": "n_cells == n_expected",
-    "published_average_score": "the paper's Table 2",
-    "published_average_delta": "the paper's Table 2",
-    "published_top1_score": "the paper's Table 2",
-    "published_top1_delta": "the paper's Table 2",
-    "published_average_sigma": "the paper's Table 2; it does not define its sigma",
-    "published_n_pairs": "ordered pairs of the paper's tasks: 90 of DailyDialog, 42 of Friends",
-    "difference_average_score": "average_score - published_average_score",
-    "difference_average_delta": "average_delta - published_average_delta",
-    "difference_top1_score": "top1_score - published_top1_score",
-    "difference_top1_delta": "top1_delta - published_top1_delta",
+    **compared_columns(MEASURES, "Table 2", ALSO),
 }
 """Column → meaning. ``published_`` and ``difference_`` only where something is comparable."""
 
@@ -90,20 +80,20 @@ def table2(results: Results) -> pd.DataFrame | None:
     values = published.table2()
     tasks = published.table1().groupby("dataset")["task"].size()
     values["n_pairs"] = values["dataset"].map(tasks * (tasks - 1))
-    return beside_published(
+    return with_published(
         frame,
         values,
         MEASURES,
         GROUP,
         correspondence(results),
-        also=["average_sigma", "n_pairs"],
+        also=list(ALSO),
     )
 
 
-def caption(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> str:
+def caption(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> str:
     """What the table shows, how sigma is defined, what is not complete, what is not comparable."""
     text = (
-        f"{synthetic_mark(metadata)}Aggregate single-source transfer of study {metadata.study}: "
+        f"{metadata.mark}Aggregate single-source transfer of study {metadata.study}: "
         "average over all ordered (source, target) pairs, and over targets of the best (top-1, at "
         "least the baseline) and worst (bottom-1) source, chosen after averaging over seeds. "
         "Scores are 0-100, Δ is against the baseline of the same model, target and seed. "
@@ -122,7 +112,7 @@ def caption(frame: pd.DataFrame, metadata: Metadata, found: Correspondence) -> s
                 f" {OTHERWISE}: over other pairs of tasks than the paper's 90 (DailyDialog) and 42"
                 " (Friends), so that the difference says little."
             )
-    return text + says_why_not(frame, found)
+    return text + why_not_compared(frame, comparable)
 
 
 def _otherwise(frame: pd.DataFrame) -> pd.Series[bool]:
@@ -133,37 +123,35 @@ def _otherwise(frame: pd.DataFrame) -> pd.Series[bool]:
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """One line per row; where the paper has it, its line and the difference below."""
     entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
-    if compared(frame):
-        return Layout(_HEAD, 4, blocks_of(entries))
-    cut = [(block, ((*lines[0][:3], *lines[0][4:]),)) for block, lines in entries]
-    return Layout((*_HEAD[:3], *_HEAD[4:]), 3, blocks_of(cut))
+    whole = Layout(_HEAD, 4, blocks_of(entries))
+    return whole if compared(frame) else whole.without(_HEAD.index(""))
 
 
-def _entry(row: Mapping[Hashable, Any]) -> tuple[Line, ...]:
+def _entry(row: Mapping[Hashable, Any]) -> Entry:
     mark = "" if row["complete"] else INCOMPLETE
     ours = (
         str(row["dataset"]),
         str(row["model"]),
         algorithm_label(str(row["algorithm"])) + mark,
         "ours",
-        with_sigma(row["average_score"], row["average_sigma"], ".2f"),
-        with_sigma(row["average_delta"], row["average_delta_sigma"], "+.2f"),
-        number(row["top1_score"], ".2f"),
-        number(row["top1_delta"], "+.2f"),
-        number(row["bottom1_score"], ".2f"),
-        number(row["bottom1_delta"], "+.2f"),
+        with_sigma(score(row["average_score"]), row["average_sigma"]),
+        with_sigma(delta(row["average_delta"]), row["average_delta_sigma"]),
+        score(row["top1_score"]),
+        delta(row["top1_delta"]),
+        score(row["bottom1_score"]),
+        delta(row["bottom1_delta"]),
         f"{row['n_cells']}/{row['n_expected']}{mark}",
     )
     if pd.isna(row.get("published_average_score")):
         return (ours,)
     paper = (
         *("", "", "", "published"),
-        with_sigma(row["published_average_score"], row["published_average_sigma"], ".2f"),
-        number(row["published_average_delta"], "+.2f"),
-        number(row["published_top1_score"], ".2f"),
-        number(row["published_top1_delta"], "+.2f"),
+        with_sigma(score(row["published_average_score"]), row["published_average_sigma"]),
+        delta(row["published_average_delta"]),
+        score(row["published_top1_score"]),
+        delta(row["published_top1_delta"]),
         *("", "", ""),
     )
     other = OTHERWISE if row["published_n_pairs"] != row["n_pairs"] else ""
-    off = (number(row[f"difference_{measure}"], "+.2f") for measure in MEASURES)
+    off = (delta(row[f"difference_{measure}"]) for measure in MEASURES)
     return ours, paper, ("", "", "", "difference" + other, *off, "", "", "")

@@ -1,15 +1,20 @@
-"""Frames to tables that a template can show: every cell a text, every column a kind."""
+"""Frames to tables of an HTML page: every cell a text, every column a kind.
+
+``tables.html.j2`` beside this file shows them: a page imports its macros, see ``environment``.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-DASH = "–"
+from tasktransfer.tables import numbers
+from tasktransfer.tables.numbers import DASH, absent
 
 Row = Mapping[str, Any]
 Show = Callable[[Row], str]
@@ -18,7 +23,7 @@ Kind = Literal["word", "number", "long"]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column's name. Numbers stand to the right, long texts (paths, errors) break anywhere."""
+    """A column's name. Numbers are aligned to the right, long texts (paths) break anywhere."""
 
     label: str
     kind: Kind = "word"
@@ -38,8 +43,8 @@ class Column:
 class HtmlTable:
     """``caption`` and ``note`` are plain text. ``blocks`` are rows of texts that belong together;
     ``grouped`` sets them apart by rules, in place of rows. The first ``keys`` cells of a row name
-    it. ``folded`` tables are closed until a reader opens them. ``untold``: what stands in place
-    of a table whose every value is missing; empty where it has one."""
+    it. ``folded`` tables are closed until a reader opens them. ``untold``: the sentence in place of
+    a table whose every value is missing; empty where it has one."""
 
     name: str
     title: str
@@ -78,10 +83,10 @@ def build(
             instead. A column of dashes is left out, and the note names it.
     """
     rows = [[column.show(row) for column in columns] for row in records(frame)]
-    told = [n for n in range(len(columns)) if any(row[n] != DASH for row in rows)]
-    values = [n for n in told if n >= keys and not columns[n].counts]
+    filled = [n for n in range(len(columns)) if any(row[n] != DASH for row in rows)]
+    values = [n for n in filled if n >= keys and not columns[n].counts]
     untold = untold_text(needs) if rows and not values else ""
-    kept = [n for n in range(len(columns)) if n < keys or n in told or not rows]
+    kept = [n for n in range(len(columns)) if n < keys or n in filled or not rows]
     lost = dict.fromkeys(columns[n].head.label for n in range(len(columns)) if n not in kept)
     if lost:
         note = f"{note} Left out, as it has no value in this study: {', '.join(lost)}.".strip()
@@ -109,57 +114,40 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
+def environment(folder: Path) -> Environment:
+    """What renders the templates of a folder: values are escaped, an undefined one is an error."""
+    return Environment(
+        loader=FileSystemLoader([folder, Path(__file__).parent]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+
+
 # --- kinds of columns ---
 
 
-def text(key: str, label: str, spell: Callable[[str], str] = str) -> Column:
+def text(key: str, label: str, spell: Callable[[str], str] = str, kind: Kind = "word") -> Column:
     """A column of words; a dash where there are none."""
-    return Column(Head(label), lambda row: DASH if _absent(row[key]) else spell(str(row[key])))
+    return Column(Head(label, kind), lambda row: DASH if absent(row[key]) else spell(str(row[key])))
 
 
 def long_text(key: str, label: str) -> Column:
     """A column of paths or messages."""
-    return Column(Head(label, "long"), text(key, label).show)
+    return text(key, label, kind="long")
 
 
 def number(key: str, label: str, form: str) -> Column:
     """A column of numbers in a format of ``format()``; whole ones are counts."""
     counts = form.endswith("d")
-    return Column(Head(label, "number"), lambda row: spelled(row[key], form), counts)
+    return Column(Head(label, "number"), lambda row: numbers.number(row[key], form), counts)
 
 
 def interval(low: str, high: str, label: str, form: str) -> Column:
     """Two columns of a frame as one: ``low to high``."""
-
-    def show(row: Row) -> str:
-        if _absent(row[low]) or _absent(row[high]):
-            return DASH
-        return f"{spelled(row[low], form)} to {spelled(row[high], form)}"
-
-    return Column(Head(label, "number"), show)
+    return Column(Head(label, "number"), lambda row: numbers.interval(row[low], row[high], form))
 
 
 def probability(key: str, label: str) -> Column:
     """A column of p values."""
-    return Column(Head(label, "number"), lambda row: p_value(row[key]))
-
-
-def spelled(value: Any, form: str) -> str:
-    """A number with a true minus sign and no negative zero; a dash for NaN."""
-    if _absent(value):
-        return DASH
-    shown = format(int(value) if form.endswith("d") else float(value), form)
-    if not shown.strip("+-0.,%"):
-        shown = shown.replace("-", "+" if "+" in form else "")
-    return shown.replace("-", "−")
-
-
-def p_value(value: Any) -> str:
-    """Three decimals, and no p of 0."""
-    if _absent(value):
-        return DASH
-    return "< 0.001" if value < 0.0005 else f"{value:.3f}"
-
-
-def _absent(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+    return Column(Head(label, "number"), lambda row: numbers.p_value(row[key]))

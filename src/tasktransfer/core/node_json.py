@@ -1,0 +1,112 @@
+"""A node as JSON, as a job is told it: checked before anything is computed.
+
+What is at its default is left out, so that command lines stay short and old JSON stays readable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage, with_ancestors
+from tasktransfer.errors import ConfigError
+
+MOST_LEVELS = 40
+"""Nodes and their parts may be nested so deeply: more than any method has steps."""
+
+AnyNode = TypeVar("AnyNode", Data, Stage, Fit, Evaluation)
+
+
+_NOUNS: dict[type[Any], str] = {
+    Data: "data",
+    Stage: "stage",
+    Fit: "fit",
+    Evaluation: "evaluation",
+}
+
+
+def to_json(node: Any) -> Any:
+    """A node, or any part of one, with everything that it uses, as plain JSON values."""
+    if is_dataclass(node):
+        return {
+            field.name: to_json(value)
+            for field in fields(node)
+            if (value := getattr(node, field.name)) != _default(field)
+        }
+    if isinstance(node, tuple | list):
+        return [to_json(item) for item in node]
+    return dict(node) if isinstance(node, Mapping) else node
+
+
+def _default(field: Any) -> Any:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def from_json(kind: type[AnyNode], value: Any, source: str) -> AnyNode:
+    """The node that ``to_json`` gave; ``source`` names it in messages.
+
+    Raises:
+        ConfigError: it is none; the message names key and value.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415  # the Snakefile imports this module
+
+    noun = _NOUNS[kind]
+    if _depth(value) > MOST_LEVELS:
+        raise ConfigError(f"{source}: no {noun}: it is nested more than {MOST_LEVELS} levels deep")
+    try:
+        node: AnyNode = _adapter(noun).validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(str(part) for part in problem["loc"])
+        raise ConfigError(
+            f"{source}: no {noun}: {key}: {problem['msg']}, found {str(problem['input'])[:80]!r}; "
+            "give what node_json.to_json made"
+        ) from error
+    for stage in with_ancestors((node,)):
+        if isinstance(stage, Stage) and (impossible := _impossible(stage)):
+            raise ConfigError(
+                f"{source}: no {noun}: {impossible}; give what node_json.to_json made"
+            )
+    return node
+
+
+def _impossible(stage: Stage) -> str | None:
+    """What of the values cannot be, though each is of the right type."""
+    numbers = {
+        "model.max_length": stage.model.max_length,
+        "training.epochs": stage.training.epochs,
+        "training.batch_size": stage.training.batch_size,
+        "seed": stage.seed + 1,
+    }
+    for key, number in numbers.items():
+        if number < 1:
+            return f"{key}: found {number - (key == 'seed')}, which is too small"
+    empty = {
+        "train_tasks": stage.train_tasks,
+        "selection.tasks": stage.selection.tasks,
+        "data.name": stage.data.name,
+        "label": stage.label,
+    }
+    return next((f"{key}: is empty" for key, value in empty.items() if not value), None)
+
+
+@cache
+def _adapter(noun: str) -> Any:
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    return TypeAdapter(next(kind for kind, name in _NOUNS.items() if name == noun))
+
+
+def _depth(value: Any) -> int:
+    """Levels of objects and lists, counted to just beyond what is allowed."""
+    level, depth = [value], 0
+    while level and depth <= MOST_LEVELS:
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict | list):
+                inner += item.values() if isinstance(item, dict) else item
+        level, depth = inner, depth + 1
+    return depth

@@ -1,0 +1,422 @@
+"""The nodes of a plan: data, stages, fits and evaluations, and what combines them.
+
+A node's identity is the digest of what changes its numbers, and of nothing else: no paths, no
+machine, no micro-batch size. Equal nodes are one node, whatever study asks for them. A field at its
+default stays out of the identity, so that a new field leaves old digests alone. ``kind`` and
+``label`` are for paths and people. Pure, standard library only: the Snakefile imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.specs import (
+    REFUSE_UNKNOWN,
+    ModelSpec,
+    Sampler,
+    Selection,
+    Training,
+    plain_fields,
+)
+
+RECIPE_VERSION = 3
+"""Raise this when a change in the code changes the numbers of a training (not for comments,
+speed or logging): every stage then gets a new digest, and old results stay beside the new."""
+
+LIBRARY_VERSION = 1
+"""The same for derived data, fits and evaluations."""
+
+SHORT = 12
+"""Hex digits of a digest that stand in paths."""
+
+Settings = Mapping[str, Any]
+Round = Literal["best", "last"] | int
+"""A round of a stage: the best by its selection, the last, or its number (0: untrained)."""
+Merge = Literal["mean", "max", "min"]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Instances by task and split: read from a release, or derived from other nodes by a recipe.
+
+    ``revision`` is the content digest of the release that is read, also where the instances are
+    then derived. ``settings`` are plain values; ``uses`` are the nodes that a recipe reads: data,
+    fits, and the stages of trained models.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    name: str
+    revision: str
+    settings: Settings = field(default_factory=dict, hash=False)
+    recipe: str = ""
+    uses: tuple[Node, ...] = ()
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What stands for the data in the identity of nodes that read it."""
+        read = {"dataset": self.name, "data_revision": self.revision}
+        if not self.recipe:
+            return {**read, **self.settings}
+        derived = {"recipe": self.recipe, "settings": dict(self.settings), "uses": _digests(self)}
+        return {**read, "derived": {"library": LIBRARY_VERSION, **derived}}
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def path(self) -> str:
+        """Where derived data lie, relative to the results folder; what is read lies elsewhere."""
+        return f"data/derived/{self.recipe}/{self.name}-{self.digest[:SHORT]}"
+
+    @property
+    def label(self) -> str:
+        """A readable name."""
+        return f"{self.name} ({self.recipe})" if self.recipe else self.name
+
+
+@dataclass(frozen=True)
+class Start:
+    """Parameters that a stage or an outcome begins with.
+
+    ``stage``: where they come from; None: the base model. ``at``: which of its rounds. ``parts``:
+    the named parts that are taken (``family.parts``); none: all that both models have. ``into``:
+    what they are called here; none: the same. ``merged``: several starts that lead into the same
+    parts are merged element by element.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    stage: Stage | None
+    at: Round = "best"
+    parts: tuple[str, ...] = ()
+    into: tuple[str, ...] = ()
+    merged: Merge | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is all of a stage's best round."""
+        return (self.at, self.parts, self.into, self.merged) == ("best", (), (), None)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        chosen = {"parts": list(self.parts), "into": list(self.into), "merged": self.merged}
+        return {
+            "stage": self.stage.digest if self.stage else None,
+            "at": self.at,
+            **{name: value for name, value in chosen.items() if value},
+        }
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One training: what to train on, what selects the best round, and where to start.
+
+    ``train_tasks`` and the selecting tasks are sets and sorted. ``starts``: none is the base model.
+    ``trains``: the named parts that move; none: all. ``tests``: the tasks whose test splits are
+    predicted and scored with the best round, in the training's own process; None: the selecting
+    task where there is one, and none where there are several.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    kind: str
+    label: str
+    data: Data
+    model: ModelSpec
+    train_tasks: tuple[str, ...]
+    selection: Selection
+    training: Training
+    seed: int
+    starts: tuple[Start, ...] = ()
+    trains: tuple[str, ...] = ()
+    sampler: Sampler = "task_batches"
+    tests: tuple[str, ...] | None = None
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that changes this stage's numbers; those it starts from by their digests."""
+        return {
+            "recipe": RECIPE_VERSION,
+            **self.data.identity,
+            "model": self.model.identity,
+            "train_tasks": list(self.train_tasks),
+            "select_on": list(self.selection.tasks),
+            "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
+            "training": plain_fields(self.training),
+            "seed": self.seed,
+            **self._set,
+        }
+
+    @property
+    def starts_whole(self) -> bool:
+        """Whether it goes on from all of another stage's best round, and from nothing else."""
+        return len(self.starts) == 1 and self.starts[0].is_plain
+
+    @property
+    def _set(self) -> dict[str, Any]:
+        """What is not at its default."""
+        values = {
+            "selection": self.selection.identity,
+            "starts": [] if self.starts_whole else [start.identity for start in self.starts],
+            "trains": list(self.trains),
+            "sampler": "" if self.sampler == "task_batches" else self.sampler,
+        }
+        chosen = {name: value for name, value in values.items() if value}
+        return chosen if self.tests is None else {**chosen, "tests": list(self.tests)}
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the identity, in hex."""
+        return digest_of(self.identity)
+
+    @property
+    def dataset(self) -> str:
+        """The dataset whose instances are read."""
+        return self.data.name
+
+    @property
+    def select_on(self) -> tuple[str, ...]:
+        """The tasks whose dev splits select the best round."""
+        return self.selection.tasks
+
+    @property
+    def tested(self) -> tuple[str, ...]:
+        """The tasks whose test splits are scored."""
+        if self.tests is not None:
+            return self.tests
+        return self.selection.tasks if len(self.selection.tasks) == 1 else ()
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Every task that is trained, selects or is tested, sorted."""
+        return tuple(sorted({*self.train_tasks, *self.selection.tasks, *self.tested}))
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        """The stages that it starts from, each once."""
+        return _stages_of(self.starts)
+
+    @property
+    def uses(self) -> tuple[Node, ...]:
+        """The nodes that have to be there before it."""
+        return (*([self.data] if self.data.recipe else []), *self.parents)
+
+    @cached_property
+    def path(self) -> str:
+        """Where its results live, relative to the results folder; ends in the digest."""
+        return (
+            f"stages/{self.kind}/{self.data.name}/{self.model.name}/{self.label}"
+            f"/seed{self.seed}-{self.digest[:SHORT]}"
+        )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a library fits in one call, one model per task: a fastText classifier, linear probes.
+
+    ``learner``: a name in ``fits.LEARNERS`` or of the design. ``on``: the model whose
+    representations are the features; None: the instances' texts.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    learner: str
+    data: Data
+    tasks: tuple[str, ...]
+    seed: int = 0
+    settings: Settings = field(default_factory=dict, hash=False)
+    on: Start | None = None
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that changes its numbers."""
+        return {
+            "library": LIBRARY_VERSION,
+            "learner": self.learner,
+            **self.data.identity,
+            "tasks": list(self.tasks),
+            "seed": self.seed,
+            "settings": dict(self.settings),
+            "on": self.on.identity if self.on else None,
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def label(self) -> str:
+        """A readable name."""
+        of = f"{self.on.stage.label}@{self.on.at}" if self.on and self.on.stage else "texts"
+        return f"{_joined(self.tasks)}_on_{of}"
+
+    @property
+    def uses(self) -> tuple[Node, ...]:
+        """The nodes that have to be there before it."""
+        on = (self.on.stage,) if self.on and self.on.stage else ()
+        return (*([self.data] if self.data.recipe else []), *on)
+
+    @cached_property
+    def path(self) -> str:
+        name = f"{self.learner}/{self.data.name}/{self.label}"
+        return f"fits/{name}/seed{self.seed}-{self.digest[:SHORT]}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is judged: one stage's model, or several combined without training.
+
+    ``combine``: None for one start; ``mean`` of several models' answers; ``route``: each instance
+    goes to the model of its domain, the n-th start to the n-th of ``domains``. Merged parameters
+    are starts with ``merged``.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    starts: tuple[Start, ...]
+    combine: Literal["mean", "route"] | None = None
+    domains: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        chosen = {"combine": self.combine, "domains": list(self.domains)}
+        return {
+            "starts": [start.identity for start in self.starts],
+            **{name: value for name, value in chosen.items() if value},
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages whose parameters it has, each once."""
+        return _stages_of(self.starts)
+
+    @property
+    def label(self) -> str:
+        """A readable name."""
+        text = _joined(tuple(stage.label for stage in self.stages)) or "base"
+        how = self.combine or (self.starts[0].merged if self.starts else None)
+        return f"{text}_{how}" if how else text
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Numbers of an outcome or a fit on a split of a task: a row an instance, and the measures."""
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    of: Outcome | Fit
+    data: Data
+    task: str
+    measures: tuple[str, ...]
+    split: Literal["train", "dev", "test"] = "test"
+    settings: Settings = field(default_factory=dict, hash=False)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that changes its numbers."""
+        return {
+            "library": LIBRARY_VERSION,
+            "of": self.of.digest,
+            **self.data.identity,
+            "task": self.task,
+            "measures": list(self.measures),
+            "split": self.split,
+            "settings": dict(self.settings),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def label(self) -> str:
+        """A readable name."""
+        return f"{self.task}-{self.split}_of_{self.of.label}"
+
+    @property
+    def uses(self) -> tuple[Node, ...]:
+        """The nodes that have to be there before it."""
+        of: tuple[Node, ...] = (self.of,) if isinstance(self.of, Fit) else self.of.stages
+        return (*([self.data] if self.data.recipe else []), *of)
+
+    @cached_property
+    def path(self) -> str:
+        """Where its results live, relative to the results folder; ends in the digest."""
+        return f"evaluations/{self.data.name}/{self.label}/{self.digest[:SHORT]}"
+
+
+Node = Data | Stage | Fit | Evaluation
+
+
+@dataclass(frozen=True)
+class Run:
+    """A method on a model and a seed, with what it is about and what is judged of it.
+
+    ``about`` is the design's: source and target, domain, probe. It is ordered, and so are lists in
+    it: what comes first is trained first. ``variant``: what is special about it, where runs of a
+    method are counted apart.
+    """
+
+    method: str
+    model: str
+    seed: int
+    about: Mapping[str, Any] = field(hash=False)
+    outcome: Outcome | Fit
+    evaluations: tuple[Evaluation, ...] = ()
+    variant: str = ""
+
+    @property
+    def scored(self) -> Stage:
+        """The stage of a run that judges one stage's model, whose own record has the scores."""
+        assert isinstance(self.outcome, Outcome)
+        (stage,) = self.outcome.stages
+        return stage
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """Its trainings, those that others start from before these."""
+        tops: tuple[Node, ...] = (
+            (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages
+        )
+        return tuple(node for node in with_ancestors(tops) if isinstance(node, Stage))
+
+
+def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Nodes and all that they use, directly or not, each once, what is used before what uses it.
+    Data that are only read are no nodes of a plan."""
+    ordered: dict[str, Node] = {}
+
+    def visit(node: Node) -> None:
+        if node.digest not in ordered:
+            for used in node.uses:
+                visit(used)
+            if not isinstance(node, Data) or node.recipe:
+                ordered[node.digest] = node
+
+    for node in nodes:
+        visit(node)
+    return tuple(ordered.values())
+
+
+def _stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
+    return tuple({start.stage.digest: start.stage for start in starts if start.stage}.values())
+
+
+def _digests(data: Data) -> list[str]:
+    return [node.digest for node in data.uses]
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    """Names for a path: the first ones, and how many more, as a folder's name has a limit."""
+    shown = "+".join(names[:4])
+    return f"{shown}+{len(names) - 4}more" if len(names) > 4 else shown

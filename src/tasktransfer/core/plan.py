@@ -1,0 +1,161 @@
+"""A plan: the runs of a study and the distinct nodes that they share.
+
+Pure and standard library only, since the Snakefile imports it at every start.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tasktransfer.core.nodes import (
+    SHORT,
+    Data,
+    Evaluation,
+    Fit,
+    Node,
+    Outcome,
+    Run,
+    Stage,
+    Start,
+    with_ancestors,
+)
+from tasktransfer.core.specs import ModelSpec, Training
+from tasktransfer.core.steps import Step
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice that is made once, from the results of some stages, and adds runs to the plan.
+
+    ``file``: where it is written down, relative to the results folder.
+    """
+
+    file: str
+    stages: tuple[Stage, ...]
+    made: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a study and its distinct nodes, those that others use before these.
+
+    ``choice``: what some of the runs follow from; None: the config alone says them all.
+    """
+
+    runs: tuple[Run, ...]
+    nodes: tuple[Node, ...]
+    choice: Choice | None = None
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, Stage))
+
+    @cached_property
+    def derived(self) -> tuple[Data, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, Data))
+
+    @cached_property
+    def fits(self) -> tuple[Fit, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, Fit))
+
+    @cached_property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, Evaluation))
+
+    @cached_property
+    def by_digest(self) -> dict[str, Node]:
+        """Digest (first 12 hex digits, as in paths) → node."""
+        return {node.digest[:SHORT]: node for node in self.nodes}
+
+    @cached_property
+    def _method_of(self) -> dict[str, str]:
+        judged: dict[str, str] = {}
+        for run in self.runs:
+            if isinstance(run.outcome, Outcome) and len(run.outcome.stages) == 1:
+                judged.setdefault(run.scored.digest, run.method)
+        return judged
+
+    def group_of(self, stage: Stage) -> str:
+        """The method that a stage's own record gives the score of, the first of several; a kind of
+        stage in parentheses where others only start from it."""
+        return self._method_of.get(stage.digest, f"({stage.kind})")
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The values of ``group_of``: methods in the order of the runs, then kinds of stages."""
+        kinds = (self.group_of(stage) for stage in self.stages)
+        return tuple(dict.fromkeys([*self._method_of.values(), *kinds]))
+
+    def counts(self) -> dict[str, int]:
+        """Runs per method, variants apart."""
+        return dict(Counter(", ".join(filter(None, (r.method, r.variant))) for r in self.runs))
+
+
+class PlanBuilder:
+    """Collects runs and their nodes, so that equal nodes are one object.
+
+    Args:
+        name_of: kind and label of a step's stage, for paths and people.
+    """
+
+    def __init__(self, name_of: Callable[[Step, tuple[Start, ...]], tuple[str, str]]) -> None:
+        self._name_of = name_of
+        self._nodes: dict[str, Node] = {}
+        self._runs: list[Run] = []
+
+    def add(self, run: Run) -> None:
+        """A run, with its outcome and evaluations and all that they use."""
+        self._runs.append(run)
+        for stage in run.stages:
+            self._nodes.setdefault(stage.digest, stage)
+        fits = (run.outcome,) if isinstance(run.outcome, Fit) else ()
+        tops: tuple[Node, ...] = (*run.evaluations, *fits)
+        for node in with_ancestors(tops):
+            self._nodes.setdefault(node.digest, node)
+
+    def stages(
+        self,
+        steps: Sequence[Step],
+        data: Data,
+        model: ModelSpec,
+        training: Training,
+        seed: int,
+    ) -> dict[Step, Stage]:
+        """The stage of each step of a method, on a run's data, model, hyperparameters and seed."""
+        stages: dict[Step, Stage] = {}
+        before: Step | None = None
+        for step in steps:
+            starts = tuple(
+                Start(stages[begin.step], begin.at, begin.parts, begin.into, begin.merged)
+                for begin in step.starts(before)
+            )
+            kind, label = self._name_of(step, starts)
+            stage = Stage(
+                kind=kind,
+                label=label,
+                data=step.data or data,
+                model=step.model or model,
+                train_tasks=tuple(sorted(step.train_tasks)),
+                selection=replace(step.selection, tasks=tuple(sorted(step.selection.tasks))),
+                training=step.training or training,
+                seed=seed,
+                starts=starts,
+                trains=step.trains,
+                sampler=step.sampler,
+                tests=None if step.test_on is None else tuple(sorted(step.test_on)),
+            )
+            stages[step] = self._interned(stage)
+            before = step
+        return stages
+
+    def _interned(self, stage: Stage) -> Stage:
+        same = self._nodes.setdefault(stage.digest, stage)
+        assert isinstance(same, Stage)
+        return same
+
+    def plan(self, choice: Choice | None = None) -> Plan:
+        """Everything that was added, nodes before those that use them."""
+        return Plan(tuple(self._runs), tuple(self._nodes.values()), choice)

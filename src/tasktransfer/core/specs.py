@@ -1,0 +1,109 @@
+"""What a stage is told besides its tasks: the model that it trains, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
+
+Family = Literal["encoder", "decoder", "encoder_decoder"]
+FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
+
+Fidelity = Literal["default", "tlidb"]
+"""``tlidb``: the paper's toolkit's way where the two differ (feta-spec)."""
+
+Sampler = Literal["task_batches", "uniform", "together"]
+"""How updates are made of the training tasks' instances, see ``training.samplers``."""
+
+Keep = Literal["best", "every"]
+
+
+REFUSE_UNKNOWN = {"extra": "forbid"}
+"""How pydantic reads a node from JSON (``node_json``): a key that no field has is an error."""
+
+
+def plain_fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass that holds plain values only: ``asdict`` copies each of them
+    deeply, which shows where it is called for thousands of stages."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def set_fields(value: Any, *but: str) -> dict[str, Any]:
+    """The plain fields that are not at their default: new fields leave an identity alone."""
+    return {
+        field.name: item
+        for field in fields(value)
+        if field.name not in but and (item := getattr(value, field.name)) != field.default
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A checkpoint with its family.
+
+    ``weights`` names the content, never a path: ``<hub name>@<revision>`` for the Hugging Face
+    hub, ``sha256:<digest>`` of the files for a local folder, ``tiny:<digest>`` of the recipe for
+    the built-in tiny models. ``name`` is how the study calls it; it stands in paths and tables
+    and is not part of the identity.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    name: str
+    family: Family
+    weights: str
+    max_length: int
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of the model changes numbers."""
+        return {"family": self.family, "weights": self.weights, "max_length": self.max_length}
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The hyperparameters of one training (paper, Appendix B). Everything here changes numbers.
+
+    Units: ``batch_size`` in instances, ``epochs`` in passes over the training set,
+    ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all).
+    ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    learning_rate: float = 3e-5
+    batch_size: int = 60
+    epochs: int = 30
+    max_grad_norm: float = 1.0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    task_weighting: Literal["none", "inverse_sqrt"] = "inverse_sqrt"
+    loss_on: Literal["answer", "sequence"] = "answer"
+    fidelity: Fidelity = "default"
+    dropout: float | None = None
+    limit_train: int | None = None
+    limit_dev: int | None = None
+    limit_test: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What chooses a stage's best round.
+
+    ``tasks``: whose dev splits are measured; the mean over them decides. ``measure``: a name in
+    ``metrics.MEASURES``, which also says whether more is better. ``every``: updates in a round;
+    None: a round is an epoch. ``patience``: the training ends after so many rounds without a
+    better one; None: never before its last epoch. ``keep``: ``every`` leaves the parameters of all
+    rounds, round 0 (untrained) among them, on the disk.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    tasks: tuple[str, ...]
+    measure: str = "score"
+    every: int | None = None
+    patience: int | None = None
+    keep: Keep = "best"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of it changes numbers, tasks and defaults left out."""
+        return set_fields(self, "tasks")

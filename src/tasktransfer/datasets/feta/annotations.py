@@ -1,0 +1,147 @@
+"""From annotations to instances: what the layouts of the release share.
+
+A layout is a function that takes a dialogue and a task's card and yields the task's instances on
+it. A dataset's own layouts are in its folder; tasks that are annotated alike share one. Field names
+are those of the release; ``query`` names are those that cards and prompts rely on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+
+from tasktransfer.datasets.dataset import TaskSize
+from tasktransfer.datasets.feta.dialogues import Dialogue
+from tasktransfer.datasets.feta.fields import (
+    Place,
+    Table,
+    each_table,
+    get_name,
+    get_table,
+    get_text,
+    get_texts,
+    member,
+    nearest,
+)
+from tasktransfer.tasks.card import Instance, Task
+
+Layout = Callable[[Dialogue, Task], Iterator[Instance]]
+Answer = TypeVar("Answer", str, tuple[str, int])
+
+
+class Annotated(NamedTuple):
+    """A task, and how the release annotates it.
+
+    ``size``: instances of the few-sample setting (paper, Table 1); tokens are the mean over 150
+    training instances of the release in BERT's word pieces, cut at 512.
+    """
+
+    card: Task
+    layout: Layout
+    size: TaskSize
+
+
+def utterance_label(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+    """One label on a turn: context up to and including it (emotions, dialogue acts)."""
+    for turn in dialogue.turns:
+        if task.name not in turn.raw:
+            continue
+        item = get_table(turn.raw, task.name, turn.place)
+        place = named(item, turn.place.at(task.name))
+        target = (label_of(item, "label", task, place),)
+        context = dialogue.context[: turn.end]
+        yield instance_of(dialogue, task, place, context, target=target, focus=turn.start)
+
+
+def instance_of(
+    dialogue: Dialogue,
+    task: Task,
+    place: Place,
+    context: str,
+    *,
+    target: tuple[str, ...],
+    focus: int | None = None,
+    query: dict[str, str] | None = None,
+    options: tuple[str, ...] = (),
+    starts: tuple[int, ...] = (),
+) -> Instance:
+    return Instance(
+        id=place.instance,
+        dialogue_id=dialogue.id,
+        task=task.name,
+        context=context,
+        focus=len(context) if focus is None else focus,
+        query=query or {},
+        options=options,
+        target=target,
+        starts=starts,
+    )
+
+
+def span_instance(
+    dialogue: Dialogue,
+    task: Task,
+    place: Place,
+    context: str,
+    *,
+    answers: Iterable[tuple[str, int]],
+    query: dict[str, str],
+) -> Instance:
+    kept = once(answers)
+    if not kept:
+        raise place.at("answers").error("holds no answer")
+    target, starts = zip(*kept, strict=True)
+    return instance_of(dialogue, task, place, context, target=target, starts=starts, query=query)
+
+
+def items(table: Table, key: str, place: Place) -> Iterator[tuple[Table, Place]]:
+    """The annotated items in the list under ``key``, their places named by instance_id."""
+    for item, spot in each_table(table, key, place):
+        yield item, named(item, spot)
+
+
+def named(item: Table, place: Place) -> Place:
+    return place.of_instance(get_name(item, "instance_id", place))
+
+
+def texts(item: Table, keys: tuple[str, ...], place: Place) -> dict[str, str]:
+    return {key: get_text(item, key, place) for key in keys}
+
+
+def label_of(item: Table, key: str, task: Task, place: Place) -> str:
+    label = get_text(item, key, place)
+    check_label(label, task, place.at(key))
+    return label
+
+
+def check_label(label: str, task: Task, place: Place) -> None:
+    if label not in task.labels:
+        raise place.error(
+            f"{label!r} is no label of {task.name}; nearest is {nearest(label, task.labels)}"
+        )
+
+
+def choice(item: Table, task: Task, place: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The options and the right one's number (as text), which the release gives as either."""
+    options = get_texts(item, "options", place)
+    if len(options) != task.classes:
+        raise place.at("options").error(
+            f"{len(options)} options; {task.name} has {task.classes} for every question"
+        )
+    number = member(item, "label", place)
+    numbers = [str(index) for index in range(len(options))]
+    if isinstance(number, (str, int)) and not isinstance(number, bool) and str(number) in numbers:
+        return options, (str(number),)
+    raise place.at("label").error(
+        f"{number!r} is no option's number; they run from 0 to {len(options) - 1}"
+    )
+
+
+def check_span(text: str, start: int, whole: str, where: str, place: Place) -> None:
+    if start < 0 or not whole.startswith(text, start):
+        found = whole[max(start, 0) : max(start, 0) + len(text)]
+        raise place.error(f"{text!r} is not in {where} at {start}; {found!r} is there")
+
+
+def once(values: Iterable[Answer]) -> tuple[Answer, ...]:
+    return tuple(dict.fromkeys(values))

@@ -1,0 +1,90 @@
+"""Datasets whose releases are in FETA's format: a row for each task makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasktransfer.datasets.dataset import (
+    Dataset,
+    Reader,
+    Release,
+    TinyPart,
+    TurnLength,
+    missing_in_release,
+)
+from tasktransfer.datasets.feta.annotations import Annotated
+from tasktransfer.datasets.feta.archive import find_source, json_file
+from tasktransfer.datasets.feta.release import Parsed, parse_release, read_instances
+from tasktransfer.datasets.feta.revision import release_revision
+from tasktransfer.datasets.feta.splits import full_split_of, id_file
+from tasktransfer.tasks.card import SPLITS
+
+READER_VERSION = 1
+FEW_SAMPLE_SHARE = 0.1
+"""The few-sample setting keeps one dialogue in ten of train and dev (paper, section 3.2)."""
+
+
+def feta_dataset(name: str, tasks: tuple[Annotated, ...], tiny: TinyPart) -> Dataset:
+    """A dataset of these tasks, in the order of the release's metadata."""
+    release_format = _Format(name, tasks)
+    return Dataset(
+        name=name,
+        cards=tuple(task.card for task in tasks),
+        reader=Reader(
+            version=READER_VERSION,
+            find=release_format.find,
+            revision=lambda folder, memo: release_revision(folder, name, memo),
+            open=release_format.open,
+            missing=_missing,
+        ),
+        sizes={task.card.name: task.size for task in tasks},
+        sizes_from="Table 1 of the paper",
+        few_sample_share=FEW_SAMPLE_SHARE,
+        tiny=tiny,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    dataset: str
+    tasks: tuple[Annotated, ...]
+
+    def find(self, folder: Path) -> str:
+        return find_source(folder, self.dataset).place(json_file(self.dataset))
+
+    def open(self, folder: Path, few_sample: bool) -> Release:
+        parsed = parse_release(folder, self.dataset, self.tasks)
+        return Release(
+            place=str(parsed.source.path),
+            revision=parsed.revision,
+            tasks=tuple(parsed.tasks),
+            dialogues={split: len(parsed.ids.of(split, few_sample)) for split in SPLITS},
+            instances=lambda task, split: read_instances(parsed, task, split, few_sample),
+            turns=_turns(parsed, few_sample),
+            synthetic=parsed.synthetic,
+            source_kind=parsed.source.kind,
+        )
+
+
+def _turns(release: Parsed, few_sample: bool) -> Iterator[TurnLength]:
+    full = full_split_of(release.ids)
+    used = {name for split in SPLITS for name in release.ids.of(split, few_sample)}
+    for dialogue in release.dialogues.values():
+        for turn in dialogue.turns:
+            yield TurnLength(
+                dialogue.id,
+                full.get(dialogue.id, ""),
+                dialogue.id in used,
+                str(turn.id),
+                turn.speakers,
+                len(turn.utterance.split()),
+            )
+
+
+def _missing(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
+    plain = missing_in_release(task, splits, few_sample)
+    if splits is None:
+        return f"metadata.tasks does not list {task!r}: {plain.replace(repr(task), 'it')}"
+    return f"{plain} ({', '.join(id_file(split, few_sample) for split in splits)})"

@@ -1,0 +1,156 @@
+"""How the release annotates the tasks on Friends (see ``feta.annotations``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tasktransfer.datasets.feta.annotations import (
+    check_label,
+    check_span,
+    instance_of,
+    items,
+    label_of,
+    once,
+    span_instance,
+    texts,
+)
+from tasktransfer.datasets.feta.dialogues import Dialogue, context_of, find_turn
+from tasktransfer.datasets.feta.fields import (
+    Place,
+    Table,
+    each_table,
+    get_flag,
+    get_integer,
+    get_name,
+    get_table,
+    get_texts,
+    member,
+    nearest,
+)
+from tasktransfer.tasks.card import Instance, Task
+
+PHRASE_WORDS = 4
+
+
+def masked_entity(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+    """Which of the scene's entities does the placeholder stand for? (reading comprehension).
+
+    Entities are in lower case in the release, the dialogue is not: the answer's first occurrence
+    as whole words in the context is looked for regardless of case, and its start is -1 where the
+    dialogue never says the name.
+    """
+    outer = dialogue.place.at("dialogue_metadata")
+    scene = get_table(dialogue.metadata, task.name, outer)
+    entities = get_texts(scene, "scene_entities", outer.at(task.name))
+    for item, place in items(dialogue.raw, task.name, dialogue.place):
+        answer = get_name(item, "answer", place)
+        if answer not in entities:
+            raise place.at("answer").error(
+                f"{answer!r} is no entity of the scene; nearest is {nearest(answer, entities)}"
+            )
+        query = {"query": get_name(item, "query", place), "entities": " or ".join(entities)}
+        start = _first_mention(answer, dialogue.context)
+        yield instance_of(
+            dialogue,
+            task,
+            place,
+            dialogue.context,
+            target=(answer,),
+            starts=(start,),
+            query=query,
+            options=entities,
+        )
+
+
+def _first_mention(name: str, context: str) -> int:
+    """Where ``name`` first stands in ``context`` as whole words, case ignored; -1 if nowhere."""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", context, re.IGNORECASE)
+    return found.start() if found else -1
+
+
+def mentions(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+    """Whom does this mention refer to? (character identification); several in one turn."""
+    for turn in dialogue.turns:
+        if task.name not in turn.raw:
+            continue
+        for item, place in items(turn.raw, task.name, turn.place):
+            mention = get_name(item, "entity_reference", place)
+            start = get_integer(item, "start", place)
+            check_span(mention, start, turn.utterance, "the utterance", place.at("start"))
+            query = {
+                "mention": mention,
+                "phrase": phrase_around(turn.utterance, start, start + len(mention)),
+            }
+            target = (label_of(item, "normalized_entity", task, place),)
+            context = dialogue.context[: turn.end]
+            yield instance_of(
+                dialogue, task, place, context, target=target, query=query, focus=turn.start
+            )
+
+
+def phrase_around(utterance: str, start: int, end: int) -> str:
+    """Four words around the mention at ``utterance[start:end]``.
+
+    The words from the mention on or the words up to it, whichever are more (on a tie the former):
+    the first four of the former or the last four of the latter. As in the paper's toolkit, the
+    words up to the mention take along the character after it, which is mostly its punctuation.
+    """
+    after, before = utterance[start:].split(), utterance[: end + 1].split()
+    longer = before[-PHRASE_WORDS:] if len(before) > len(after) else after[:PHRASE_WORDS]
+    return " ".join(longer)
+
+
+def spans_in_turns(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+    """Questions whose answers are spans of a turn, or its speaker's name (FriendsQA)."""
+    for group, outer in each_table(dialogue.raw, task.name, dialogue.place):
+        for item, place in items(group, "qas", outer):
+            answers = [
+                _turn_span(answer, spot, dialogue)
+                for answer, spot in each_table(item, "answers", place)
+            ]
+            query = texts(item, ("question",), place)
+            yield span_instance(
+                dialogue, task, place, dialogue.context, answers=answers, query=query
+            )
+
+
+def _turn_span(answer: Table, place: Place, dialogue: Dialogue) -> tuple[str, int]:
+    text = get_name(answer, "text", place)
+    turn_id = member(answer, "answer_utterance_id", place)
+    turn = find_turn(dialogue, turn_id, place.at("answer_utterance_id"))
+    if not get_flag(answer, "is_speaker", place):
+        inside = get_integer(answer, "answer_start", place)
+        where = f"the utterance of turn {turn_id!r}"
+        check_span(text, inside, turn.utterance, where, place.at("answer_start"))
+        return text, turn.body + inside
+    inside = " ".join(turn.speakers).find(text)
+    if inside < 0:
+        raise place.at("text").error(f"{text!r} is no speaker of turn {turn_id!r}")
+    return text, turn.start + inside
+
+
+def traits(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+    """One answer per trait of a speaker, in the order of the card's outputs (personality)."""
+    for item, place in items(dialogue.raw, task.name, dialogue.place):
+        answers = get_table(item, "personality_characteristics", place)
+        here = place.at("personality_characteristics")
+        target = tuple(label_of(answers, trait, task, here) for trait in task.outputs)
+        query = {"speaker": get_name(item, "focus_speaker", place)}
+        context = context_of(dialogue, item, "turns", place)
+        yield instance_of(dialogue, task, place, context, target=target, query=query)
+
+
+def entity_pairs(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
+    """Every relation between head and tail in some turns (DialogRE)."""
+    for group, outer in each_table(dialogue.raw, task.name, dialogue.place):
+        context = context_of(dialogue, group, "turns", outer)
+        for item, place in items(group, "relation_triples", outer):
+            relations = once(get_texts(item, "relations", place))
+            here = place.at("relations")
+            if not relations:
+                raise here.error("names no relation")
+            for relation in relations:
+                check_label(relation, task, here)
+            query = texts(item, ("head", "tail"), place)
+            yield instance_of(dialogue, task, place, context, target=relations, query=query)

@@ -1,0 +1,84 @@
+"""What a design is, whatever it studies.
+
+A design turns a config into a plan, and records into its tables and figures. It is data and plain
+functions. Whatever computes (trainer, fits, evaluations) is told nodes and knows no design.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.core.plan import Plan
+from tasktransfer.results.revisions import Revisions
+from tasktransfer.results.study import Study
+
+if TYPE_CHECKING:  # both import what the Snakefile must not
+    from tasktransfer.data.recipes import Recipe
+    from tasktransfer.fits import Learner
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A file that ``snakemake --report`` shows. ``caption``: a name in ``workflow/report``; empty:
+    none."""
+
+    file: str
+    category: str
+    caption: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The files that come of a study's records, relative to its results folder: the one list that
+    the workflow's rules and what writes the files go by.
+
+    ``tables``: of ``collect``. ``statistics``: of ``statistics``, from the tables. ``data_tables``:
+    of ``data stats``, from the dialogues, as far as they are known or have to be. ``figures`` and
+    ``printed``: of ``figures``. ``shown``: those of them that have a caption. ``report``: one page;
+    empty: the design has none.
+    """
+
+    tables: tuple[str, ...]
+    statistics: tuple[str, ...] = ()
+    data_tables: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    printed: tuple[str, ...] = ()
+    shown: tuple[Shown, ...] = ()
+    report: str = ""
+
+
+def _nothing(study: Study) -> None:
+    """What a command does whose outputs the design has none of."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study's design.
+
+    ``kinds``: of stages, as paths and rules of the workflow name them. ``plan``: (config, revisions
+    of data and models) → plan. ``outputs``: study → its files.
+    ``collect``: (study, complete) makes the tables, all or none if ``complete``; ``statistics``,
+    ``figures`` and ``report`` make theirs. ``choose``: makes the choice that the plan waits for.
+    ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
+    the provenance of each record says. ``recipes`` of derived data, ``learners`` of fits and
+    ``measures`` of evaluations: those that only this design has, by name. ``rules``: files in
+    ``workflow/rules`` that only this design needs.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    plan: Callable[[Any, Revisions], Plan]
+    outputs: Callable[[Study], Outputs]
+    collect: Callable[[Study, bool], None]
+    figures: Callable[[Study], None] = _nothing
+    statistics: Callable[[Study], None] = _nothing
+    report: Callable[[Study], None] = _nothing
+    choose: Callable[[Study], None] = _nothing
+    explain: Callable[[Study, Sequence[str], bool], str] | None = None
+    facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    learners: Mapping[str, Learner] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()

@@ -1,0 +1,130 @@
+"""What the commands of a study do in this one: tables, statistics, figures, report, explain.
+
+Heavy imports are inside: the Snakefile imports this module for the names of the functions.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tasktransfer.core.plan import Plan
+from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.plan import build
+from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.selection import SELECTION
+from tasktransfer.errors import ConfigError
+from tasktransfer.files import replacing
+from tasktransfer.results.study import Study
+
+
+def collect(study: Study, complete: bool) -> None:
+    """Make the Parquet tables from the records that are there."""
+    from tasktransfer.designs.transfer.collect.planned import read_plan
+    from tasktransfer.designs.transfer.collect.store import collect as collect_tables
+    from tasktransfer.designs.transfer.collect.store import holes_of
+
+    tables = Path(study.tables)
+    file = _write_plan_file(study, study.plan, tables)
+    frames, _ = collect_tables(Path(study.config.results), file, tables, complete=complete)
+    states = frames.missing["state"].value_counts(sort=False)
+    counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
+    print(
+        f"{tables}: {len(frames.runs):,} runs, {len(frames.missing):,} missing"
+        + (f" ({counted})" if counted else "")
+    )
+    for error in frames.problems["error"]:
+        print(f"left out: {error}")
+    holes = holes_of(frames, read_plan(file).runs)
+    if holes:
+        with replacing(Path(study.holes)) as part:
+            part.write_text("\n".join([time.ctime(), *holes, ""]), encoding="utf-8")
+
+
+def select_sources(study: Study) -> None:
+    """Pick the multi-source targets and their sources from the single-source results."""
+    from tasktransfer.designs.transfer.collect.store import collect as collect_tables
+    from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
+
+    tables = Path(study.tables) / "single-source"
+    file = _write_plan_file(study, build(study.config, study.revisions), tables)
+    collect_tables(Path(study.config.results), file, tables)
+    asked = study.config.multi_source
+    out = Path(study.config.results, SELECTION)
+    for item in select_from_tables(
+        tables, out, asked.targets_per_dataset, asked.sources_per_target
+    ):
+        print(f"{item['dataset']}: {' + '.join(item['sources'])} -> {item['target']}")
+
+
+def statistics(study: Study) -> None:
+    """Compute how sure the collected numbers are: intervals, tests, ranks, variance, agreement."""
+    from tasktransfer.designs.transfer.statistics.study_statistics import compute
+
+    tables = Path(study.tables)
+    start = time.perf_counter()
+    frames = compute(tables, study.config.results, progress=lambda text: print(text, flush=True))
+    for name, frame in vars(frames).items():
+        print(f"{tables / name}.parquet: {len(frame):,} rows")
+    print(f"{time.perf_counter() - start:.1f} seconds")
+
+
+def figures(study: Study) -> None:
+    """Draw the figures whose data changed, and print the paper's tables."""
+    from tasktransfer.designs.transfer.figures.draw import draw
+
+    for path in draw(Path(study.tables), Path(study.figures)):
+        print(path)
+
+
+def report(study: Study) -> None:
+    """Write everything into one HTML file: tables, statistics, figures, an interactive heatmap."""
+    from tasktransfer.designs.transfer.collect.results import read_results
+    from tasktransfer.designs.transfer.report.page import write_report
+
+    results = read_results(study.tables)
+    page = write_report(
+        results, Path(study.figures), Path(study.report), arguments=study.arguments()
+    )
+    print(page)
+
+
+def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
+    """Trace a cell of a heatmap: its number, seeds, interval, records, trainings and commands.
+
+    Args:
+        words: dataset, model, algorithm, sources (several joined by +) and target; of a baseline
+            the target alone. Full or short names of tasks.
+    """
+    from tasktransfer.designs.transfer import explain as explaining
+    from tasktransfer.designs.transfer.explain.text import as_text
+
+    if len(words) < 4:
+        raise ConfigError(
+            f"found {' '.join(words)!r}: name DATASET MODEL ALGORITHM and SOURCE TARGET, of a "
+            "baseline the TARGET alone; or the digest of a training"
+        )
+    dataset, model, algorithm, *tasks = words
+    tables = Path(study.tables)
+    collected = explaining.collected_runs(tables)
+    planned = transfer_runs(study.plan)
+    cells = [explaining.cell_of(run) for run in planned]
+    cells += explaining.cells_of(collected) if collected is not None else []
+    shorts = {task: short for each in study.config.datasets for task, short in each.shorts}
+    cell = explaining.find_cell(cells, shorts, dataset, model, algorithm, tasks)
+    workflow = explaining.Workflow(Path(study.config.results), study.config_file, study.overrides)
+    # Places of results are named after their inputs: with these unknown, only the tables know them.
+    runs = () if study.unknown else planned
+    facts = explaining.explain(cell, runs, tables, workflow)
+    facts["notes"] += study.absent
+    return f"{json.dumps(facts, indent=2)}\n" if as_json else as_text(facts)
+
+
+def _write_plan_file(study: Study, plan: Plan, folder: Path) -> Path:
+    path = folder / "plan.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as part:
+        part.write_text(json.dumps(plan_file(study, plan)), encoding="utf-8")
+    return path

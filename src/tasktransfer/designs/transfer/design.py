@@ -1,0 +1,87 @@
+"""The transfer study as a design.
+
+Imports of pandas and matplotlib stay in the functions that need them: the Snakefile imports this.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasktransfer.designs.design import Design, Outputs, Shown
+from tasktransfer.designs.transfer import commands, outputs
+from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
+from tasktransfer.designs.transfer.plan import plan
+from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.results.finished import is_whole
+from tasktransfer.results.study import Study
+
+
+def _outputs(study: Study) -> Outputs:
+    data_tables = _in("tables", outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS)
+    counted = _counts_dialogues(study, data_tables)
+    drawings = [
+        (name, dataset.name)
+        for dataset in study.config.datasets
+        for name in _figures_of(study, dataset.name, counted)
+    ]
+    names = [f"{name}_{dataset}" for name, dataset in drawings]
+    return Outputs(
+        tables=_in("tables", outputs.TABLES, ["parquet"]),
+        statistics=_in("tables", outputs.STATISTICS, ["parquet"]),
+        data_tables=data_tables if counted else (),
+        figures=_in("figures", names, outputs.FIGURE_ENDINGS),
+        printed=_in("figures", outputs.PRINTED, outputs.PRINTED_ENDINGS),
+        shown=(
+            *(_figure(name, dataset) for name, dataset in drawings),
+            *(
+                Shown(f"figures/{name}.csv", "Tables", name, {"table": title})
+                for name, title in outputs.PRINTED.items()
+            ),
+            Shown("report.html", "Report", "report", {"page": "everything in one page"}),
+        ),
+        report="report.html",
+    )
+
+
+def _in(folder: str, names: object, endings: object) -> tuple[str, ...]:
+    return tuple(f"{folder}/{n}.{ending}" for n in names for ending in endings)  # type: ignore[attr-defined]
+
+
+def _figure(name: str, dataset: str) -> Shown:
+    labels = {"figure": name.replace("_", " "), "dataset": dataset}
+    return Shown(f"figures/{name}_{dataset}.png", "Figures", name, labels)
+
+
+def _figures_of(study: Study, dataset: str, counted: bool) -> list[str]:
+    runs = transfer_runs(study.plan)
+    counts = {len(run.sources) for run in runs if run.dataset == dataset}
+    return outputs.figures_of(counts, lengths=counted)
+
+
+def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
+    """Whether figures show what the dialogues themselves tell (``tables``): where that is there,
+    can be counted, or dialogues have to be prepared for trainings anyway. Where every record is
+    there and the dialogues are not, figures come from records alone."""
+    caches = [study.instances(dataset.name) for dataset in study.config.datasets]
+    if all(Path(cache, "manifest.json").exists() for cache in caches):
+        return True
+    if all(Path(study.config.results, table).exists() for table in tables):
+        return True
+    return not all(is_whole(study, stage) for stage in study.plan.stages)
+
+
+TRANSFER = Design(
+    name="transfer",
+    kinds=STAGE_KINDS,
+    plan=plan,
+    outputs=_outputs,
+    collect=commands.collect,
+    statistics=commands.statistics,
+    figures=commands.figures,
+    report=commands.report,
+    choose=commands.select_sources,
+    explain=commands.explain,
+    # Records of a free study cannot be submitted to the challenge.
+    facts=lambda config: {"rules": config.rules},
+    rules=("submission.smk",),
+)

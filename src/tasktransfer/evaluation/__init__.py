@@ -1,0 +1,1 @@
+"""Evaluations: numbers of an outcome or a fit on a split."""

@@ -1,0 +1,69 @@
+"""From predictions to an evaluation's measures: those of the task's card, and correlations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tasktransfer import metrics
+from tasktransfer.core.specs import Fidelity
+from tasktransfer.errors import ConfigError
+from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.tasks.card import Task
+
+Answers = Sequence[tuple[str, ...]]
+
+
+def values_of(task: Task, answers: Answers) -> list[float]:
+    """The number that each answer stands for: the label itself where all labels of the task are
+    numbers, as ratings are, else its place in the card.
+
+    Raises:
+        ConfigError: the task's answers are no single labels.
+    """
+    if not task.labels:
+        raise ConfigError(f"{task.name}: is {task.kind}; its answers stand for no number")
+    try:
+        numbers = {label: float(label) for label in task.labels}
+    except ValueError:
+        numbers = {label: float(place) for place, label in enumerate(task.labels)}
+    return [numbers.get(answer[0], float("nan")) for answer in answers]
+
+
+def expected_values(task: Task, probabilities: np.ndarray) -> list[float]:
+    """The mean number that a probability over labels stands for, one an instance."""
+    numbers = np.array(values_of(task, [(label,) for label in task.labels]))
+    return [float(value) for value in probabilities @ numbers]
+
+
+def measured(
+    task: Task,
+    wanted: Sequence[str],
+    predictions: Answers,
+    golds: Answers,
+    predicted_values: Sequence[float],
+    fidelity: Fidelity = "default",
+) -> dict[str, float]:
+    """The wanted measures by name.
+
+    Raises:
+        ConfigError: one of them is not of this task; the message names those that are.
+    """
+    of_card: Mapping[str, float] = metrics.evaluate(task, predictions, golds, fidelity=fidelity)
+    of_card = {**of_card, "score": metrics.score(task, of_card)}
+    found: dict[str, float] = {}
+    for name in wanted:
+        measure = MEASURES.get(name)
+        if measure is not None and measure.of_rows is not None:
+            gold_values = np.array(values_of(task, golds))
+            found[name] = measure.of_rows(np.array(predicted_values), gold_values)
+        elif name in of_card:
+            found[name] = float(of_card[name])
+        else:
+            correlations = [m.name for m in MEASURES.values() if m.of_rows]
+            raise ConfigError(
+                f"{task.name} has no measure {name!r}; it has "
+                f"{', '.join([*of_card, *correlations])}"
+            )
+    return found

@@ -1,0 +1,72 @@
+"""Fits: what a library fits in one call. A classifier learns a task from features or texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tasktransfer.errors import ConfigError
+from tasktransfer.fits import logistic
+from tasktransfer.tasks.card import Instance, Task
+
+Features = npt.NDArray[np.float64]
+
+
+class Classifier(Protocol):
+    """A fitted classifier of one task."""
+
+    def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
+        """(instances, labels) probabilities, the labels in the card's order."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder that is there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """How a classifier is fitted and read back.
+
+    ``fit``: (card, training instances, their features or None, settings, seed) → classifier.
+    ``load``: folder → classifier. ``features``: whether it learns from a model's representations;
+    otherwise from the texts.
+    """
+
+    fit: Callable[[Task, Sequence[Instance], Features | None, Mapping[str, Any], int], Classifier]
+    load: Callable[[Path], Classifier]
+    features: bool = False
+
+
+LEARNERS: dict[str, Learner] = {
+    "logistic_texts": Learner(logistic.fit_texts, logistic.load),
+    "logistic": Learner(logistic.fit_features, logistic.load, features=True),
+}
+
+
+def learner_named(name: str, more: Mapping[str, Learner]) -> Learner:
+    """The learner of a name; ``more`` are those of the design.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    learners = {**LEARNERS, **more}
+    if name not in learners:
+        raise ConfigError(f"no learner is named {name!r}; there are {', '.join(learners)}")
+    return learners[name]
+
+
+def answers(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
+    """The most probable label of each instance."""
+    return [(task.labels[index],) for index in probabilities.argmax(axis=1)]
+
+
+def ranked(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
+    """All labels of each instance, the most probable first; ties in the card's order."""
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    return [tuple(task.labels[index] for index in row) for row in order]

@@ -1,0 +1,149 @@
+"""Logistic regression by scikit-learn, on a model's representations or on counts of words.
+
+Multinomial, L2 with C = 1 unless the settings say otherwise. A class that the training split lacks
+gets probability 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load_file, save_file
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import Instance, Task
+
+Features = npt.NDArray[np.float64]
+
+KINDS = ("utterance_classification", "dialogue_classification")
+
+WEIGHTS, SETTINGS = "classifier.safetensors", "classifier.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """``weights`` (features + 1, labels), the intercepts last; of two classes one column moves.
+    ``vocabulary``: word → column, of counts of words; None: the features are handed in.
+    ``query``: the card's template of what is read beside the context."""
+
+    weights: Features
+    classes: tuple[int, ...]
+    labels: int
+    card: str
+    query: str
+    vocabulary: Mapping[str, int] | None = None
+
+    def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
+        """(instances, labels) probabilities, the labels in the card's order."""
+        if self.vocabulary is not None:
+            counter = CountVectorizer(vocabulary=dict(self.vocabulary))
+            matrix = counter.transform(_texts(self.query, instances))
+        else:
+            matrix = _given(features)
+        scores = np.asarray(matrix @ self.weights[:-1]) + self.weights[-1]
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+        found = np.zeros((len(instances), self.labels))
+        found[:, list(self.classes)] = scores / scores.sum(axis=1, keepdims=True)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder that is there."""
+        save_file({"weights": self.weights}, folder / WEIGHTS)
+        said = {
+            "classes": list(self.classes),
+            "labels": self.labels,
+            "card": self.card,
+            "query": self.query,
+            "vocabulary": self.vocabulary,
+        }
+        (folder / SETTINGS).write_text(json.dumps(said), encoding="utf-8")
+
+
+def load(folder: Path) -> Logistic:
+    """What ``Logistic.save`` wrote."""
+    said = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    weights = load_file(folder / WEIGHTS)["weights"]
+    return Logistic(
+        weights,
+        tuple(said["classes"]),
+        said["labels"],
+        said["card"],
+        said["query"],
+        said["vocabulary"],
+    )
+
+
+def fit_texts(
+    card: Task,
+    instances: Sequence[Instance],
+    features: Features | None,
+    settings: Mapping[str, Any],
+    seed: int,
+) -> Logistic:
+    """On counts of the words of query and context."""
+    _refuse_other_kinds(card, instances)
+    counter = CountVectorizer(min_df=settings.get("min_count", 1))
+    matrix = counter.fit_transform(_texts(card.query, instances))
+    vocabulary = {str(word): int(column) for word, column in counter.vocabulary_.items()}
+    return _fitted(card, matrix, instances, settings, seed, vocabulary)
+
+
+def fit_features(
+    card: Task,
+    instances: Sequence[Instance],
+    features: Features | None,
+    settings: Mapping[str, Any],
+    seed: int,
+) -> Logistic:
+    """On a model's representations, (instances, hidden size)."""
+    _refuse_other_kinds(card, instances)
+    return _fitted(card, _given(features), instances, settings, seed, None)
+
+
+def _fitted(
+    card: Task,
+    matrix: Any,
+    instances: Sequence[Instance],
+    settings: Mapping[str, Any],
+    seed: int,
+    vocabulary: Mapping[str, int] | None,
+) -> Logistic:
+    gold = np.array([card.labels.index(instance.target[0]) for instance in instances])
+    model = LogisticRegression(
+        C=settings.get("C", 1.0), max_iter=settings.get("max_iter", 250), random_state=seed
+    )
+    model.fit(matrix, gold)
+    coefficients = np.vstack([model.coef_.T, model.intercept_])
+    if coefficients.shape[1] == 1:
+        coefficients = np.hstack([np.zeros_like(coefficients), coefficients])
+    classes = tuple(int(index) for index in model.classes_)
+    return Logistic(coefficients, classes, len(card.labels), card.name, card.query, vocabulary)
+
+
+def _refuse_other_kinds(card: Task, instances: Sequence[Instance]) -> None:
+    if card.kind not in KINDS:
+        raise DataError(
+            f"{card.name}: is {card.kind}; logistic regression takes {' or '.join(KINDS)}"
+        )
+    if len({instance.target for instance in instances}) < 2:
+        raise DataError(
+            f"{card.name}: all training instances have one label, nothing can be learnt"
+        )
+
+
+def _given(features: Features | None) -> Features:
+    if features is None:
+        raise DataError("this classifier reads a model's representations, and got none")
+    return features
+
+
+def _texts(query: str, instances: Sequence[Instance]) -> list[str]:
+    return [f"{query.format_map(instance.query)} {instance.context}" for instance in instances]

@@ -1,0 +1,87 @@
+"""The table of measures: every named number that selects a round or stands in a record.
+
+A measure of a task's card (accuracy, the F1s, exact match) is made of sums over instances, see
+``metrics.tally``. A correlation is none: it offers ``of_rows``, and what resamples it has to take
+clusters (dialogues, contexts) whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A named number with its direction and range.
+
+    ``of_rows``: (predicted, gold), a value each per instance → the number; None: it is made of
+    sums over instances, or by the training itself (a loss).
+    """
+
+    name: str
+    higher_is_better: bool = True
+    low: float = 0.0
+    high: float = 100.0
+    of_rows: Callable[[Values, Values], float] | None = None
+
+    def better(self, value: float, than: float) -> bool:
+        """Whether a value is better than another. A NaN is better than nothing."""
+        return value > than if self.higher_is_better else value < than
+
+    @property
+    def worst(self) -> float:
+        """What every value is better than."""
+        return -inf if self.higher_is_better else inf
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is in the range, but for rounding: a weighted mean of ones may come out
+        a rounding error above one, and that must not lose a training."""
+        slack = 1e-6
+        return self.low - slack <= value <= self.high + slack
+
+
+def pearson(predicted: Values, gold: Values) -> float:
+    """Pearson's correlation; 0 where either has no spread, since nothing was told apart."""
+    centred = predicted - predicted.mean(), gold - gold.mean()
+    norm = np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum())
+    return float((centred[0] * centred[1]).sum() / norm) if norm > 0 else 0.0
+
+
+def spearman(predicted: Values, gold: Values) -> float:
+    """Spearman's rank correlation: Pearson's of the ranks, ties at their average rank."""
+    from scipy.stats import rankdata  # noqa: PLC0415  # slow to import, and few ask
+
+    return pearson(rankdata(predicted), rankdata(gold))
+
+
+_SHARES = ("accuracy", "exact_match", "score")
+_F1 = tuple(
+    f"{average}{name}"
+    for name in ("f1", "multilabel_f1", "token_f1")
+    for average in ("", "micro_", "macro_", "weighted_")
+)
+
+MEASURES: dict[str, Measure] = {
+    **{name: Measure(name) for name in (*_SHARES, *_F1)},
+    "loss": Measure("loss", higher_is_better=False, high=inf),
+    "perplexity": Measure("perplexity", higher_is_better=False, low=1.0, high=inf),
+    "pearson": Measure("pearson", low=-1.0, high=1.0, of_rows=pearson),
+    "spearman": Measure("spearman", low=-1.0, high=1.0, of_rows=spearman),
+}
+"""By name. ``score`` is the mean of the measures that a task's card is scored by."""
+
+
+def out_of_range(values: dict[str, float]) -> str | None:
+    """The first measure with a value that it cannot have, or None. Unknown names take any value."""
+    for name, value in values.items():
+        measure = MEASURES.get(name)
+        if measure is not None and not measure.holds(value):
+            return f"{name} is {value}, outside {measure.low:g} to {measure.high:g}"
+    return None

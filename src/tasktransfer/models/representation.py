@@ -1,0 +1,61 @@
+"""What an encoder makes of a text: one vector, the features of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tasktransfer.core.specs import Family
+from tasktransfer.models.checkpoint import load_pretrained
+from tasktransfer.models.tokenizer import load_tokenizer
+
+TOGETHER = 32
+
+
+def represent(
+    checkpoint: Path,
+    tokenizer_folder: Path,
+    family: Family,
+    texts: Sequence[str],
+    max_length: int,
+    pooling: Literal["mean", "first"] = "mean",
+) -> npt.NDArray[np.float64]:
+    """The last layer of a checkpoint's encoder (of a decoder: of the decoder) over each text.
+
+    Args:
+        texts: cut at their beginning to ``max_length`` tokens.
+        pooling: mean over the tokens, or the first token's vector.
+
+    Returns:
+        (texts, hidden size).
+
+    Raises:
+        ModelError: the checkpoint or its tokenizer cannot be loaded.
+    """
+    tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
+    tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
+    model = load_pretrained(family, str(checkpoint), None, dropout=None).eval()
+    body = model.get_encoder() if family == "encoder_decoder" else model.base_model
+    parts = []
+    for begin in range(0, len(texts), TOGETHER):
+        inputs = tokenizer(
+            list(texts[begin : begin + TOGETHER]),
+            truncation=True,
+            max_length=max_length,
+            padding=True,
+            return_tensors="pt",
+        )
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        with torch.inference_mode():
+            states = body(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+        if pooling == "first":
+            parts.append(states[:, 0])
+        else:
+            weights = mask[:, :, None].float()
+            parts.append((states * weights).sum(1) / weights.sum(1))
+    return torch.cat(parts).numpy().astype(np.float64)

@@ -1,0 +1,270 @@
+"""The jobs that are no training: deriving data, fitting, evaluating.
+
+Each holds its node's folder, ends at once where the node is whole, and writes its record last. What
+only a design has (recipes, learners) is handed in.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasktransfer import __version__, metrics
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
+from tasktransfer.data.cache import read_instances, write_release
+from tasktransfer.data.recipes import Ingredients, Rank, Recipe, recipe_named
+from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.datasets.dataset import Release
+from tasktransfer.errors import ConfigError
+from tasktransfer.evaluation.numbers import expected_values, measured, values_of
+from tasktransfer.files import sweep
+from tasktransfer.fits import Learner, answers, learner_named, ranked
+from tasktransfer.results.damage import set_aside
+from tasktransfer.results.finished import damage_of, is_whole
+from tasktransfer.results.node_records import (
+    ROWS,
+    Row,
+    node_identity,
+    write_node_record,
+    write_rows,
+)
+from tasktransfer.results.state import RECORD, claim, remember
+from tasktransfer.results.study import Study
+from tasktransfer.results.versions import commit, versions
+from tasktransfer.tasks.card import SPLITS, Instance, Task
+
+Measures = dict[str, dict[str, float]]
+
+
+def node_of(study: Study, digest: str, kind: type[Any]) -> Any:
+    """The node of a study with a digest.
+
+    Raises:
+        ConfigError: the study has none, or it is of another kind.
+    """
+    node = study.node(digest)
+    if not isinstance(node, kind):
+        raise ConfigError(f"{digest} is a {type(node).__name__.lower()}: {node.label}")
+    return node
+
+
+def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -> None:
+    """Derive data by its recipe.
+
+    Args:
+        recipes: those of the design.
+        fits: the design's learners, to read the fits that the recipe uses.
+
+    Raises:
+        ConfigError: there is no such recipe.
+        DataError: what it reads is missing or damaged, or what it made does not fit the cards.
+    """
+
+    def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
+        recipe = recipe_named(data.recipe, recipes)
+        derived = recipe(_ingredients(study, data, fits))
+        tasks = tuple(dict.fromkeys(task for task, _ in derived))
+        release = Release(
+            place=str(folder),
+            revision=data.revision,
+            tasks=tasks,
+            dialogues={},
+            instances=lambda task, split: derived[task, split],
+            synthetic=bool(study.synthetic(data.name)),
+            source_kind=data.recipe,
+        )
+        write_release(folder, DATASETS[data.name], release, _few_sample(data))
+        return {task: len(derived[task, "train"]) for task in tasks}, {}, []
+
+    _job(study, data, work)
+
+
+def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
+    """Fit a classifier for each task, and score it on the test split. ``learners``: the design's.
+
+    Raises:
+        ConfigError: there is no such learner.
+        DataError: the instances are missing, or of a kind that it cannot learn.
+    """
+
+    def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
+        learner = learner_named(node.learner, learners)
+        instances, scores, rows = {}, {}, []
+        for name in node.tasks:
+            task, cache = get_task(node.data.name, name), Path(study.cache(node.data))
+            read = {split: read_instances(cache, name, split) for split in SPLITS}
+            train = read["train"]
+            features = _features(study, node, learner, train)
+            classifier = learner.fit(task, train, features, node.settings, node.seed)
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            classifier.save(folder / name)
+            test = read["test"]
+            found = classifier.probabilities(test, _features(study, node, learner, test))
+            golds, predicted = [one.target for one in test], answers(task, found)
+            names = [*(metric.key for metric in task.metrics), "score"]
+            scores[name] = measured(task, names, predicted, golds, [])
+            instances[name] = len(test)
+            rows += _rows(task, test, predicted, expected_values(task, found))
+        return instances, scores, rows
+
+    _job(study, node, work)
+
+
+def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], threads: int) -> None:
+    """Measure an outcome or a fit on a split of a task.
+
+    Raises:
+        ConfigError: a measure is not of the task, or there is no such learner.
+        DataError, ModelError: what it reads is missing or damaged.
+    """
+
+    def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
+        task = get_task(node.data.name, node.task)
+        instances = read_instances(Path(study.cache(node.data)), node.task, node.split)
+        if isinstance(node.of, Fit):
+            learner = learner_named(node.of.learner, learners)
+            classifier = learner.load(Path(study.folder(node.of), node.task))
+            features = _features(study, node.of, learner, instances)
+            found = classifier.probabilities(instances, features)
+            predictions, values = answers(task, found), expected_values(task, found)
+        else:
+            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # imports torch
+
+            models = [stage.model.name for stage in node.of.stages]
+            encoded = {model: Path(study.encoded(node.data, model)) for model in models}
+            told = answered(node, node.of, encoded, study.start, threads)
+            predictions, values = told.predictions, told.values
+            instances = instances[: len(predictions)]
+        golds = [one.target for one in instances]
+        scores = measured(task, node.measures, predictions, golds, values)
+        return (
+            {node.task: len(instances)},
+            {node.task: scores},
+            _rows(task, instances, predictions, values),
+        )
+
+    _job(study, node, work)
+
+
+def _job(
+    study: Study,
+    node: Data | Fit | Evaluation,
+    work: Callable[[Path], tuple[dict[str, int], Measures, list[Row]]],
+) -> None:
+    """Do a node's work while its folder is held, unless it is done; the record last."""
+    folder = Path(study.folder(node))
+    with claim(folder, _say, label=node.label):
+        problem = damage_of(study, node)
+        if is_whole(study, node):
+            _say(f"{folder}: made already, nothing to do")
+            return
+        if problem is not None:
+            kept = set_aside(folder, (RECORD, ROWS))
+            _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, made once more")
+        sweep(folder)
+        remember(folder, "started", digest=node.digest)
+        started, began = datetime.now(UTC), time.perf_counter()
+        instances, measures, rows = work(folder)
+        code, dirty = commit()
+        write_node_record(
+            folder,
+            {
+                "schema": 2,
+                "node": node_identity(node),
+                "synthetic": bool(study.synthetic(_dataset(node))),
+                "instances": instances,
+                "measures": measures,
+                "rows": write_rows(folder, rows, node.digest) if rows else None,
+                "provenance": {
+                    "tasktransfer": __version__,
+                    "versions": versions(),
+                    "commit": code,
+                    "dirty": dirty,
+                    "config_digest": study.config.digest,
+                    "study": study.config.study,
+                    "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    "seconds": time.perf_counter() - began,
+                    "notes": [],
+                },
+            },
+        )
+        remember(folder, "finished", digest=node.digest)
+    _say(f"{node.label}: " + "; ".join(_told(task, said) for task, said in measures.items()))
+
+
+def _told(task: str, measures: Mapping[str, float]) -> str:
+    return f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in measures.items())
+
+
+def _dataset(node: Data | Fit | Evaluation) -> str:
+    return node.name if isinstance(node, Data) else node.data.name
+
+
+def _few_sample(data: Data) -> bool:
+    return bool(data.settings.get("few_sample", False))
+
+
+def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
+    """What a learner that reads representations is given: (instances, hidden size)."""
+    if not learner.features:
+        return None
+    if node.on is None or node.on.stage is None:
+        raise ConfigError(f"{node.label}: {node.learner} reads representations: name a stage (on)")
+    from tasktransfer.models.representation import represent  # noqa: PLC0415  # imports torch
+
+    model = node.on.stage.model
+    tokenizer = Path(study.encoded(node.on.stage.data, model.name), "tokenizer")
+    texts = [instance.context for instance in instances]
+    pooling = node.settings.get("pooling", "mean")
+    return represent(
+        Path(study.start(node.on)), tokenizer, model.family, texts, model.max_length, pooling
+    )
+
+
+def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> Ingredients:
+    def folders(kind: type[Any]) -> list[Any]:
+        return [node for node in data.uses if isinstance(node, kind)]
+
+    def rank(node: Fit) -> Rank:
+        learner = learner_named(node.learner, learners)
+
+        def of(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
+            classifier = learner.load(Path(study.folder(node), task))
+            features = _features(study, node, learner, instances)
+            card = get_task(node.data.name, task)
+            return ranked(card, classifier.probabilities(instances, features))
+
+        return of
+
+    caches = [Path(study.cache(used)) for used in folders(Data)]
+    return Ingredients(
+        caches=tuple(caches or [Path(study.instances(data.name))]),
+        rank=tuple(rank(node) for node in folders(Fit)),
+        checkpoints=tuple(Path(study.checkpoint(node)) for node in folders(Stage)),
+        tasks=study.tasks(data),
+        settings=data.settings,
+    )
+
+
+def _rows(
+    task: Task,
+    instances: Sequence[Instance],
+    predictions: Sequence[tuple[str, ...]],
+    values: Sequence[float],
+) -> list[Row]:
+    golds = [one.target for one in instances]
+    gold_values = values_of(task, golds) if task.labels else [None] * len(golds)
+    scores = metrics.instance_scores(task, predictions, golds)
+    columns = zip(instances, predictions, values, gold_values, scores, strict=True)
+    return [
+        Row(task.name, one.id, one.dialogue_id, answer, one.target, value, gold, score)
+        for one, answer, value, gold, score in columns
+    ]
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

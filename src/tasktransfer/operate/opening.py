@@ -1,0 +1,48 @@
+"""The study that a call of Snakemake is about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasktransfer.config import parse
+from tasktransfer.config.places import on_disk
+from tasktransfer.core.digests import digest_of
+from tasktransfer.designs import open_study
+from tasktransfer.files import replacing
+from tasktransfer.operate.lacking import refuse_lacking
+from tasktransfer.operate.snakemake_call import SnakemakeCall
+from tasktransfer.results.study import Study
+
+
+def open_called(call: SnakemakeCall) -> Study:
+    """Open the study of a call.
+
+    Raises:
+        ConfigError, DataError, ModelError, RecordError: as ``open_study``; in the call of a person
+            also if its trainings need what the data lacks. (Jobs of a batch system are calls too,
+            and need not ask again.)
+    """
+    if call.config is None:
+        study = open_study(call.config_file, call.overrides)
+    else:
+        study = open_study(_written(call.config))
+    if call.is_main:
+        refuse_lacking(study)
+    return study
+
+
+def _written(config: Mapping[str, Any]) -> Path:
+    """A file with a configuration that was handed over, for the commands of the jobs. It is named
+    after its content, so that every job of the study finds the same file, and writes it once."""
+    study = parse(config, "the configuration handed over to the workflow")
+    plain = json.loads(json.dumps(config))
+    file = Path(on_disk(study.results), f"study-{digest_of(plain)[:12]}.yaml")
+    if not file.exists():
+        with replacing(file) as part:
+            part.write_text(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), "utf-8")
+    return file

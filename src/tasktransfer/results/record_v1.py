@@ -1,0 +1,62 @@
+"""Records of schema 1, which named the one run that they were of: checked, and made schema 2.
+
+What schema 2 has as well is checked there. Nothing writes schema 1 any more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasktransfer.errors import RecordError
+
+ONLY_HERE = ("run", "score", "epochs", "best_epoch")
+
+
+def upgraded(old: dict[str, Any]) -> dict[str, Any]:
+    """A record of schema 1 as schema 2; ``old`` is left as it is.
+
+    Raises:
+        RecordError: a key that only schema 1 has is missing, or contradicts the rest.
+    """
+    for key in ONLY_HERE:
+        if key not in old:
+            raise RecordError(f"{key}: missing")
+    problem = _run_problem(old) if isinstance(old.get("stage"), dict) else None
+    if problem:
+        raise RecordError(problem)
+    new = {key: value for key, value in old.items() if key not in ONLY_HERE}
+    new["schema"] = 2
+    new["rounds"], new["best_round"] = old["epochs"], old["best_epoch"]
+    if isinstance(old["epochs"], list):
+        new["rounds"] = [_round(epoch) for epoch in old["epochs"]]
+    if isinstance(old.get("stage"), dict):
+        stage = dict(old["stage"])
+        parent = stage.pop("parent", None)
+        new["stage"] = {**stage, "parents": [] if parent is None else [parent]}
+    return new
+
+
+def _round(epoch: Any) -> Any:
+    if not isinstance(epoch, dict) or "epoch" not in epoch:
+        return epoch
+    return {"round": epoch["epoch"], **{k: v for k, v in epoch.items() if k != "epoch"}}
+
+
+def _run_problem(old: dict[str, Any]) -> str | None:
+    """Where the run of a record contradicts the rest of it, or None."""
+    run, stage, test = old["run"], old["stage"], old.get("test")
+    if run is None:
+        if old["score"] is not None or test or old.get("predictions"):
+            return "run: null, but the record has a score, a test result or predictions"
+        return None
+    if not isinstance(run, dict) or not isinstance(test, dict):
+        return f"run: found {type(run).__name__}, expected an object or null"
+    for key in ("dataset", "model", "family", "seed"):
+        if key not in run or run[key] != stage.get(key):
+            return f"run.{key}: {run.get(key)!r}, but stage.{key} is {stage.get(key)!r}"
+    result = test.get(run.get("target"))
+    if not isinstance(result, dict):
+        return f"test: no result of the target {run.get('target')}"
+    if old["score"] != result.get("score"):
+        return f"score: {old['score']}, but test.{run['target']}.score is {result.get('score')}"
+    return None

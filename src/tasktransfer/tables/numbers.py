@@ -1,0 +1,66 @@
+"""How every table spells its numbers: a true minus sign, no negative zero, a dash for no value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+DASH = "–"
+
+
+def absent(value: object) -> bool:
+    """Whether a cell has no value: None, NaN or pandas' NA."""
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
+def number(value: Any, form: str) -> str:
+    """A number in a format of ``format()``."""
+    if absent(value):
+        return DASH
+    text = format(int(value) if form.endswith("d") else float(value), form)
+    if not text.strip("+-0.,%"):
+        text = text.replace("-", "+" if "+" in form else "")
+    return text.replace("-", "−")
+
+
+def count(value: Any, *, signed: bool = False) -> str:
+    """A whole number with thousands apart."""
+    return number(value, "+,d" if signed else ",d")
+
+
+def score(value: Any) -> str:
+    """A score, 0 to 100."""
+    return number(value, ".2f")
+
+
+def delta(value: Any) -> str:
+    """A difference of two scores, in points."""
+    return number(value, "+.2f")
+
+
+def with_sigma(text: str, sigma: Any) -> str:
+    """A number and its spread in brackets; either may be missing."""
+    spread = score(sigma)
+    return text if DASH in (text, spread) else f"{text} ({spread})"
+
+
+def interval(low: Any, high: Any, form: str) -> str:
+    """Both ends of an interval; a dash where either cannot be told."""
+    if absent(low) or absent(high):
+        return DASH
+    return f"{number(low, form)} to {number(high, form)}"
+
+
+def p_value(value: Any) -> str:
+    """A p or q: three decimals, and no p of 0."""
+    if absent(value):
+        return DASH
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def p_equals(name: str, value: Any) -> str:
+    """A p or q in a sentence: ``p = 0.021``, ``q < 0.001``."""
+    text = p_value(value)
+    return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"

@@ -1,0 +1,98 @@
+"""Frames as Parquet files that say what they hold.
+
+The footer has the study's ``Metadata`` and, for each column, its type and meaning. A table is
+declared by its columns and written and read with them::
+
+    COLUMNS = (
+        ("task", pa.string(), "task that is scored"),
+        ("score", pa.float64(), "score on its test split, 0-100"),
+    )
+    write_frame(folder / "scores.parquet", frame_of(rows, COLUMNS), COLUMNS, metadata)
+    scores, metadata = read_frame(folder / "scores.parquet", COLUMNS)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasktransfer import json_text
+from tasktransfer.errors import RecordError
+from tasktransfer.files import replacing
+from tasktransfer.tables.metadata import Metadata
+
+Column = tuple[str, pa.DataType, str]
+"""Name, type, meaning."""
+Columns = Sequence[Column]
+
+_FOOTER_KEY = b"tasktransfer"
+
+
+def arrow_schema(columns: Columns) -> pa.Schema:
+    """The Arrow schema of a table; each field's metadata holds the column's meaning."""
+    return pa.schema(
+        [pa.field(name, kind, metadata={"description": text}) for name, kind, text in columns]
+    )
+
+
+def frame_of(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
+    """Rows to a frame with the columns' types, also when there are none."""
+    schema = arrow_schema(columns)
+    values = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(v, field.type) for v, field in zip(values, schema, strict=True)]
+    return to_frame(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def to_frame(table: pa.Table) -> pd.DataFrame:
+    """An Arrow table as a frame, lists as Python lists. Frames are made this way both from rows
+    and from Parquet, so that they are alike before they are written and after they are read."""
+    frame: pd.DataFrame = table.to_pandas()
+    for field in table.schema:
+        if pa.types.is_list(field.type):
+            frame[field.name] = pd.Series(table[field.name].to_pylist(), dtype=object)
+    return frame
+
+
+def write_frame(path: Path, frame: pd.DataFrame, columns: Columns, metadata: Metadata) -> None:
+    """Write a frame with its columns' meanings and the study's metadata, atomically."""
+    table = pa.Table.from_pandas(frame, schema=arrow_schema(columns), preserve_index=False)
+    write_arrow(path, table, metadata)
+
+
+def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
+    """Write an Arrow table. ``metadata`` None: it belongs to no study."""
+    footer = {}
+    if metadata is not None:
+        footer = {_FOOTER_KEY: json.dumps(asdict(metadata), sort_keys=True).encode()}
+    with replacing(path) as part:
+        pq.write_table(table.replace_schema_metadata(footer), part, compression="zstd")
+
+
+def read_frame(
+    path: Path, columns: Columns, remedy: str = "make it again"
+) -> tuple[pd.DataFrame, Metadata]:
+    """Read what ``write_frame`` wrote.
+
+    Raises:
+        RecordError: the file is absent, damaged, no table of tasktransfer, or has other columns.
+    """
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise RecordError(f"{path}: cannot be read: {error}; {remedy}") from error
+    footer = (table.schema.metadata or {}).get(_FOOTER_KEY)
+    if footer is None:
+        raise RecordError(f"{path}: not a table of tasktransfer; {remedy}")
+    names = [name for name, _, _ in columns]
+    if table.schema.names != names:
+        raise RecordError(
+            f"{path}: columns {table.schema.names}, this version's are {names}; {remedy}"
+        )
+    return to_frame(table), Metadata(**json_text.loads(footer))

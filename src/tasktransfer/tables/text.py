@@ -1,0 +1,33 @@
+"""Tables for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from tabulate import tabulate
+
+
+def text_table(rows: Sequence[Mapping[str, Any]], left: Collection[str] | None = None) -> list[str]:
+    """Rows with equal keys as aligned lines. Numbers have three digits, or thousands apart; None is
+    a question mark.
+
+    ``left``: the columns that are aligned to the left; by default those of texts.
+    """
+    if not rows:
+        return []
+    if left is None:
+        left = [key for key, value in rows[0].items() if isinstance(value, str)]
+    # The titles are a row: as headers, tabulate would set them further apart.
+    lines = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    align = ["left" if key in left else "right" for key in rows[0]]
+    table = tabulate(lines, tablefmt="plain", disable_numparse=True, colalign=align)
+    return str(table).splitlines()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "?"
+    if isinstance(value, float):
+        return f"{value:.3f}" if value < 1 else f"{value:,.{2 if value < 10 else 0}f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,81 @@
+"""Whether a card fits together, and whether an instance fits its card."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import get_args
+
+from tasktransfer.tasks.card import Instance, Kind, MetricName, Task
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
+_NAME_RULE = "use letters, digits and '_', since it is part of file names"
+
+
+def card_problems(card: Task) -> Iterator[str]:
+    """What is wrong with a card, each as ``<field>: <problem and remedy>``."""
+    for field, name in (("name", card.name), ("short", card.short)):
+        if not _NAME.fullmatch(name):
+            yield f"{field}: {name!r}; {_NAME_RULE}"
+    if card.kind not in get_args(Kind):
+        yield f"kind: {card.kind!r}; use one of {', '.join(get_args(Kind))}"
+    if (card.kind == "span") == bool(card.labels):
+        yield f"labels: {len(card.labels)} for {card.kind}; span tasks have none, all others some"
+    if len(set(card.labels)) != len(card.labels):
+        yield "labels: duplicate label; give each once"
+    if card.kind == "multiple_choice" and card.labels != tuple(map(str, range(card.classes))):
+        yield "labels: multiple choice numbers its options; use '0', '1', ..."
+    if (card.kind == "multi_output") != bool(card.outputs):
+        yield f"outputs: {len(card.outputs)} for {card.kind}; multi_output tasks alone have them"
+    yield from _metric_problems(card)
+    stray = sorted(set(card.prompt.label_words) - set(card.labels))
+    if stray:
+        yield f"prompt.label_words: {stray[0]!r} is no label of the task"
+    words = {card.prompt.label_words.get(label, label).casefold() for label in card.labels}
+    if len(words) != len(set(card.labels)):
+        yield "prompt.label_words: two labels have the same words; generated answers are read back"
+
+
+def _metric_problems(card: Task) -> Iterator[str]:
+    if not card.metrics:
+        yield "metrics: none; name one at least, the task's score is their mean"
+    for spec in card.metrics:
+        if spec.name not in get_args(MetricName):
+            yield f"metrics: {spec.name!r}; use one of {', '.join(get_args(MetricName))}"
+        if not all(-1 <= index < card.classes for index in spec.label_indices or ()):
+            yield f"metrics: label_indices of {spec.key} run from -1 to {card.classes - 1}"
+    keys = [spec.key for spec in card.metrics]
+    for key in card.paper_metrics:
+        if key not in keys:
+            yield f"paper_metrics: {key!r} is none of metrics; use {', '.join(keys)}"
+
+
+def instance_problem(card: Task, instance: Instance) -> str | None:
+    """What of an instance does not fit its card; None: it fits."""
+    if instance.task != card.name:
+        return f"task is {instance.task!r}, expected {card.name!r}"
+    if not 0 <= instance.focus <= len(instance.context):
+        return (
+            f"focus {instance.focus} is outside its context of {len(instance.context)} characters"
+        )
+    if card.kind == "span":
+        return _span_problem(instance)
+    wanted = {"multi_output": len(card.outputs), "multi_label": max(1, len(instance.target))}
+    if len(instance.target) != wanted.get(card.kind, 1):
+        return f"target {instance.target!r} has {len(instance.target)} entries for {card.kind}"
+    stray = [label for label in instance.target if label not in card.labels]
+    if stray:
+        return f"target {stray[0]!r} is no label of {card.name}"
+    if card.kind == "multiple_choice" and len(instance.options) != card.classes:
+        return f"{len(instance.options)} options, expected {card.classes}"
+    return None
+
+
+def _span_problem(instance: Instance) -> str | None:
+    if not instance.target or len(instance.starts) != len(instance.target):
+        return f"{len(instance.target)} answers with {len(instance.starts)} starts"
+    for text, start in zip(instance.target, instance.starts, strict=True):
+        there = instance.context[start : start + len(text)]
+        if start != -1 and there.casefold() != text.casefold():
+            return f"answer {text!r} is not in its context at {start}, {there!r} is"
+    return None

@@ -1,0 +1,116 @@
+"""The record of a training: its history, test results and provenance put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import cast
+
+from tasktransfer import __version__
+from tasktransfer.core.nodes import RECIPE_VERSION
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.results.build_record import stage_record
+from tasktransfer.results.records import (
+    PredictionsFile,
+    Provenance,
+    Record,
+    Round,
+    Sizes,
+    TaskResult,
+)
+from tasktransfer.results.versions import commit, versions
+from tasktransfer.training.evaluate import Evaluation
+from tasktransfer.training.job import Job
+from tasktransfer.training.loop import Trained
+from tasktransfer.training.provenance import host, peak_gpu_memory_mb, peak_memory_mb
+from tasktransfer.training.setup import Setup
+
+Clock = dict[str, float]
+"""Phase of a training → its wall time, seconds."""
+
+
+def build_record(
+    job: Job,
+    trained: Trained,
+    tested: Mapping[str, Evaluation],
+    *,
+    sizes: Mapping[str, Sizes],
+    synthetic: bool,
+    predictions: PredictionsFile | None,
+    provenance: Provenance,
+) -> Record:
+    """The record of a finished training."""
+    test: dict[str, TaskResult] = {
+        task: {
+            "metrics": evaluation.metrics,
+            "score": evaluation.score,
+            "instances": len(evaluation.predictions),
+        }
+        for task, evaluation in tested.items()
+    }
+    return stage_record(
+        job.stage,
+        rounds=[cast(Round, asdict(one)) for one in trained.rounds],
+        best_round=trained.best_round,
+        test=test,
+        sizes=sizes,
+        synthetic=synthetic,
+        predictions=predictions,
+        provenance=provenance,
+    )
+
+
+def build_provenance(
+    job: Job,
+    trained: Trained,
+    model: FamilyModel,
+    setup: Setup,
+    *,
+    started: datetime,
+    clock: Clock,
+    joules: float | None,
+    notes: list[str],
+) -> Provenance:
+    """How the numbers came about.
+
+    Args:
+        started: in UTC.
+        joules: energy of the device, see ``energy.meter``.
+        notes: what was said while the model was loaded.
+    """
+    revision, dirty = commit()
+    rate = 1 / max(trained.train_seconds, 1e-9)
+    resumed = [f"interrupted and resumed after epoch {number}" for number in trained.resumed_after]
+    return {
+        "tasktransfer": __version__,
+        "recipe": RECIPE_VERSION,
+        "versions": versions(),
+        "commit": revision,
+        "dirty": dirty,
+        "config_digest": job.config_digest,
+        "study": job.study,
+        **job.facts,  # type: ignore[typeddict-item]
+        "host": host(setup.device, setup.precision, job.threads),
+        "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "seconds": clock,
+        "tokens": trained.tokens,
+        "samples": trained.samples,
+        "samples_per_second": trained.samples * rate,
+        "tokens_per_second": trained.tokens * rate,
+        "peak_memory_mb": peak_memory_mb(),
+        "peak_gpu_memory_mb": peak_gpu_memory_mb(setup.device),
+        "paths": [*model.paths, *["workers"] * (setup.workers.count > 1)],
+        "energy_joules": joules,
+        "notes": [*notes, *resumed, *setup.notes],
+    }
+
+
+def split_sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Sizes]:
+    """Instances per task and split; 0 for a split that the stage does not use."""
+    sizes: dict[str, Sizes] = {}
+    for (task, split), examples in splits.items():
+        size = sizes.setdefault(task, {"train": 0, "dev": 0, "test": 0})
+        size[split] = len(examples.ids)  # type: ignore[literal-required]
+    return sizes

@@ -1,0 +1,209 @@
+"""Adding a dataset, finding a task, and what is done where a dataset says less."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outside_dataset import ERRANDS, PURCHASE, SHOP
+from outside_dataset.release import write_release
+from tasktransfer import datasets
+from tasktransfer.data.cache import prepare
+from tasktransfer.datasets import DATASETS, get_task, tiny_world
+from tasktransfer.datasets.dailydialog import DAILYDIALOG
+from tasktransfer.datasets.dataset import ASSUMED, Dataset
+from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.results.study import open_study
+from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
+
+PAPER = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "paper.yaml"
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    before = dict(DATASETS)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+# --- adding -------------------------------------------------------------------------------------
+
+
+def test_a_dataset_is_added_once() -> None:
+    datasets.add(ERRANDS)
+    datasets.add(ERRANDS)
+    assert list(DATASETS) == ["DailyDialog", "Friends", "Errands"]
+    assert get_task("Errands", "purchase_extraction") is PURCHASE
+
+
+def test_the_tiny_world_stays_as_it_is(tmp_path: Path) -> None:
+    tiny_world.generate(tmp_path / "before")
+    datasets.add(ERRANDS)
+    tiny_world.generate(tmp_path / "after")
+    names = [
+        sorted(path.relative_to(folder) for path in folder.rglob("*"))
+        for folder in (tmp_path / "before", tmp_path / "after")
+    ]
+    assert names[0] == names[1]
+    assert list(tiny_world.PARTS) == ["DailyDialog", "Friends"]
+
+
+def with_card(**fields: Any) -> dict[str, Any]:
+    return {"cards": (replace(SHOP, **fields), PURCHASE)}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "friends"}, "name: 'Friends' is a dataset already"),
+        ({"name": "../up"}, "name: '../up' is part of file names; use letters"),
+        ({"cards": ()}, "cards: none; give a task at least"),
+        ({"cards": (SHOP, SHOP)}, "cards: duplicate name 'shop_classification'"),
+        (with_card(short="buy"), "cards: duplicate short 'BUY'"),
+        (with_card(dataset="Shops"), "shop_classification.dataset: 'Shops'; write 'Errands'"),
+        (with_card(name="question_answering"), "question_answering.name: a task of Friends"),
+        (with_card(name="a/b"), "a/b.name: 'a/b'; use letters, digits and '_'"),
+        (with_card(kind="guess"), "shop_classification.kind: 'guess'; use one of utterance_"),
+        (with_card(labels=()), "shop_classification.labels: 0 for dialogue_classification"),
+        (with_card(labels=("a", "a")), "shop_classification.labels: duplicate label"),
+        (with_card(kind="multi_output"), "shop_classification.outputs: 0 for multi_output"),
+        (with_card(kind="multiple_choice"), "multiple choice numbers its options"),
+        (with_card(metrics=()), "shop_classification.metrics: none; name one at least"),
+        (with_card(metrics=(MetricSpec("bleu"),)), "metrics: 'bleu'; use one of accuracy"),  # type: ignore[arg-type]
+        (with_card(paper_metrics=("f1",)), "paper_metrics: 'f1' is none of metrics; use accuracy"),
+        (
+            with_card(metrics=(MetricSpec("f1", "micro", label_indices=(3,)),)),
+            "label_indices of micro_f1 run from -1 to 2",
+        ),
+        (
+            with_card(prompt=Prompt("shop:", 8, label_words={"bank": "bank"})),
+            "prompt.label_words: 'bank' is no label",
+        ),
+        (
+            with_card(prompt=Prompt("shop:", 8, label_words={"bakery": "Market"})),
+            "prompt.label_words: two labels have the same words",
+        ),
+        ({"sizes": {"gone": ASSUMED}}, "sizes: 'gone' is no task of it; remove it"),
+        ({"tiny": DAILYDIALOG.tiny}, "tiny: the tiny world's bytes are fixed by the package"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        datasets.add(replace(ERRANDS, **change))
+    assert str(caught.value).startswith("dataset '")
+    assert list(DATASETS) == ["DailyDialog", "Friends"]
+
+
+# --- instances that do not fit ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "message"),
+    [
+        (SHOP, {"target": ("bank",)}, "target 'bank' is no label of shop_classification"),
+        (SHOP, {"target": ()}, "target () has 0 entries for dialogue_classification"),
+        (SHOP, {"focus": -1}, "focus -1 is outside its context"),
+        (SHOP, {"task": "other"}, "task is 'other', expected 'shop_classification'"),
+        (PURCHASE, {"starts": ()}, "1 answers with 0 starts"),
+        (PURCHASE, {"starts": (0,)}, "is not in its context at 0, 'cl"),
+    ],
+)
+def test_an_instance_that_does_not_fit_is_named(
+    task: Task, change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    def spoilt(folder: Path, few_sample: bool) -> Any:
+        release = ERRANDS.reader.open(folder, few_sample)
+
+        def instances(name: str, split: str) -> list[Instance]:
+            rows = list(release.instances(name, split))
+            spoil = name == task.name and split == "dev"
+            return [replace(rows[0], **change), *rows[1:]] if spoil else rows
+
+        return replace(release, instances=instances)
+
+    datasets.add(replace(ERRANDS, reader=replace(ERRANDS.reader, open=spoilt)))
+    write_release(tmp_path)
+    with pytest.raises(DataError, match=re.escape(message)) as caught:
+        prepare("Errands", tmp_path, True, tmp_path / "out")
+    assert f"{tmp_path / 'Errands'}: {task.name}, dev, instance 'dev-0-" in str(caught.value)
+    assert "mend the release, or the reader or card of Errands" in str(caught.value)
+
+
+# --- a dataset that says less -------------------------------------------------------------------
+
+
+def test_a_task_without_a_size_is_forecast_as_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what a batch system is asked for, where a KeyError would stop every job."""
+    sizes = {name: size for name, size in DAILYDIALOG.sizes.items() if name != "dialogue_nli"}
+    monkeypatch.setitem(DATASETS, "DailyDialog", replace(DAILYDIALOG, sizes=sizes))
+    estimates = Estimates(open_study(PAPER, need_inputs=False), "cuda")
+    stages = {s.label: s for s in estimates.study.plan.stages if s.kind == "baseline"}
+    assert estimates.sizes.of(stages["DNLI"], "dialogue_nli", "train").instances == ASSUMED.train
+    assert (
+        estimates.sizes.of(stages["DRSE"], stages["DRSE"].train_tasks[0], "train").instances == 123
+    )
+    assert estimates.runtime_minutes(stages["DNLI"]) >= 20
+    assert estimates.memory_mb(stages["DNLI"]) >= 6000
+    assert "assumption for dialogue_nli" in estimates.sizes.basis("DailyDialog", "bert-base")
+
+
+def test_sizes_follow_the_setting() -> None:
+    assert DAILYDIALOG.instances("dialogue_nli", "train", few_sample=True) == 569
+    assert DAILYDIALOG.instances("dialogue_nli", "train", few_sample=False) == 5690
+    assert DAILYDIALOG.instances("dialogue_nli", "test", few_sample=False) == 1302
+    assert ERRANDS.instances(SHOP.name, "train", few_sample=False) == 48
+    assert ERRANDS.tiny_instances(SHOP.name, "train", 240, few_sample=True) == 0
+
+
+def test_a_release_without_turns_has_no_lengths(tmp_path: Path) -> None:
+    from tasktransfer.data.stats import length_distributions  # noqa: PLC0415
+    from tasktransfer.designs.transfer.tables import data_report  # noqa: PLC0415
+
+    def quiet(folder: Path, few_sample: bool) -> Any:
+        return dataclasses.replace(ERRANDS.reader.open(folder, few_sample), turns=())
+
+    silent: Dataset = replace(ERRANDS, reader=replace(ERRANDS.reader, open=quiet))
+    datasets.add(silent)
+    write_release(tmp_path)
+    prepare("Errands", tmp_path, True, tmp_path / "out")
+    assert length_distributions([tmp_path / "out"]) == []
+    assert "shop_classification" in data_report.as_text([tmp_path / "out"])
+    assert (tmp_path / "tables" / "lengths.csv") in data_report.write(
+        [tmp_path / "out"], tmp_path / "tables"
+    )
+
+
+# --- finding a task -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dataset", "name", "hint"),
+    [
+        ("Friend", "question_answering", "did you mean 'Friends'"),
+        ("friends", "question_answering", "did you mean 'Friends'"),
+        ("Movies", "question_answering", "the datasets are DailyDialog, Friends"),
+        ("Friends", "question_answer", "did you mean 'question_answering'"),
+        ("Friends", "meld_emotion_recognition", "did you mean 'MELD_emotion_recognition'"),
+        ("Friends", "QA", "QA is short for 'question_answering'"),
+        ("DailyDialog", "drse", "DRSE is short for 'dialogue_reasoning_span_extraction'"),
+        ("DailyDialog", "question_answering", "it is a task of Friends"),
+        ("DailyDialog", "zzz", "the tasks of DailyDialog are emotion_recognition, "),
+    ],
+)
+def test_wrong_names_are_refused_with_the_right_one(dataset: str, name: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(hint)):
+        get_task(dataset, name)
+
+
+def test_nothing_like_a_task_gets_no_guess() -> None:
+    with pytest.raises(ConfigError) as caught:
+        get_task("DailyDialog", "zzz")
+    assert "did you mean" not in str(caught.value)

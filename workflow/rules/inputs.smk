@@ -1,0 +1,83 @@
+# What the jobs need (src/tasktransfer/operate/needs.py says why), asked for by wildcards.
+
+from snakemake.exceptions import WorkflowError
+
+DAMAGED = needs.DamagedRecords(STUDY)
+
+
+def instances_inputs(wildcards):
+    return needs.instances(STUDY, wildcards.dataset, instances_folder(wildcards))
+
+
+def instances_folder(wildcards):
+    name = f"{wildcards.dataset}-{wildcards.revision}-{wildcards.sample}"
+    return f"{RESULTS}/data/instances/{name}"
+
+
+def tiny_model_inputs(wildcards):
+    folder = f"{RESULTS}/models/{wildcards.model}-{wildcards.digest}"
+    return needs.tiny_model(STUDY, folder)
+
+
+def encode_inputs(wildcards):
+    with errors_for_snakemake():
+        return needs.encoding(latest(), encoded_folder(wildcards))
+
+
+def encoded_folder(wildcards):
+    name = f"{wildcards.cache}/{wildcards.model}-{wildcards.digest}"
+    return f"{RESULTS}/data/encoded/{name}"
+
+
+def node_inputs(wildcards):
+    study, node = latest(), node_of(wildcards)
+    with errors_for_snakemake():
+        if is_finished(study, node):
+            refuse_triggers()
+            return []
+        return [*needs.of(study, node), *DAMAGED.inputs(study, node)]
+
+
+def refuse_triggers():
+    """Refuse to run with triggers that would start finished trainings over.
+
+    What is there needs no inputs, so the set of inputs says nothing; nor does the text of a shell
+    command. Asked when the DAG is built: Snakemake knows its settings only then.
+    """
+    if rerun_triggers(workflow) & {"input", "code", "software-env"}:
+        raise WorkflowError(
+            "finished trainings would be started over: use the profile in profiles/default, "
+            "or --rerun-triggers mtime params"
+        )
+
+
+def instances_everywhere():
+    return [
+        f"{STUDY.instances(dataset.name)}/manifest.json"
+        for dataset in STUDY.config.datasets
+    ]
+
+
+def encoded_everywhere():
+    return [f"{folder}/manifest.json" for folder in STUDY.encoded_folders]
+
+
+def records(wildcards):
+    """The records of all nodes; those that follow from a choice come when it is made."""
+    return chosen().records()
+
+
+def collected(wildcards):
+    """What tables are made from. Where they were collected with holes (``figures_now``), the list of
+    these is newer than they are, and they are collected again."""
+    holes = Path(STUDY.holes)
+    return [*records(wildcards), *([str(holes)] if holes.exists() else [])]
+
+
+def records_to_choose_from(wildcards):
+    return [STUDY.record(stage) for stage in STUDY.plan.choice.stages]
+
+
+def submission_records(wildcards):
+    with errors_for_snakemake():
+        return needs.submission(chosen(), wildcards.dataset, wildcards.model)

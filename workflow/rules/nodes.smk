@@ -1,0 +1,55 @@
+# What is no training: data that a recipe derives, fits by a library, evaluations. Each leaves a
+# record beside what it makes, and ends at once where that is there (`update`, see train.smk).
+
+
+rule derive:
+    input:
+        node_inputs,
+    output:
+        update(f"{RESULTS}/data/derived/{{recipe}}/{{dataset}}-{{digest}}/metrics.json"),
+    log:
+        f"{RESULTS}/data/derived/{{recipe}}/{{dataset}}-{{digest}}/job.log",
+    conda:
+        "../../envs/train.yaml"
+    params:
+        options=node_options,
+    message:
+        "deriving {wildcards.recipe} from {wildcards.dataset}"
+    shell:
+        "tasktransfer derive {params.options} > {log:q} 2>&1"
+
+
+rule fit:
+    input:
+        node_inputs,
+    output:
+        update(f"{RESULTS}/fits/{{name}}/seed{{seed}}-{{digest}}/metrics.json"),
+    log:
+        f"{RESULTS}/fits/{{name}}/seed{{seed}}-{{digest}}/job.log",
+    conda:
+        "../../envs/train.yaml"
+    params:
+        options=node_options,
+    message:
+        "fitting {wildcards.name}, seed {wildcards.seed}"
+    shell:
+        "tasktransfer fit {params.options} > {log:q} 2>&1"
+
+
+rule evaluate:
+    input:
+        node_inputs,
+    output:
+        update(f"{RESULTS}/evaluations/{{dataset}}/{{label}}/{{digest}}/metrics.json"),
+    log:
+        f"{RESULTS}/evaluations/{{dataset}}/{{label}}/{{digest}}/job.log",
+    conda:
+        "../../envs/train.yaml"
+    resources:
+        gpu=1,
+    params:
+        options=node_options,
+    message:
+        "evaluating {wildcards.label}"
+    shell:
+        "tasktransfer evaluate {params.options} --threads {threads} > {log:q} 2>&1"

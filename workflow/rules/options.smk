@@ -1,0 +1,114 @@
+# What the jobs are asked to do and given: outputs, params, resources.
+
+import shlex
+import tempfile
+from pathlib import Path
+
+from tasktransfer.core.digests import canonical_json, digest_of
+from tasktransfer.core.node_json import to_json
+from tasktransfer.operate.forecast.estimate import Estimates
+
+
+# Options take `input`, which tells Snakemake not to compare them: what a job makes is in its path
+# already, and where things are or what the study is called starts no training over.
+def study_options(wildcards, input):
+    return OPENED_BY
+
+
+def train_options(wildcards, input, output):
+    study, stage = latest(), node_of(wildcards)
+    words = ["--stage", canonical_json(to_json(stage))]
+    words += ["--encoded", study.encoded(stage.data, stage.model.name)]
+    words += ["--base", study.base_model(stage.model.name)]
+    for start in stage.starts:
+        words += ["--start", study.start(start)]
+    revision = study.base_revision(stage)
+    words += ["--revision", revision] if revision else []
+    words += ["--save-checkpoint"] if "checkpoint" in output.keys() else []
+    return f"{OPENED_BY} {shlex.join([*words, '--out', study.folder(stage)])}"
+
+
+def encode_options(wildcards):
+    data, model = latest().encoded_folders[encoded_folder(wildcards)]
+    which = f"--node {data.digest[:12]}" if data.recipe else f"--dataset {data.name}"
+    return f"{OPENED_BY} {which} --model {model}"
+
+
+def planned_runs(wildcards):
+    """What the plan's runs are: tables are collected again where it is another."""
+    return digest_of(
+        [to_json(run.about) for run in latest().plan.runs] + records(wildcards)
+    )
+
+
+def node_options(wildcards, input):
+    return f"{OPENED_BY} --node {wildcards.digest}"
+
+
+def tiny_world_option(wildcards):
+    cache = instances_folder(wildcards)
+    return (
+        "--tiny-world" if needs.is_tiny_world(STUDY, wildcards.dataset, cache) else ""
+    )
+
+
+# Jobs of a batch system get the GPU that they ask for, whatever the machine has that submits them.
+ESTIMATES = Estimates(STUDY, None if CALL.on_one_machine else "cuda")
+
+
+def minutes(wildcards, attempt):
+    """What a training asks a batch system for, twice as much with every attempt."""
+    return ESTIMATES.runtime_minutes(node_of(wildcards), attempt)
+
+
+def megabytes(wildcards, attempt):
+    return ESTIMATES.memory_mb(node_of(wildcards), attempt)
+
+
+def count_attempts(wildcards, attempt):
+    """Which attempt at a job this is: the trainer tries bad input once only."""
+    return attempt
+
+
+def asked_of_batch_system():
+    """Minutes and memory, as resources of a rule. On one machine nobody reads them, unless memory
+    is shared out with `--resources mem_mb=...`, and they would take a fifth of the start; the
+    folder for temporary files is the same for all jobs there, and need not be looked up for each.
+    """
+    if CALL.on_one_machine and "mem_mb" not in CALL.limited:
+        return {"tmpdir": tempfile.gettempdir()}
+    return {"runtime": minutes, "mem_mb": megabytes}
+
+
+def stage_folder(kind):
+    """The path of a kind of stage, with wildcards."""
+    return f"{RESULTS}/stages/{kind}/{{name}}/seed{{seed}}-{{digest}}"
+
+
+def checkpoint_of(kind):
+    """The checkpoint as an output: kept, or removed once no stage needs it, or not made."""
+    if not STUDY.makes_checkpoint(kind):
+        return {}
+    folder = directory(update(f"{stage_folder(kind)}/checkpoint"))
+    return {"checkpoint": folder if STUDY.keeps(kind) else temp(folder)}
+
+
+def predictions_of(kind):
+    """The predictions as an output, where every stage of a kind is tested."""
+    if not STUDY.tests(kind):
+        return {}
+    return {"predictions": update(f"{stage_folder(kind)}/predictions.parquet")}
+
+
+SHOWN = {f"{RESULTS}/{shown.file}": shown for shown in OUTPUTS.shown}
+
+
+def captioned(file):
+    """An output, with what `snakemake --report` shows beside it."""
+    if file not in SHOWN:
+        return file
+    shown = SHOWN[file]
+    caption = f"../report/{shown.caption}.rst" if shown.caption else None
+    return report(
+        file, caption=caption, category=shown.category, labels=dict(shown.labels)
+    )

@@ -1,0 +1,58 @@
+# The study that Snakemake was called for.
+
+import atexit
+
+from tasktransfer.designs import design_of
+from tasktransfer.operate import needs
+from tasktransfer.operate.opening import open_called
+from tasktransfer.operate.snakemake_call import (
+    errors_for_snakemake,
+    quiet_restoring,
+    rerun_triggers,
+    snakemake_call,
+)
+from tasktransfer.results.finished import is_finished, keep_checks
+
+# There is no `configfile:` directive: Snakemake would lay a preset over it key by key, and keys that
+# the preset leaves out would come from config.yaml instead of from the defaults.
+with errors_for_snakemake():
+    CALL = snakemake_call(workflow, config)
+    STUDY = open_called(CALL)
+
+quiet_restoring()
+if CALL.is_main:
+    atexit.register(keep_checks, STUDY)
+
+RESULTS = STUDY.config.results
+OPENED_BY = STUDY.arguments()
+DESIGN = design_of(STUDY.config)
+OUTPUTS = DESIGN.outputs(STUDY)
+LATEST = {"study": STUDY}
+
+
+def latest():
+    """The study with the runs that follow from a choice which is made by now."""
+    LATEST["study"] = LATEST["study"].with_choice()
+    return LATEST["study"]
+
+
+def chosen():
+    """Wait until the choice is made that further runs follow from, if there is one."""
+    if latest().choice_pending:
+        checkpoints.choose.get()
+    return latest()
+
+
+def node_of(wildcards):
+    return latest().node(wildcards.digest)
+
+
+def in_results(files):
+    return [f"{RESULTS}/{file}" for file in files]
+
+
+TABLE_FILES = in_results(OUTPUTS.tables)
+STATISTICS_FILES = in_results(OUTPUTS.statistics)
+DATA_TABLE_FILES = in_results(OUTPUTS.data_tables)
+FIGURE_FILES = in_results([*OUTPUTS.figures, *OUTPUTS.printed])
+REPORT_FILES = in_results([OUTPUTS.report] if OUTPUTS.report else [])
