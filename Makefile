@@ -11,10 +11,10 @@ NO_TORCH := .venv-figures/.ready
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo test system unit lint format schemas minilm bench clean
+.PHONY: help demo test system unit lint test-floor test-newest format schemas minilm bench clean
 
 help: ## this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 # torch first and by itself, at its exact version: pip's own choice could be a far bigger build.
 $(SETUP): pyproject.toml constraints.txt
@@ -24,12 +24,10 @@ $(SETUP): pyproject.toml constraints.txt
 	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-# envs/figures.yaml without conda: what tables, figures and report are tested in, and no torch.
-$(NO_TORCH): $(SETUP) envs/figures.yaml pyproject.toml
+# As envs/figures.yaml, without conda: what tables, figures and report are tested in, and no torch.
+$(NO_TORCH): $(SETUP) constraints.txt pyproject.toml
 	test -x .venv-figures/bin/python || $(PYTHON) -m venv .venv-figures
-	.venv/bin/python -c 'import yaml; print(*yaml.safe_load(open("envs/figures.yaml"))["dependencies"][-1]["pip"], sep="\n")' > .venv-figures/requirements.txt
-	.venv-figures/bin/python -m pip install --quiet --constraint constraints.txt --requirement .venv-figures/requirements.txt
-	.venv-figures/bin/python -m pip install --quiet --no-deps --editable .
+	.venv-figures/bin/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
 demo: export HF_HUB_OFFLINE := 1
@@ -55,6 +53,12 @@ lint: $(SETUP) ## style, types and the workflow
 	mypy
 	snakefmt --check Snakefile workflow
 	snakemake --lint
+
+test-floor: $(SETUP) ## the workflow's tests with the oldest Snakemake that is allowed
+	tests/with-snakemake.sh floor
+
+test-newest: $(SETUP) ## and with the newest
+	tests/with-snakemake.sh newest
 
 format: $(SETUP) ## put code and rules into the project's style
 	ruff check --fix .

@@ -21,8 +21,8 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.build_record import stage_record
+from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.records import Round, write_record
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task

@@ -10,13 +10,15 @@ import pytest
 from challenge_study import MODEL, PRESET, trained_preset
 from tasktransfer.cli import main
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.challenge.choose import choose
 from tasktransfer.designs.transfer.challenge.format import Strings
 from tasktransfer.designs.transfer.challenge.policy import Policy
 from tasktransfer.designs.transfer.challenge.score import Report, score_file
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.records import read_record
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +94,7 @@ def test_the_commands(study: Study, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_records_say_their_rules_and_their_data(study: Study) -> None:
-    for run in study.plan.runs:
+    for run in transfer_runs(study.plan):
         record = read_record(Path(study.record(run.scored)))
         assert record["provenance"]["rules"] == "challenge"
         assert record["synthetic"] and record["few_sample"]

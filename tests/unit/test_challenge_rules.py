@@ -15,12 +15,13 @@ from tasktransfer import config
 from tasktransfer.cli import main
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge.rules import MEANING, ineligible
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
+from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.records import read_record
-from tasktransfer.results.study import open_study
 
 DD = ("datasets", "DailyDialog")
 ALL_DD = list(DATASETS["DailyDialog"].tasks)
@@ -225,17 +226,24 @@ def test_validate_says_what_is_held_and_what_is_not(
 # --- records ---
 
 
-def record_of(folder: Path, **changes: Any) -> dict[str, Any]:
-    """The record of a transfer run in a study, which may be a free one."""
+def finished_run(folder: Path, **changes: Any) -> tuple[TransferRun, dict[str, Any]]:
+    """A transfer run with its record, in a study which may be a free one."""
     study = make_study(folder, **changes)
-    run = next(r for r in study.plan.runs if r.algorithm == "multitask")
+    run = next(r for r in transfer_runs(study.plan) if r.algorithm == "multitask")
     answers = [gold[:1] for gold in right_answers(get_task("Friends", run.target))]
     path = finish(study, run, dev=50.0, test=50.0, answers=answers)
-    return dict(read_record(path))
+    return run, dict(read_record(path))
+
+
+def reasons(run: TransferRun, record: dict[str, Any]) -> list[str]:
+    return ineligible(run.dataset, run.sources, run.target, record)
 
 
 def test_a_record_that_keeps_the_rules_may_be_submitted(tmp_path: Path) -> None:
-    assert ineligible(record_of(tmp_path)) == []
+    run, record = finished_run(tmp_path)
+    assert reasons(run, record) == []
+    del record["provenance"]["rules"]
+    assert reasons(run, record) == [], "from before the key: judged by its content"
 
 
 @pytest.mark.parametrize(
@@ -248,44 +256,33 @@ def test_a_record_that_keeps_the_rules_may_be_submitted(tmp_path: Path) -> None:
 def test_records_of_free_studies_say_why_they_may_not(
     tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
-    record = record_of(tmp_path, rules="free", **change)
+    run, record = finished_run(tmp_path, rules="free", **change)
     record["few_sample"] = True  # a record cannot claim few samples against its identity
-    told, free = ineligible(record)
+    told, free = reasons(run, record)
     assert "made by a study under `rules: free`" in free
     assert f"against the challenge's rule {reason!r}" in told
 
 
-NO_PREDICTIONS = "it has no predictions of a test set"
-
-
 @pytest.mark.parametrize(
-    ("part", "change", "reason"),
+    ("sources", "reason"),
     [
-        ("run", {"sources": ["emotion_recognition"]}, "is a task of DailyDialog, not of Friends"),
-        ("run", {"sources": list(DATASETS["Friends"].tasks)}, "1 to n - 1 sources"),
-        ("run", {"sources": ["reading_comprehension"] * 7}, "1 to n - 1 sources"),
-        (
-            "stage",
-            {"train_tasks": ["emotion_recognition", "question_answering"]},
-            "trained on emotion_recognition, no task of Friends",
-        ),
-        ("predictions", None, NO_PREDICTIONS),
-        ("run", None, NO_PREDICTIONS),
+        (("emotion_recognition",), "is a task of DailyDialog, not of Friends"),
+        (tuple(DATASETS["Friends"].tasks), "1 to n - 1 sources"),
+        (("reading_comprehension",) * 7, "1 to n - 1 sources"),
     ],
 )
-def test_records_that_break_a_rule(
-    tmp_path: Path, part: str, change: dict[str, Any] | None, reason: str
-) -> None:
-    record = record_of(tmp_path)
-    record[part] = change and record[part] | change
-    assert any(reason in told for told in ineligible(record))
+def test_runs_of_forbidden_sources(tmp_path: Path, sources: tuple[str, ...], reason: str) -> None:
+    run, record = finished_run(tmp_path)
+    told = reasons(dataclasses.replace(run, sources=sources), record)
+    assert any(reason in text for text in told)
 
 
-def test_records_without_the_word_rules_are_judged_by_their_content(tmp_path: Path) -> None:
-    """Written before the key was there."""
-    record = record_of(tmp_path)
-    del record["provenance"]["rules"]
-    assert ineligible(record) == []
+def test_records_of_foreign_tasks_or_without_predictions(tmp_path: Path) -> None:
+    run, record = finished_run(tmp_path)
+    record["stage"]["train_tasks"] = ["emotion_recognition", "question_answering"]
+    assert reasons(run, record) == ["it was trained on emotion_recognition, no task of Friends"]
+    record["predictions"] = None
+    assert reasons(run, record) == ["it has no predictions of a test set"]
 
 
 def test_opening_a_forbidden_study_fails_before_anything_is_made(tmp_path: Path) -> None:

@@ -100,15 +100,6 @@ def test_the_environment_is_the_one_of_the_file_and_has_no_torch() -> None:
     assert {name: versions.get(name) for name in pins} == pins
 
 
-def test_the_pins_are_those_of_the_constraints() -> None:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    known = dict(line.split("==") for line in lines if "==" in line)
-    for file in sorted((ROOT / "envs").glob("*.yaml")):
-        for pin in yaml.safe_load(file.read_text())["dependencies"][-1]["pip"]:
-            name, version = pin.split("==")
-            assert known.get(name) == version, f"{file.name}: {pin}, constraints: {known.get(name)}"
-
-
 def test_everything_comes_from_the_records(study: Study, drawn: Any) -> None:
     tables, figures = Path(study.tables), Path(study.figures)
     for name in ("runs", "scores", "deltas", "sizes", "missing", "problems", "cells", "summary"):

@@ -85,19 +85,17 @@ def stage_folder(kind):
     return f"{RESULTS}/stages/{kind}/{{name}}/seed{{seed}}-{{digest}}"
 
 
-def checkpoint_of(kind):
-    """The checkpoint as an output: kept, or removed once no stage needs it, or not made."""
-    if not STUDY.makes_checkpoint(kind):
-        return {}
-    folder = directory(update(f"{stage_folder(kind)}/checkpoint"))
-    return {"checkpoint": folder if STUDY.keeps(kind) else temp(folder)}
-
-
-def predictions_of(kind):
-    """The predictions as an output, where every stage of a kind is tested."""
-    if not STUDY.tests(kind):
-        return {}
-    return {"predictions": update(f"{stage_folder(kind)}/predictions.parquet")}
+def stage_outputs(kind):
+    """The record, the predictions where every stage of the kind is tested, and the checkpoint: kept,
+    or removed once nothing needs it, or not made."""
+    folder = stage_folder(kind)
+    outputs = {"record": update(f"{folder}/metrics.json")}
+    if STUDY.tests(kind):
+        outputs["predictions"] = update(f"{folder}/predictions.parquet")
+    if STUDY.makes_checkpoint(kind):
+        weights = directory(update(f"{folder}/checkpoint"))
+        outputs["checkpoint"] = weights if STUDY.keeps(kind) else temp(weights)
+    return outputs
 
 
 SHOWN = {f"{RESULTS}/{shown.file}": shown for shown in OUTPUTS.shown}

@@ -18,9 +18,7 @@ for kind in DESIGN.kinds:
         input:
             node_inputs,
         output:
-            **checkpoint_of(kind),
-            **predictions_of(kind),
-            record=update(f"{stage_folder(kind)}/metrics.json"),
+            **stage_outputs(kind),
         log:
             f"{stage_folder(kind)}/train.log",
         priority: int(STUDY.starts_from_others(kind))

@@ -14,7 +14,17 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tasktransfer import __version__
-from tasktransfer.cli import analyse, challenge, cluster, describe, nodes, operate, prepare, train
+from tasktransfer.cli import (
+    analyse,
+    challenge,
+    cluster,
+    describe,
+    nodes,
+    operate,
+    prepare,
+    start,
+    train,
+)
 from tasktransfer.errors import (
     TaskTransferError,
     memory_shortage,
@@ -25,7 +35,7 @@ from tasktransfer.results.state import INTERRUPTED
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, train, nodes, cluster, operate, analyse, challenge)
+PHASES = (start, describe, prepare, train, nodes, cluster, operate, analyse, challenge)
 """In the order in which ``--help`` lists their commands."""
 
 
@@ -75,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Few-sample task transfer in dialogue (the FETA benchmark). "
-        "To run a whole study, use snakemake; these are its parts.",
+        "To run a whole study, use snakemake; these are its parts. `demo` shows one.",
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -129,7 +129,9 @@ class PlanBuilder:
         before: Step | None = None
         for step in steps:
             starts = tuple(
-                Start(stages[begin.step], begin.at, begin.parts, begin.into, begin.merged)
+                begin
+                if isinstance(begin, Start)
+                else Start(stages[begin.step], begin.at, begin.parts, begin.into, begin.merged)
                 for begin in step.starts(before)
             )
             kind, label = self._name_of(step, starts)

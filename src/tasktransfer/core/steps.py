@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tasktransfer.core.nodes import Data, Merge, Round
+from tasktransfer.core.nodes import Data, Merge, Round, Start
 from tasktransfer.core.specs import ModelSpec, Sampler, Selection, Training
 
 
@@ -21,6 +21,10 @@ class From:
     merged: Merge | None = None
 
 
+Begin = From | Start
+"""A step of the method, or a stage of a method that was planned before."""
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One training of a method.
@@ -32,7 +36,7 @@ class Step:
 
     train_tasks: tuple[str, ...]
     selection: Selection
-    start: Step | From | Sequence[From] | Literal["previous"] | None = "previous"
+    start: Step | Begin | Sequence[Begin] | Literal["previous"] | None = "previous"
     trains: tuple[str, ...] = ()
     sampler: Sampler = "task_batches"
     test_on: tuple[str, ...] | None = None
@@ -40,11 +44,11 @@ class Step:
     model: ModelSpec | None = None
     training: Training | None = None
 
-    def starts(self, before: Step | None) -> tuple[From, ...]:
+    def starts(self, before: Step | None) -> tuple[Begin, ...]:
         """What it starts from; ``before`` is the step before it in its method."""
         start = before if self.start == "previous" else self.start
         if start is None:
             return ()
         if isinstance(start, Step):
             return (From(start),)
-        return (start,) if isinstance(start, From) else tuple(start)
+        return (start,) if isinstance(start, From | Start) else tuple(start)
