@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.collect.planned import read_plan
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import overview
 from tasktransfer.results.revisions import UNKNOWN
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
