@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasktransfer.models.encoded import EncodedSplit, Ragged
-from tasktransfer.models.portions import even_portions, portions_by_length
+from tasktransfer.models.micro_batches import even_micro_batches, micro_batches_by_length
 from tasktransfer.training.batches import epoch_batches, task_weights
 
 
 def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:
-    """A split whose unit u has ``options`` sequences of ``lengths[u]`` tokens."""
+    """A split whose example u has ``options`` sequences of ``lengths[u]`` tokens."""
     counts = np.full(len(lengths), options, np.int32)
     each = np.repeat(np.array(lengths, np.int32), options)
     return EncodedSplit(
@@ -39,13 +39,13 @@ def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:
     )
 
 
-def test_every_unit_of_every_task_comes_once_in_batches_of_one_task() -> None:
+def test_every_example_of_every_task_comes_once_in_batches_of_one_task() -> None:
     batches = epoch_batches({"a": 130, "b": 7}, 60, seed=3, epoch=1)
     assert Counter(b.task for b in batches) == {"a": 3, "b": 1}
     for task, size in (("a", 130), ("b", 7)):
-        units = [u for b in batches if b.task == task for u in b.units]
-        assert sorted(units) == list(range(size))
-    assert sorted(len(b.units) for b in batches) == [7, 10, 60, 60]
+        examples = [u for b in batches if b.task == task for u in b.examples]
+        assert sorted(examples) == list(range(size))
+    assert sorted(len(b.examples) for b in batches) == [7, 10, 60, 60]
 
 
 def test_order_depends_on_seed_and_epoch_and_on_nothing_else() -> None:
@@ -76,15 +76,15 @@ def test_task_weights_follow_the_option() -> None:
     st.integers(10, 300),
     st.booleans(),
 )
-def test_portions_hold_every_unit_once_within_the_budget(
+def test_micro_batches_hold_every_example_once_within_the_budget(
     lengths: list[int], options: int, budget: int, padded: bool
 ) -> None:
     split = split_of(lengths, options)
-    portions = portions_by_length(split, range(len(lengths)), budget, padded=padded)
-    assert sorted(u for p in portions for u in p) == list(range(len(lengths)))
-    for portion in portions:
-        each = [lengths[u] * options for u in portion]
-        assert (max(each) * len(each) if padded else sum(each)) <= budget or len(portion) == 1
+    micro_batches = micro_batches_by_length(split, range(len(lengths)), budget, padded=padded)
+    assert sorted(u for p in micro_batches for u in p) == list(range(len(lengths)))
+    for micro_batch in micro_batches:
+        each = [lengths[u] * options for u in micro_batch]
+        assert (max(each) * len(each) if padded else sum(each)) <= budget or len(micro_batch) == 1
 
 
 @given(
@@ -92,30 +92,30 @@ def test_portions_hold_every_unit_once_within_the_budget(
     st.integers(1, 4),
     st.integers(8, 300),
 )
-def test_even_portions_are_even_in_number_and_in_size(
+def test_even_micro_batches_are_even_in_number_and_in_size(
     lengths: list[int], options: int, budget: int
 ) -> None:
     split = split_of(lengths, options)
-    portions = even_portions(split, range(len(lengths)), budget)
-    assert sorted(u for p in portions for u in p) == list(range(len(lengths)))
-    sizes = [sum(lengths[u] * options for u in portion) for portion in portions]
-    largest_unit = max(lengths) * options
-    assert all(size <= budget + largest_unit for size in sizes)
-    alone = len(portions) == len(lengths)
-    assert alone or max(sizes) - min(sizes) <= 2 * largest_unit
+    micro_batches = even_micro_batches(split, range(len(lengths)), budget)
+    assert sorted(u for p in micro_batches for u in p) == list(range(len(lengths)))
+    sizes = [sum(lengths[u] * options for u in micro_batch) for micro_batch in micro_batches]
+    largest_example = max(lengths) * options
+    assert all(size <= budget + largest_example for size in sizes)
+    alone = len(micro_batches) == len(lengths)
+    assert alone or max(sizes) - min(sizes) <= 2 * largest_example
     whole = sum(sizes)
     asked = 1 if whole <= budget else 2 * math.ceil(whole / (2 * budget))
-    assert len(portions) <= min(asked, len(lengths))
-    in_order = [lengths[u] for portion in portions for u in portion]
+    assert len(micro_batches) <= min(asked, len(lengths))
+    in_order = [lengths[u] for micro_batch in micro_batches for u in micro_batch]
     assert in_order == sorted(lengths, reverse=True)
 
 
-def test_batches_of_like_lengths_fill_every_portion() -> None:
+def test_batches_of_like_lengths_fill_every_micro_batch() -> None:
     split = split_of([50] * 60, options=1)
-    assert [len(p) for p in even_portions(split, range(60), 1024)] == [15] * 4
-    assert [len(p) for p in even_portions(split, range(60), 8)] == [1] * 60
-    assert [len(p) for p in even_portions(split, range(60), 3000)] == [60]
-    assert [len(p) for p in even_portions(split, range(60), 2999)] == [30] * 2
+    assert [len(p) for p in even_micro_batches(split, range(60), 1024)] == [15] * 4
+    assert [len(p) for p in even_micro_batches(split, range(60), 8)] == [1] * 60
+    assert [len(p) for p in even_micro_batches(split, range(60), 3000)] == [60]
+    assert [len(p) for p in even_micro_batches(split, range(60), 2999)] == [30] * 2
 
 
 def test_limit_takes_a_fixed_subset_in_order() -> None:
@@ -123,8 +123,8 @@ def test_limit_takes_a_fixed_subset_in_order() -> None:
     some = split.limited(5)
     assert len(some) == len(some.ids) == 5
     assert [int(i) for i in some.ids] == sorted(int(i) for i in some.ids)
-    for unit, name in enumerate(some.ids):
-        lengths = [len(some.sequences[s]) for s in some.sequence_range(unit)]
+    for example, name in enumerate(some.ids):
+        lengths = [len(some.sequences[s]) for s in some.sequence_range(example)]
         assert lengths == [int(name) + 1] * 2
     assert split.limited(None) is split
     assert split.limited(20) is split

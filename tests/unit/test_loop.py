@@ -100,15 +100,15 @@ class Poisoned:
         self.module = model.module
         self.weight = model.weight
         self.side_by_side, self.paths = model.side_by_side, model.paths
-        self.training_portions = model.training_portions
-        self.prediction_portions = model.prediction_portions
+        self.training_micro_batches = model.training_micro_batches
+        self.prediction_micro_batches = model.prediction_micro_batches
         self.predict = model.predict
         self.save = model.save
         self._calls = 0
 
-    def loss(self, split: EncodedSplit, units: list[int]) -> Tensor:
+    def loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:
         self._calls += 1
-        value = self._model.loss(split, units)
+        value = self._model.loss(split, examples)
         return value * float("nan") if self._calls == 3 else value
 
 

@@ -190,29 +190,29 @@ class Small:
         self._model, self._tokens = model, tokens
         self.module, self.weight, self.save = model.module, model.weight, model.save
         self.side_by_side, self.paths = model.side_by_side, model.paths
-        self.training_portions = model.training_portions
-        self.prediction_portions = model.prediction_portions
+        self.training_micro_batches = model.training_micro_batches
+        self.prediction_micro_batches = model.prediction_micro_batches
         self.refused = 0
 
-    def _fits(self, split: EncodedSplit, units: list[int]) -> bool:
+    def _fits(self, split: EncodedSplit, examples: list[int]) -> bool:
         lengths = split.longest()
-        return len(units) * max(int(lengths[unit]) for unit in units) <= self._tokens
+        return len(examples) * max(int(lengths[example]) for example in examples) <= self._tokens
 
     def _refuse(self) -> NoReturn:
         self.refused += 1
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
-    def loss(self, split: EncodedSplit, units: list[int]) -> Tensor:
-        value = self._model.loss(split, units)
-        if not self._fits(split, units):
+    def loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:
+        value = self._model.loss(split, examples)
+        if not self._fits(split, examples):
             (value * 1000).backward()  # what a failed try leaves behind has to go
             self._refuse()
         return value
 
-    def predict(self, split: EncodedSplit, units: list[int]) -> list[tuple[str, ...]]:
-        if not self._fits(split, units):
+    def predict(self, split: EncodedSplit, examples: list[int]) -> list[tuple[str, ...]]:
+        if not self._fits(split, examples):
             self._refuse()
-        return self._model.predict(split, units)
+        return self._model.predict(split, examples)
 
 
 def test_out_of_memory_halves_the_micro_batch_and_changes_no_number(load: Loader) -> None:
