@@ -55,7 +55,7 @@ class ToyConfig(CommonConfig):
 def frozen_body() -> list[Step]:
     """Everything on the first task, then the second task's head alone."""
     first = Step((FIRST,), Selection((FIRST,)))
-    return [first, Step((SECOND,), Selection((SECOND,), "accuracy"), trains=(f"head.{SECOND}",))]
+    return [first, Step((SECOND,), Selection((SECOND,), "micro_f1"), trains=(f"head.{SECOND}",))]
 
 
 def plan(config: ToyConfig, revisions: Revisions) -> Plan:
@@ -72,7 +72,7 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
             steps = [first, Step(**{**vars(second), "data": told})]
             stage = list(builder.stages(steps, data, spec, training, seed).values())[-1]
             for method, of, on in (("frozen", Outcome((Start(stage),)), told), ("fit", fit, data)):
-                evaluation = Evaluation(of, on, SECOND, ("spearman", "accuracy"))
+                evaluation = Evaluation(of, on, SECOND, ("spearman", "micro_f1"))
                 builder.add(Run(method, spec.name, seed, {"task": SECOND}, of, (evaluation,)))
     return builder.plan()
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tasktransfer.training.batches import epoch_batches, task_weights
 
 from tasktransfer.models.encoded import EncodedSplit, Ragged
 from tasktransfer.models.micro_batches import even_micro_batches, micro_batches_by_length
-from tasktransfer.training.batches import epoch_batches, task_weights
 
 
 def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:
