@@ -19,8 +19,13 @@ import time
 from pathlib import Path
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.archive import csv_file, write_archive
-from tasktransfer.designs.transfer.challenge.format import FILES, row_ids, to_values
+from tasktransfer.designs.transfer.challenge.format import (
+    FILES,
+    csv_file,
+    row_ids,
+    to_values,
+    write_archive,
+)
 from tasktransfer.tasks.card import Instance, Task
 
 

@@ -10,9 +10,9 @@ from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Stage
 from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.designs.transfer.plan import run_of
+from tasktransfer.designs import design_of, open_study
 from tasktransfer.models.encode import encode_dataset
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 
@@ -55,7 +55,7 @@ def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> St
             None,
             "encoder",
             study.model(MODEL).max_length,
-            Path(study.encoded(dataset.name, MODEL)),
+            Path(study.encoded(study.data(dataset.name), MODEL)),
         )
     for stage in study.plan.stages:
         train_stage(_job(study, stage))
@@ -63,17 +63,16 @@ def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> St
 
 
 def _job(study: Study, stage: Stage) -> Job:
-    run = run_of(stage)
     return Job(
         stage=stage,
-        run=run.identity if run else None,
-        encoded=Path(study.encoded(stage.dataset, stage.model.name)),
-        start=study.start(stage),
+        encoded=Path(study.encoded(stage.data, stage.model.name)),
+        base=study.base_model(stage.model.name),
+        starts=tuple(study.start(start) for start in stage.starts),
         revision=None,
         out=Path(study.folder(stage)),
         save_checkpoint=study.makes_checkpoint(stage.kind),
         threads=1,
         study=study.config.study,
         config_digest=study.config.digest,
-        rules=study.config.rules,
+        facts=design_of(study.config).facts(study.config),
     )

@@ -14,7 +14,6 @@ import pytest
 from submissions import Files, packed, with_line
 
 EER = "emory_emotion_recognition/predictions.csv"
-CI = "character_identification/predictions.csv"
 RE = "relation_extraction/baseline_predictions.csv"
 QA = "question_answering/predictions.csv"
 PD = "personality_detection/predictions.csv"
@@ -32,22 +31,34 @@ class Damage:
     says: str
 
 
-def rows(name: str, number: int, line: bytes) -> Callable[[Files], bytes]:
-    return lambda files: packed(with_line(files, name, number, line))
+def archive(make: Callable[[Files], bytes], kind: str, says: str, file: str = "") -> Damage:
+    """Something wrong with the zip, or with one ``file`` in it."""
+    return Damage(make, file, None, kind, says)
 
 
-def content(name: str, change: Callable[[bytes], bytes]) -> Callable[[Files], bytes]:
-    return lambda files: packed(files | {name: change(files[name])})
+def extra(name: str, kind: str, says: str, shown: str | None = None) -> Damage:
+    """One more member, which messages call ``shown``."""
+    return Damage(lambda files: packed(files | {name: b"x,0\n"}), shown or name, None, kind, says)
 
 
-def added(name: str, data: bytes = b"x,0\n") -> Callable[[Files], bytes]:
-    return lambda files: packed(files | {name: data})
+def without(name: str, kind: str) -> Damage:
+    def make(files: Files) -> bytes:
+        return packed({path: data for path, data in files.items() if not path.startswith(name)})
+
+    return Damage(make, name, None, kind, "is missing")
 
 
-def without(*names: str) -> Callable[[Files], bytes]:
-    return lambda files: packed(
-        {name: data for name, data in files.items() if not name.startswith(names)}
+def row(file: str, number: int, line: bytes, kind: str, says: str) -> Damage:
+    """A line of a file replaced."""
+    return Damage(
+        lambda files: packed(with_line(files, file, number, line)), file, number, kind, says
     )
+
+
+def content(
+    file: str, change: Callable[[bytes], bytes], line: int | None, kind: str, says: str
+) -> Damage:
+    return Damage(lambda files: packed(files | {file: change(files[file])}), file, line, kind, says)
 
 
 def member(change: Callable[[zipfile.ZipInfo], None]) -> Callable[[Files], bytes]:
@@ -55,10 +66,10 @@ def member(change: Callable[[zipfile.ZipInfo], None]) -> Callable[[Files], bytes
 
     def make(files: Files) -> bytes:
         buffer = io.BytesIO(packed(files))
-        with zipfile.ZipFile(buffer, "a") as archive:
+        with zipfile.ZipFile(buffer, "a") as file:
             info = zipfile.ZipInfo("extra")
             change(info)
-            archive.writestr(info, b"x")
+            file.writestr(info, b"x")
         return buffer.getvalue()
 
     return make
@@ -74,8 +85,8 @@ def device(info: zipfile.ZipInfo) -> None:
 
 def twice(files: Files) -> bytes:
     buffer = io.BytesIO(packed(files))
-    with zipfile.ZipFile(buffer, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
-        archive.writestr(EER, files[EER])
+    with zipfile.ZipFile(buffer, "a") as file, pytest.warns(UserWarning, match="Duplicate"):
+        file.writestr(EER, files[EER])
     return buffer.getvalue()
 
 
@@ -135,217 +146,123 @@ def flipped(files: Files) -> bytes:
 
 def lzma(files: Files) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w") as file:
         for name, data in files.items():
             method = zipfile.ZIP_LZMA if name == EER else zipfile.ZIP_DEFLATED
-            archive.writestr(name, data, method)
+            file.writestr(name, data, method)
     return buffer.getvalue()
 
 
+REL = "relation_extraction"
+RE_ROW = b"d_Monica-Geller_Ross-Geller,"
+NESTED = lambda files: packed({f"my submission/{name}": data for name, data in files.items()})  # noqa: E731
+MIXED = {f"{task}/predictions.csv": b"" for task in ("dialogue_nli", "character_identification")}
+CLAIM = header_field(EER, 20, struct.pack("<I", 2**30))
+ENCRYPTED = both_headers(EER, 8, 6, b"\x01\x00")
+MANY = {f"x/{n}": b"" for n in range(1001)}
+
 DAMAGES: dict[str, Damage] = {
     # the archive
-    "empty zip file": Damage(lambda _: b"", "", None, "empty-archive", "0 bytes"),
-    "no zip": Damage(lambda _: b"id,prediction\n" * 9, "", None, "not-a-zip", "pack it again"),
-    "truncated zip": Damage(
-        lambda files: packed(files)[:-200], "", None, "not-a-zip", "cannot be read as a zip"
-    ),
-    "zip without files": Damage(lambda _: packed({}), "", None, "empty-archive", "without any"),
-    "only folders": Damage(
-        lambda _: packed({"relation_extraction/": b""}), "", None, "empty-archive", "no file"
-    ),
-    "too many members": Damage(
-        lambda files: packed(files | {f"x/{n}": b"" for n in range(1001)}),
-        "",
-        None,
-        "too-many-members",
-        "at most 1,000",
-    ),
-    "declared bomb": Damage(bomb, EER, None, "too-large", "at most 1,048,576 are read"),
-    "bomb of many members": Damage(many_bombs, "", None, "too-large", "4 MiB in all"),
-    "bomb that lies about its size": Damage(lying_bomb, EER, None, "damaged", "damaged in the zip"),
-    "member that ends early": Damage(overstated, EER, None, "damaged", "it ends after"),
-    "member that claims more than the zip has": Damage(
-        header_field(EER, 20, struct.pack("<I", 2**30)), "", None, "damaged", "claim more bytes"
-    ),
-    "flipped byte": Damage(flipped, EER, None, "damaged", "damaged in the zip"),
-    "encrypted member": Damage(
-        both_headers(EER, 8, 6, b"\x01\x00"), EER, None, "encrypted", "without a password"
-    ),
-    "packed with lzma": Damage(lzma, EER, None, "compression", "another method than deflate"),
-    "duplicate member": Damage(twice, EER, None, "duplicate-member", "more than once"),
-    "symbolic link": Damage(
-        member(symlink), "relation_extraction/link", None, "link", "symbolic link"
-    ),
-    "device": Damage(
-        member(device), "relation_extraction/tty", None, "not-a-file", "not a regular file"
-    ),
-    "archive that is too large": Damage(
-        lambda files: os.urandom(TOTAL_LIMIT + 1), "", None, "too-large", "is not opened"
-    ),
+    "empty zip file": archive(lambda _: b"", "empty-archive", "0 bytes"),
+    "no zip": archive(lambda _: b"id,prediction\n" * 9, "not-a-zip", "pack it again"),
+    "truncated zip": archive(lambda files: packed(files)[:-200], "not-a-zip", "cannot be read"),
+    "zip without files": archive(lambda _: packed({}), "empty-archive", "without any"),
+    "only folders": archive(lambda _: packed({f"{REL}/": b""}), "empty-archive", "no file"),
+    "too many members": archive(lambda f: packed(f | MANY), "too-many-members", "at most 1,000"),
+    "declared bomb": archive(bomb, "too-large", "at most 1,048,576 are read", EER),
+    "bomb of many members": archive(many_bombs, "too-large", "4 MiB in all"),
+    "bomb that lies about its size": archive(lying_bomb, "damaged", "damaged in the zip", EER),
+    "member that ends early": archive(overstated, "damaged", "it ends after", EER),
+    "member that claims more than the zip has": archive(CLAIM, "damaged", "claim more bytes"),
+    "flipped byte": archive(flipped, "damaged", "damaged in the zip", EER),
+    "encrypted member": archive(ENCRYPTED, "encrypted", "without a password", EER),
+    "packed with lzma": archive(lzma, "compression", "another method than deflate", EER),
+    "duplicate member": archive(twice, "duplicate-member", "more than once", EER),
+    "symbolic link": archive(member(symlink), "link", "symbolic link", f"{REL}/link"),
+    "device": archive(member(device), "not-a-file", "not a regular file", f"{REL}/tty"),
+    "too large": archive(lambda _: os.urandom(TOTAL_LIMIT + 1), "too-large", "is not opened"),
     # paths
-    "absolute path": Damage(added("/etc/cron.d/x"), "/etc/cron.d/x", None, "unsafe-path", "top"),
-    "path that leads upwards": Damage(
-        added("a/../../evil.csv"), "a/../../evil.csv", None, "unsafe-path", "upwards"
-    ),
-    "backslashes": Damage(
-        added("relation_extraction\\x.csv"),
-        "relation_extraction\\x.csv",
-        None,
-        "unsafe-path",
-        "backslash",
-    ),
-    "drive letter": Damage(added("C:/x.csv"), "C:/x.csv", None, "unsafe-path", "absolute"),
-    "control characters in a path": Damage(
-        added("a\x1b[31m/x.csv"), "a\\x1b[31m/x.csv", None, "unsafe-path", "control"
-    ),
+    "absolute path": extra("/etc/cron.d/x", "unsafe-path", "top"),
+    "path that leads upwards": extra("a/../../evil.csv", "unsafe-path", "upwards"),
+    "backslashes": extra(f"{REL}\\x.csv", "unsafe-path", "backslash"),
+    "drive letter": extra("C:/x.csv", "unsafe-path", "absolute"),
+    "control characters": extra("a\x1b[31m/x.csv", "unsafe-path", "control", "a\\x1b[31m/x.csv"),
     # folders and files
-    "nested folder": Damage(
-        lambda files: packed({f"my submission/{name}": data for name, data in files.items()}),
-        "my submission/",
-        None,
-        "nested-folder",
-        "pack from inside",
+    "nested folder": archive(NESTED, "nested-folder", "pack from inside", "my submission/"),
+    "no task folder": archive(
+        lambda _: packed({"predictions.csv": b"a,1\n"}), "no-tasks", "named after a task"
     ),
-    "no task folder": Damage(
-        lambda _: packed({"predictions.csv": b"a,1\n"}), "", None, "no-tasks", "named after a task"
-    ),
-    "both datasets": Damage(
-        lambda _: packed({f"{task}/predictions.csv": b"" for task in ("dialogue_nli", CI[:24])}),
-        "",
-        None,
-        "mixed-datasets",
-        "DailyDialog and Friends",
-    ),
-    "missing task": Damage(
-        without("question_answering/"), "question_answering", None, "missing-task", "missing"
-    ),
-    "missing file": Damage(without(EER), EER, None, "missing-file", "missing"),
-    "extra task": Damage(
-        added("summary/predictions.csv"), "summary", None, "extra-task", "no task"
-    ),
-    "misspelt task": Damage(
-        added("meld_emotion_recognition/predictions.csv"),
-        "meld_emotion_recognition",
-        None,
+    "both datasets": archive(lambda _: packed(MIXED), "mixed-datasets", "DailyDialog and Friends"),
+    "missing task": without("question_answering", "missing-task"),
+    "missing file": without(EER, "missing-file"),
+    "extra task": extra("summary/predictions.csv", "extra-task", "no task", "summary"),
+    "misspelt task": extra(
+        "meld_emotion_recognition/predictions.csv",
         "extra-task",
         "did you mean MELD_emotion_recognition?",
+        "meld_emotion_recognition",
     ),
-    "task of the other dataset": Damage(
-        added("dialogue_nli/predictions.csv"),
-        "dialogue_nli",
-        None,
-        "extra-task",
-        "is a task of DailyDialog",
+    "task of the other dataset": extra(
+        "dialogue_nli/predictions.csv", "extra-task", "is a task of DailyDialog", "dialogue_nli"
     ),
-    "extra file": Damage(
-        added("question_answering/notes.txt"),
+    "extra file": extra(
         "question_answering/notes.txt",
-        None,
         "extra-file",
         "none of baseline_predictions.csv and predictions.csv",
     ),
-    "file at the top": Damage(added("README.md"), "README.md", None, "extra-file", "leave it out"),
+    "file at the top": extra("README.md", "extra-file", "leave it out"),
     # encodings
-    "Latin-1": Damage(
-        rows(QA, 2, b"d_Who,Ren\xe9e"), QA, 2, "encoding", "0xe9, which is not UTF-8"
-    ),
-    "UTF-16": Damage(
-        content(QA, lambda data: data.decode().encode("utf-16")), QA, 1, "encoding", "UTF-16"
-    ),
-    "UTF-16 without a mark": Damage(
-        content(QA, lambda data: data.decode().encode("utf-16-le")), QA, 1, "encoding", "UTF-16 or"
-    ),
-    "NUL byte": Damage(rows(QA, 3, b"e_What,dino\0saur"), QA, 3, "encoding", "NUL byte"),
+    "Latin-1": row(QA, 2, b"d_Who,Ren\xe9e", "encoding", "0xe9, which is not UTF-8"),
+    "UTF-16": content(QA, lambda d: d.decode().encode("utf-16"), 1, "encoding", "UTF-16"),
+    "no mark": content(QA, lambda d: d.decode().encode("utf-16-le"), 1, "encoding", "UTF-16 or"),
+    "NUL byte": row(QA, 3, b"e_What,dino\0saur", "encoding", "NUL byte"),
     # rows
-    "empty file": Damage(content(EER, lambda _: b""), EER, None, "empty-file", "is empty"),
-    "white space only": Damage(content(EER, lambda _: b"\n \n"), EER, None, "empty-file", "empty"),
-    "header": Damage(
-        content(EER, lambda data: b"instance_id,prediction\n" + data), EER, 1, "header", "none"
-    ),
-    "header of texts": Damage(content(QA, lambda d: b"ID,Answer\n" + d), QA, 1, "header", "none"),
-    "semicolons": Damage(
-        content(EER, lambda data: data.replace(b",", b";")), EER, 1, "separator", "use a comma"
-    ),
-    "tabs": Damage(
-        content(EER, lambda data: data.replace(b",", b"\t")), EER, 1, "separator", "tabs"
-    ),
-    "one column": Damage(rows(EER, 2, b"e_t2"), EER, 2, "columns", "one column, 'e_t2'"),
-    "three columns": Damage(rows(EER, 2, b"e_t2,1,0.9"), EER, 2, "columns", "has 3 columns"),
-    "three columns in quotes": Damage(
-        rows(EER, 2, b'"e_t2","1","0.9"'), EER, 2, "columns", "has 3 columns"
-    ),
+    "empty file": content(EER, lambda _: b"", None, "empty-file", "is empty"),
+    "white space only": content(EER, lambda _: b"\n \n", None, "empty-file", "empty"),
+    "header": content(EER, lambda d: b"instance_id,prediction\n" + d, 1, "header", "none"),
+    "header of texts": content(QA, lambda d: b"ID,Answer\n" + d, 1, "header", "none"),
+    "header of words": content(EER, lambda d: b"key,emotion\n" + d, 1, "header", "none"),
+    "semicolons": content(EER, lambda d: d.replace(b",", b";"), 1, "separator", "use a comma"),
+    "tabs": content(EER, lambda d: d.replace(b",", b"\t"), 1, "separator", "tabs"),
+    "one column": row(EER, 2, b"e_t2", "columns", "one column, 'e_t2'"),
+    "three columns": row(EER, 2, b"e_t2,1,0.9", "columns", "has 3 columns"),
+    "three columns in quotes": row(EER, 2, b'"e_t2","1","0.9"', "columns", "has 3 columns"),
     # ids
-    "missing id": Damage(
-        content(EER, lambda data: data.split(b"\n")[0]),
-        EER,
-        None,
-        "missing-id",
-        "'e_t2' is missing",
+    "missing id": content(
+        EER, lambda d: d.split(b"\n")[0], None, "missing-id", "'e_t2' is missing"
     ),
-    "unknown id": Damage(
-        content(EER, lambda data: data + b"z_t9,1\n"), EER, 3, "unknown-id", "'z_t9' is no id"
+    "unknown id": content(EER, lambda d: d + b"z_t9,1\n", 3, "unknown-id", "'z_t9' is no id"),
+    "repeated id": content(EER, lambda d: d + b"d_t2,1\n", 3, "duplicate-id", "first in line 1"),
+    "an id of the release's two left out": content(
+        RE, lambda d: d.split(b"\n")[0], None, "missing-id", "has 1 of 2 rows"
     ),
-    "repeated id": Damage(
-        content(EER, lambda data: data + b"d_t2,1\n"), EER, 3, "duplicate-id", "first in line 1"
+    "an id of the release's two a third time": content(
+        RE, lambda d: d + d.split(b"\n")[0], 3, "duplicate-id", "keep 2 rows"
     ),
-    "an id of the release's two left out": Damage(
-        content(RE, lambda data: data.split(b"\n")[0]),
-        RE,
-        None,
-        "missing-id",
-        "1 time(s), and the test split has 2",
-    ),
-    "an id of the release's two a third time": Damage(
-        content(RE, lambda data: data + data.split(b"\n")[0]),
-        RE,
-        3,
-        "duplicate-id",
-        "2 times already",
-    ),
-    "a speaker without a trait": Damage(
-        content(PD, lambda data: data + b"d_Ross-Geller,1\n"),
+    "a speaker without a trait": content(
         PD,
+        lambda d: d + b"d_Ross-Geller,1\n",
         11,
         "unknown-id",
         "d_Ross-Geller_aggreeable and so on",
     ),
     # values
-    "out of range": Damage(rows(EER, 1, b"d_t2,7"), EER, 1, "out-of-range", "from 0 to 6"),
-    "negative": Damage(rows(EER, 1, b"d_t2,-2"), EER, 1, "out-of-range", "'-2'"),
-    "huge": Damage(rows(EER, 1, b"d_t2," + b"9" * 5000), EER, 1, "wrong-type", "no integer"),
-    "fraction": Damage(rows(EER, 1, b"d_t2,1.5"), EER, 1, "wrong-type", "'1.5' is no integer"),
-    "no prediction": Damage(rows(EER, 1, b"d_t2,"), EER, 1, "wrong-type", "has no prediction"),
-    "a label's name": Damage(rows(EER, 1, b"d_t2,joyful"), EER, 1, "wrong-type", "here 0"),
-    "trait out of range": Damage(
-        rows(PD, 1, b"d_Ross-Geller_aggreeable,2"), PD, 1, "out-of-range", "from 0 to 1"
+    "out of range": row(EER, 1, b"d_t2,7", "out-of-range", "from 0 to 6"),
+    "negative": row(EER, 1, b"d_t2,-2", "out-of-range", "'-2'"),
+    "huge": row(EER, 1, b"d_t2," + b"9" * 5000, "wrong-type", "no integer"),
+    "fraction": row(EER, 1, b"d_t2,1.5", "wrong-type", "'1.5' is no integer"),
+    "no prediction": row(EER, 1, b"d_t2,", "wrong-type", "has no prediction"),
+    "a label's name": row(EER, 1, b"d_t2,joyful", "wrong-type", "here 0"),
+    "not a number": row(EER, 1, b"d_t2,nan", "wrong-type", "'nan' is no integer"),
+    "trait": row(PD, 1, b"d_Ross-Geller_aggreeable,2", "out-of-range", "from 0 to 1"),
+    "short list": row(RE, 2, RE_ROW + b"[0 1 0]", "list-length", "3 entries"),
+    "other numbers": row(
+        RE, 2, RE_ROW + BITS.replace(b"0]", b"2]"), "wrong-type", "entry 36 of the list is '2'"
     ),
-    "not a number": Damage(rows(EER, 1, b"d_t2,nan"), EER, 1, "wrong-type", "'nan' is no integer"),
-    "short list": Damage(
-        rows(RE, 2, b"d_Monica-Geller_Ross-Geller,[0 1 0]"), RE, 2, "list-length", "3 entries"
+    "list of probabilities": row(
+        RE, 2, RE_ROW + BITS.replace(b"[0", b"[0.5"), "wrong-type", "entry 0 of the list is '0.5'"
     ),
-    "list of other numbers": Damage(
-        rows(RE, 2, b"d_Monica-Geller_Ross-Geller," + BITS.replace(b"0]", b"2]")),
-        RE,
-        2,
-        "wrong-type",
-        "entry 36 of the list is '2'",
-    ),
-    "list of probabilities": Damage(
-        rows(RE, 2, b"d_Monica-Geller_Ross-Geller," + BITS.replace(b"[0", b"[0.5")),
-        RE,
-        2,
-        "wrong-type",
-        "entry 0 of the list is '0.5'",
-    ),
-    "open bracket": Damage(
-        rows(RE, 2, b"d_Monica-Geller_Ross-Geller," + BITS[:-1]),
-        RE,
-        2,
-        "wrong-type",
-        "unpaired brackets",
-    ),
-    "no list": Damage(rows(RE, 2, b"d_Monica-Geller_Ross-Geller,"), RE, 2, "wrong-type", "no list"),
-    "endless text": Damage(
-        rows(QA, 1, b"d_What," + b"a " * 60_000), QA, 1, "too-long", "120,000 characters"
-    ),
+    "open bracket": row(RE, 2, RE_ROW + BITS[:-1], "wrong-type", "unpaired brackets"),
+    "no list": row(RE, 2, RE_ROW, "wrong-type", "no list"),
+    "endless text": row(QA, 1, b"d_What," + b"a " * 60_000, "too-long", "120,000 characters"),
 }

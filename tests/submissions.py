@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from releases import tiny_release
-from tasktransfer.designs.transfer.challenge.archive import csv_file
-from tasktransfer.designs.transfer.challenge.format import FILES, to_values
+from tasktransfer.designs.transfer.challenge.format import FILES, csv_file, to_values
 from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
 
 Files = dict[str, bytes]

@@ -75,7 +75,7 @@ def test_a_tokenizer_that_does_not_know_the_studys_words_is_refused(
     def encode(*more: str) -> int:
         return main(["encode", *asked, "--model", "m", "--out", str(tmp_path / "ids"), *more])
 
-    from tasktransfer.results.study import open_study  # noqa: PLC0415
+    from tasktransfer.designs import open_study  # noqa: PLC0415
 
     instances = open_study(config).instances("DailyDialog")
     assert main(["data", "prepare", *asked, "--out", instances]) == 0

@@ -20,7 +20,7 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
-from tasktransfer.results.study import open_study
+from tasktransfer.designs import open_study
 
 SECONDS = 2.0
 MEBIBYTES = 300

@@ -16,10 +16,10 @@ from nbclient.exceptions import CellExecutionError
 import tasktransfer.designs.transfer.frames
 from study_records import write_records
 from tasktransfer.cli import main
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns_page import columns_page
 from tasktransfer.designs.transfer.collect.missing import STATES
-from tasktransfer.results.study import open_study
 from tasktransfer.tables.store import arrow_schema
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,13 +10,15 @@ import pytest
 from challenge_study import MODEL, PRESET, trained_preset
 from tasktransfer.cli import main
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.archive import Strings
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.challenge.choose import choose
+from tasktransfer.designs.transfer.challenge.format import Strings
 from tasktransfer.designs.transfer.challenge.policy import Policy
 from tasktransfer.designs.transfer.challenge.score import Report, score_file
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.records import read_record
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +44,18 @@ def test_round_trip_without_a_warning_and_with_the_records_own_metrics(
     assert report.submission.findings.warnings == []
     assert list(report.tasks) == list(DATASETS[dataset].tasks)
     totals = {"baseline": 0.0, "transfer": 0.0}
-    for choice in choose(study, dataset, MODEL, Policy("best-dev"), None).choices:
-        for side, (one,) in (
-            ("baseline", choice.baseline.seeds),
-            ("transfer", choice.transfer.seeds),
+    chosen = choose(study, dataset, MODEL, Policy("best-dev"), all_seeds=False)
+    for task, (baseline, transfer) in chosen.tasks.items():
+        scored_task = report.tasks[task]
+        for side, candidate, score in (
+            ("baseline", baseline, scored_task.baseline),
+            ("transfer", transfer, scored_task.transfer),
         ):
-            found = getattr(report.tasks[choice.task], side)
-            result = read_record(Path(one.record))["test"][choice.task]
-            assert found.metrics == pytest.approx(result["metrics"], abs=1e-9, rel=0)
-            assert found.score == pytest.approx(result["score"], abs=1e-9, rel=0)
-            assert report.tasks[choice.task].instances == result["instances"]
+            (one,) = candidate.picked
+            result = read_record(Path(one.record))["test"][task]
+            assert score.metrics == pytest.approx(result["metrics"], abs=1e-9, rel=0)
+            assert score.score == pytest.approx(result["score"], abs=1e-9, rel=0)
+            assert scored_task.instances == result["instances"]
             totals[side] += result["score"] / len(DATASETS[dataset].tasks)
     assert report.scores is not None
     delta = totals["transfer"] - totals["baseline"]
@@ -83,14 +87,14 @@ def test_the_commands(study: Study, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(score) == 0
     shown = capsys.readouterr()
     assert shown.err == "" and "submission score" in shown.out
-    found = json.loads(report.read_text())
-    assert found["valid"] and not found["warnings"]
-    assert shown.out.startswith("SYNTHETIC") and found["notes"][0].startswith("SYNTHETIC")
-    assert found["synthetic"] is True
+    written = json.loads(report.read_text())
+    assert written["valid"] and not written["warnings"]
+    assert shown.out.startswith("SYNTHETIC") and written["notes"][0].startswith("SYNTHETIC")
+    assert written["synthetic"] is True
 
 
 def test_records_say_their_rules_and_their_data(study: Study) -> None:
-    for run in study.plan.runs:
+    for run in transfer_runs(study.plan):
         record = read_record(Path(study.record(run.scored)))
         assert record["provenance"]["rules"] == "challenge"
         assert record["synthetic"] and record["few_sample"]

@@ -12,8 +12,8 @@ import pytest
 from finished_stages import finish
 
 from tasktransfer import cli
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.plan import run_of
-from tasktransfer.results.study import open_study
 from tasktransfer.training import device
 from tasktransfer.training.job import Job
 

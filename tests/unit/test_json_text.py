@@ -12,9 +12,9 @@ from releases import load_release, tiny_release
 from tasktransfer import cli, json_text
 from tasktransfer.core.node_json import from_json, to_json
 from tasktransfer.core.nodes import Stage
+from tasktransfer.designs import open_study
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.results.records import read_record
-from tasktransfer.results.study import open_study
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(ROOT / "workflow" / "presets" / "demo.yaml")

@@ -131,7 +131,7 @@ def test_data_is_not_prepared_over_others_work(
 
 def test_what_snakemake_leaves_of_a_named_folder_is_made_again(study: Path) -> None:
     """It removes the outputs of a job, here the manifest, before the job starts."""
-    from tasktransfer.results.study import open_study  # noqa: PLC0415
+    from tasktransfer.designs import open_study  # noqa: PLC0415
 
     place = open_study("study.yaml").instances("Friends")
     assert prepare(place) == 0
@@ -153,8 +153,8 @@ def test_token_ids_of_another_model_are_made_anew(
     study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tasktransfer.data.cache import read_manifest  # noqa: PLC0415
+    from tasktransfer.designs import open_study  # noqa: PLC0415
     from tasktransfer.models import encode  # noqa: PLC0415
-    from tasktransfer.results.study import open_study  # noqa: PLC0415
 
     def fake(instances: Path, dataset: str, tasks: list[str], *rest: Any) -> None:
         *_, out, _, model = rest

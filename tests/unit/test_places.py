@@ -11,9 +11,10 @@ from small_study import SMALL, changed, parse, refusal
 
 from tasktransfer import cli
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
+from tasktransfer.designs import open_study
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import is_hub_name
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 ODD = ["a b/mödel", "~/mödel", "-x", "it's", 'say "x"', "a#b", "{name}", "$HOME", "a*?", "plain"]

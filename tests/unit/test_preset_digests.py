@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasktransfer.results.study import open_study
+from tasktransfer.designs import open_study
 
 PRESETS = Path(__file__).parents[2] / "workflow" / "presets"
 

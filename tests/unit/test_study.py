@@ -251,7 +251,7 @@ def test_opening_needs_no_heavy_package() -> None:
     """It is done at every start of Snakemake and of every training."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'pandas', 'pyarrow', 'numpy']));"
-        "from tasktransfer.results.study import open_study;"
+        "from tasktransfer.designs import open_study;"
         f"print(len(open_study({str(write())!r}).plan.runs))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -20,8 +20,8 @@ import yaml
 from fake_record import fake_record
 
 from releases import tiny_release
+from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
-from tasktransfer.results.study import open_study
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKE = Path(__file__).with_name("fake_tasktransfer")

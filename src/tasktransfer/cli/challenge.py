@@ -132,7 +132,7 @@ def score(chosen: argparse.Namespace) -> None:
     )
     if chosen.json:
         write_json(report, chosen.json)
-    for line in warnings_text(report.submission.findings):
+    for line in warnings_text(report):
         print(line, file=sys.stderr)
     refuse_invalid(report, hint=not chosen.shared_ids)
     print(as_text(report))
@@ -146,14 +146,14 @@ def leaderboard(chosen: argparse.Namespace) -> None:
         write_leaderboard,
     )
 
-    found = make_leaderboard(
+    ranked = make_leaderboard(
         chosen.folder,
         chosen.data,
         dataset=chosen.dataset,
         fidelity=chosen.fidelity,
         jobs=chosen.jobs,
     )
-    print(as_markdown(found))
+    print(as_markdown(ranked))
     if chosen.out:
-        for path in write_leaderboard(found, chosen.out):
+        for path in write_leaderboard(ranked, chosen.out):
             print(path)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import json_text
-from tasktransfer.operate.overview_text import counted, table
+from tasktransfer.operate.overview_text import table
 from tasktransfer.results.study import Study
+from tasktransfer.tables.numbers import counted
 
 PHASES = ("train", "dev", "test")
 JOULES_A_KWH = 3.6e6

@@ -32,7 +32,6 @@ from tasktransfer.operate.offered import (
     places,
     renamed,
 )
-from tasktransfer.operate.overview_text import counted
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
 from tasktransfer.results.predictions import read_predictions
@@ -40,6 +39,7 @@ from tasktransfer.results.records import Record, read_record, write_record
 from tasktransfer.results.rounds import CHECKPOINT
 from tasktransfer.results.state import HISTORY, LOG, PREDICTIONS, RECORD, remember
 from tasktransfer.results.study import Study
+from tasktransfer.tables.numbers import counted
 
 Outcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
 OUTCOMES: tuple[Outcome, ...] = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasktransfer.operate.forecast.disk import in_words
+from tasktransfer.tables.numbers import counted
 from tasktransfer.tables.text import text_table
 
 SYNTHETIC = " (synthetic data: the tiny world)"
@@ -98,11 +99,6 @@ def _basis(name: str, said: dict[str, Any]) -> str:
         f"  {name}: {said['parameters'] / 1e6:,.1f}M parameters ({said['parameters_from']}), "
         f"speed from {BASES[said['speed_from']]}{on}"
     )
-
-
-def counted(count: int, thing: str) -> str:
-    """1 training, 2 trainings."""
-    return f"{count:,} {thing}{'s' * (count != 1)}"
 
 
 def hours(value: float) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasktransfer.operate.overview_text import AGAIN, SHOWN, counted, damaged, hours, table
+from tasktransfer.operate.overview_text import AGAIN, SHOWN, damaged, hours, table
 from tasktransfer.operate.status import STATES
+from tasktransfer.tables.numbers import counted
 
 WIDEST = 160
 

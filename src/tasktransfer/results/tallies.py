@@ -37,8 +37,8 @@ _AGREE = 1e-6
 def fidelity_of(named: dict[str, Any]) -> Fidelity:
     """How a stage's identity says that it was scored; records that do not say it: ``default``."""
     training = named.get("training")
-    found = training.get("fidelity") if isinstance(training, dict) else None
-    return "tlidb" if found == "tlidb" else "default"
+    fidelity = training.get("fidelity") if isinstance(training, dict) else None
+    return "tlidb" if fidelity == "tlidb" else "default"
 
 
 class Checks:
@@ -66,7 +66,7 @@ class Checks:
             return Checks()
 
     def write(self, path: Path) -> None:
-        """Keep what was checked, and forget what nobody asked for."""
+        """Keep the checks of this call; others are forgotten."""
         text = json.dumps({"version": _CHECK_VERSION, "checked": self.done}, sort_keys=True)
         with replacing(path) as part:
             part.write_text(text, encoding="utf-8")

@@ -60,12 +60,12 @@ def deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> dict[Na
     """Which runs were tested on something else than the others.
 
     Args:
-        found: (name of the run, what it is compared within, digest of its test set).
+        tested: (name of the run, what it is compared within, digest of its test set).
 
     Returns:
         The runs that do not have the test set of more than half of theirs, each with what is
-        wrong. Where no test set has more than half, none can be told to be the right one, and all
-        are strangers.
+        wrong. Where no test set has more than half, it is unknown which is right, and all runs are
+        returned.
     """
     groups: dict[Hashable, list[tuple[Name, str]]] = defaultdict(list)
     for name, group, digest in tested:

@@ -30,6 +30,11 @@ def count(value: Any, *, signed: bool = False) -> str:
     return number(value, "+,d" if signed else ",d")
 
 
+def counted(count: int, thing: str) -> str:
+    """1 training, 2 trainings."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def score(value: Any) -> str:
     """A score, 0 to 100."""
     return number(value, ".2f")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tasktransfer.core.plan import Plan
-from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.planned import plan_file, shorts_of
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -113,10 +113,7 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     planned = transfer_runs(study.plan)
     cells = [explaining.cell_of(run) for run in planned]
     cells += explaining.cells_of(collected) if collected is not None else []
-    shorts = {
-        task: short for each in transfer_config(study).datasets for task, short in each.shorts
-    }
-    cell = explaining.find_cell(cells, shorts, dataset, model, algorithm, tasks)
+    cell = explaining.find_cell(cells, shorts_of(study), dataset, model, algorithm, tasks)
     workflow = explaining.Workflow(Path(study.config.results), study.config_file, study.overrides)
     # Places of results are named after their inputs: with these unknown, only the tables know them.
     runs = () if study.unknown else planned

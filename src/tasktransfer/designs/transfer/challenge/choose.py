@@ -18,7 +18,7 @@ A dev score is that of the best epoch, the one that training kept (record: ``dev
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,12 @@ from typing import Any
 from tasktransfer.data.prepared import as_prepared
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
-from tasktransfer.designs.transfer.challenge.guard import ineligible
-from tasktransfer.designs.transfer.challenge.policy import Ensemble, NamedRun, Policy
+from tasktransfer.designs.transfer.challenge.policy import Policy
+from tasktransfer.designs.transfer.challenge.rules import ineligible
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.results.records import PredictionsFile, Record, read_record
+from tasktransfer.results.records import PredictionsFile, read_record
 from tasktransfer.results.study import Study
 
 
@@ -55,11 +55,15 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An algorithm with its sources on one target, finished for all of its seeds."""
+    """An algorithm with its sources on one target, finished for all of its seeds.
+
+    ``seeds`` are ordered by dev score, best first; ``picked`` of them are submitted.
+    """
 
     algorithm: str
     sources: tuple[str, ...]
     seeds: tuple[Finished, ...]
+    picked: tuple[Finished, ...] = ()
 
     @property
     def dev_score(self) -> float:
@@ -68,70 +72,59 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
-    """What is submitted of a candidate: one seed, or all of an ensemble, best dev score first."""
-
-    candidate: Candidate
-    seeds: tuple[Finished, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A task's two files."""
-
-    task: str
-    baseline: Picked
-    transfer: Picked
-
-
-@dataclass(frozen=True, slots=True)
 class Chosen:
-    """One choice a task, in the order of the dataset's cards, and the planned runs that took no
-    part because they, or other seeds of theirs, are not finished."""
+    """Task → what its baseline and its transfer file are made from, in the order of the dataset's
+    cards, and the planned runs that took no part because they, or other seeds of theirs, are not
+    finished."""
 
-    choices: tuple[Choice, ...]
+    tasks: dict[str, tuple[Candidate, Candidate]]
     left_out: tuple[Run, ...]
+
+    @property
+    def submitted(self) -> list[Finished]:
+        """Every run that is submitted."""
+        return [one for both in self.tasks.values() for side in both for one in side.picked]
 
 
 Group = tuple[str, str, tuple[str, ...]]
-"""Target, algorithm, sources."""
+"""Target, algorithm, sources: what the runs of several seeds share."""
 
 
-def choose(
-    study: Study, dataset: str, model: str, policy: Policy, ensemble: Ensemble | None
-) -> Chosen:
-    """Choose a baseline and a transfer run for every task of a dataset.
+def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds: bool) -> Chosen:
+    """Choose a baseline and a transfer run for every task of a dataset; ``all_seeds``: for an
+    ensemble.
 
     Raises:
         ConfigError: tasks without a finished baseline or transfer run (all of them, with what to
             do), or named runs that the plan does not have.
         RecordError: records that are damaged or may not be submitted (all of them).
     """
-    planned = _planned(study, dataset, model, policy)
-    candidates, left_out = _candidates(study, planned)
-    choices, missing = [], []
+    planned: dict[Group, list[Run]] = {}
+    for run in transfer_runs(study.plan):
+        if (run.dataset, run.model) == (dataset, model) and _takes_part(run, policy):
+            planned.setdefault((run.target, run.algorithm, run.sources), []).append(run)
+    candidates = _candidates(study, planned)
+    tasks: dict[str, tuple[Candidate, Candidate]] = {}
+    missing: list[str] = []
     for task in DATASETS[dataset].tasks:
         baseline = candidates.get((task, "baseline", ()))
-        transfers = [
-            c for (target, _, sources), c in candidates.items() if target == task and sources
-        ]
+        transfers = [c for group, c in candidates.items() if group[0] == task and c.sources]
         if baseline is None or not transfers:
-            missing += _missing(task, baseline is None, not transfers, planned, policy)
+            missing += _missing(task, baseline, transfers, planned, policy)
             continue
         named = policy.named.get(task)
-        choices.append(
-            Choice(
-                task,
-                _pick(baseline, ensemble, named.baseline_seed if named else None),
-                _pick(_best(transfers), ensemble, named.seed if named else None),
-            )
+        seeds = (named.baseline_seed, named.seed) if named else (None, None)
+        tasks[task] = (
+            _pick(baseline, seeds[0], all_seeds=all_seeds),
+            _pick(_best(transfers), seeds[1], all_seeds=all_seeds),
         )
     if missing:
         raise ConfigError(
             f"{study.config_file}: a submission for {dataset} needs a baseline and a transfer run "
             f"of every task, and {model} lacks {len(missing)}:\n  " + "\n  ".join(missing)
         )
-    return Chosen(tuple(choices), left_out)
+    left_out = [run for group, runs in planned.items() if group not in candidates for run in runs]
+    return Chosen(tasks, tuple(left_out))
 
 
 def finished(study: Study, run: Run) -> Finished | None:
@@ -149,14 +142,9 @@ def finished(study: Study, run: Run) -> Finished | None:
             f"{path}: it is the record of stage {record['stage']['digest'][:12]}, and "
             f"{run.scored.digest[:12]} belongs here; delete its folder and run the stage again"
         )
-    reasons = ineligible(record, run)
+    reasons = ineligible(run.dataset, run.sources, run.target, record)
     if reasons:
         raise RecordError(f"{path}: it may not be submitted: {'; '.join(reasons)}")
-    return of_record(run, path, record)
-
-
-def of_record(run: Run, path: str, record: Record) -> Finished:
-    """The part of a checked record that choosing may see. Reads nothing of the test."""
     predictions = record["predictions"]
     assert predictions is not None, "checked by ineligible"
     return Finished(
@@ -170,16 +158,7 @@ def of_record(run: Run, path: str, record: Record) -> Finished:
     )
 
 
-def _planned(study: Study, dataset: str, model: str, policy: Policy) -> dict[Group, list[Run]]:
-    """The plan's runs that the policy lets take part, by what they share over seeds."""
-    groups: dict[Group, list[Run]] = {}
-    for run in transfer_runs(study.plan):
-        if (run.dataset, run.model) == (dataset, model) and _asked(run, policy):
-            groups.setdefault((run.target, run.algorithm, run.sources), []).append(run)
-    return groups
-
-
-def _asked(run: Run, policy: Policy) -> bool:
+def _takes_part(run: Run, policy: Policy) -> bool:
     if run.algorithm == "baseline":
         return True
     named = policy.named.get(run.target)
@@ -188,11 +167,9 @@ def _asked(run: Run, policy: Policy) -> bool:
     return policy.algorithm in {None, run.algorithm}
 
 
-def _candidates(
-    study: Study, planned: dict[Group, list[Run]]
-) -> tuple[dict[Group, Candidate], tuple[Run, ...]]:
-    found: dict[Group, Candidate] = {}
-    left_out: list[Run] = []
+def _candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Candidate]:
+    """The groups that are finished for all of their seeds."""
+    candidates: dict[Group, Candidate] = {}
     problems: list[str] = []
     for group, runs in planned.items():
         seeds = []
@@ -201,17 +178,16 @@ def _candidates(
                 seeds.append(finished(study, run))
             except RecordError as error:
                 problems.append(str(error))
-        there = [one for one in seeds if one is not None]
-        if len(there) == len(runs):
-            found[group] = Candidate(group[1], group[2], tuple(there))
-        else:
-            left_out += runs
+        done = [one for one in seeds if one is not None]
+        if len(done) == len(runs):
+            done.sort(key=lambda one: (-one.dev_score, one.run.seed))
+            candidates[group] = Candidate(group[1], group[2], tuple(done))
     if problems:
         raise RecordError(
             f"{len(problems)} records cannot be used; run their stages again, or leave them out of "
             "the config:\n  " + "\n  ".join(problems)
         )
-    return found, tuple(left_out)
+    return candidates
 
 
 def _best(candidates: Iterable[Candidate]) -> Candidate:
@@ -223,53 +199,47 @@ def _best(candidates: Iterable[Candidate]) -> Candidate:
     return min(candidates, key=rank)
 
 
-def _pick(candidate: Candidate, ensemble: Ensemble | None, seed: int | None) -> Picked:
-    ordered = sorted(candidate.seeds, key=lambda one: (-one.dev_score, one.run.seed))
-    if ensemble is not None:
-        return Picked(candidate, tuple(ordered))
-    if seed is None:
-        return Picked(candidate, (ordered[0],))
-    for one in ordered:
-        if one.run.seed == seed:
-            return Picked(candidate, (one,))
-    run, seeds = ordered[0].run, sorted(one.run.seed for one in ordered)
+def _pick(candidate: Candidate, seed: int | None, *, all_seeds: bool) -> Candidate:
+    if all_seeds:
+        return replace(candidate, picked=candidate.seeds)
+    wanted = [one for one in candidate.seeds if seed in {None, one.run.seed}]
+    if wanted:
+        return replace(candidate, picked=(wanted[0],))
+    seeds = sorted(one.run.seed for one in candidate.seeds)
     raise ConfigError(
-        f"{run.target}: {run.algorithm} has no run with seed {seed} in this study; its seeds are "
-        f"{', '.join(map(str, seeds))}"
+        f"{candidate.seeds[0].run.target}: {candidate.algorithm} has no run with seed {seed} in "
+        f"this study; its seeds are {', '.join(map(str, seeds))}"
     )
 
 
 def _missing(
     task: str,
-    no_baseline: bool,
-    no_transfer: bool,
+    baseline: Candidate | None,
+    transfers: list[Candidate],
     planned: dict[Group, list[Run]],
     policy: Policy,
 ) -> list[str]:
     """What is missing for a task, why, and what to do."""
-    runs = [run for (target, _, _), group in planned.items() if target == task for run in group]
+    runs = [run for group, of_group in planned.items() if group[0] == task for run in of_group]
     if not runs:
         return [f"{task}: it is not in the study: add it to datasets, and a source for it"]
-    told = []
-    if no_baseline:
-        told.append(f"{task}: its baseline is not finished for all seeds: run snakemake first")
-    transfers = sum(run.algorithm != "baseline" for run in runs)
-    if no_transfer and transfers:
-        told.append(
-            f"{task}: of {transfers} planned transfer runs none is finished for all seeds: run "
-            "snakemake first"
+    reasons = []
+    if baseline is None:
+        reasons.append("its baseline is not finished for all seeds: run snakemake first")
+    count = sum(run.algorithm != "baseline" for run in runs)
+    named = policy.named.get(task)
+    if transfers:
+        pass
+    elif count:
+        reasons.append(
+            f"of {count} planned transfer runs none is finished for all seeds: run snakemake first"
         )
-    elif no_transfer:
-        told.append(f"{task}: {_not_planned(policy, policy.named.get(task))}")
-    return told
-
-
-def _not_planned(policy: Policy, named: NamedRun | None) -> str:
-    if named is not None:
-        return f"the plan has no {_shown(named)}: add it to the config, or name another run"
-    by = f" by {policy.algorithm}" if policy.algorithm else ""
-    return f"nothing is transferred to it{by}: add a pair or an algorithm to the config"
-
-
-def _shown(named: NamedRun) -> str:
-    return f"{named.algorithm} from {' + '.join(named.sources)}"
+    elif named is not None:
+        run = f"{named.algorithm} from {' + '.join(named.sources)}"
+        reasons.append(f"the plan has no {run}: add it to the config, or name another run")
+    else:
+        by = f" by {policy.algorithm}" if policy.algorithm else ""
+        reasons.append(
+            f"nothing is transferred to it{by}: add a pair or an algorithm to the config"
+        )
+    return [f"{task}: {reason}" for reason in reasons]

@@ -22,12 +22,15 @@ string         the answer that most seeds gave,    the answer that agrees most w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
+from typing import Literal
 
 from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, Value
-from tasktransfer.designs.transfer.challenge.policy import Ensemble
 from tasktransfer.metrics import instance_scores, normalise_answer
 from tasktransfer.tasks.card import Task
+
+Ensemble = Literal["majority", "mean"]
 
 
 def combined(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
@@ -44,9 +47,7 @@ def combined(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
 
 def _majority(values: Sequence[Value]) -> Value:
     valid = [value for value in values if value != NO_ANSWER] or values
-    votes: dict[Hashable, int] = {}
-    for value in valid:
-        votes[_ballot(value)] = votes.get(_ballot(value), 0) + 1
+    votes = Counter(map(_ballot, valid))
     # max gives the first of equals, which is the best seed's.
     return max(valid, key=lambda value: votes[_ballot(value)])
 
@@ -57,16 +58,15 @@ def _ballot(value: Value) -> Hashable:
 
 def _mean_list(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
     """Entries in more than half of the lists; None where that is none of them."""
-    best, half = lists[0], len(lists) / 2
+    half = len(lists) / 2
     sums = [sum(column) for column in zip(*lists, strict=True)]
-    chosen = tuple(best[i] if total == half else int(total > half) for i, total in enumerate(sums))
-    return chosen if any(chosen) else None
+    entries = tuple(
+        best if total == half else int(total > half)
+        for best, total in zip(lists[0], sums, strict=True)
+    )
+    return entries if any(entries) else None
 
 
 def _most_agreed(task: Task, texts: Sequence[str]) -> str:
-    right = [(text,) for text in texts]
-
-    def agreement(text: str) -> float:
-        return sum(instance_scores(task, [(text,)] * len(right), right))
-
-    return max(texts, key=agreement)
+    golds = [(text,) for text in texts]
+    return max(texts, key=lambda text: sum(instance_scores(task, [(text,)] * len(golds), golds)))

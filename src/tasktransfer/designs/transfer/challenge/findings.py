@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-
-from tasktransfer.errors import SubmissionError
+from dataclasses import dataclass, field
 
 SHOWN_PER_FILE = 10
 """How many findings of one file are printed; the JSON report has all."""
@@ -20,8 +18,8 @@ class Finding:
     """One error or warning.
 
     ``file`` is the path inside the archive ("" for the archive itself), ``line`` counts from 1
-    (None where the finding is about no line), ``kind`` is one of a few fixed names, for example
-    ``out-of-range``, and ``text`` says what is wrong and what would be right.
+    (None: no line), ``kind`` is one of a few fixed names, for example ``out-of-range``, and
+    ``text`` says what is wrong and what would be right.
     """
 
     file: str
@@ -30,13 +28,8 @@ class Finding:
     text: str
 
     def __str__(self) -> str:
-        place = [self.file] if self.file else []
-        place += [str(self.line)] if self.line is not None else []
-        return f"{':'.join(place)}: {self.text}" if place else self.text
-
-    def as_json(self) -> dict[str, str | int | None]:
-        """The finding as the JSON report holds it."""
-        return asdict(self)
+        place = ":".join(str(part) for part in (self.file, self.line) if part)
+        return f"{place}: {self.text}" if place else self.text
 
 
 @dataclass(slots=True)
@@ -54,36 +47,31 @@ class Findings:
         """Note what is accepted and should not be there."""
         self.warnings.append(Finding(visible(file), line, kind, visible(text)))
 
-
-def refuse(name: str, findings: Findings, advice: Iterable[str] = ()) -> None:
-    """Raise SubmissionError if there are errors; its message lists the first of each file."""
-    if findings.errors:
-        count = len(findings.errors)
-        head = f"{visible(name)}: not a valid submission, {count:,} error{'s' * (count != 1)}"
-        raise SubmissionError("\n".join([head, *listed(findings.errors), *advice]))
+    def warn_of_lines(self, file: str, kind: str, text: str, lines: list[int]) -> None:
+        """One warning about all ``lines`` that have the same peculiarity, if there are any."""
+        if lines:
+            self.warn(file, lines[0], kind, f"{len(lines):,} {text}; this is the first")
 
 
 def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[str]:
     """A line for each finding, at most ``per_file`` a file; then how many more there are."""
-    lines: list[str] = []
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
         by_file.setdefault(finding.file, []).append(finding)
-    for unsorted in by_file.values():
-        found = sorted(unsorted, key=lambda finding: (finding.line is None, finding.line or 0))
-        lines += [f"  {finding}" for finding in found[:per_file]]
-        more = Counter(finding.kind for finding in found[per_file:])
+    lines: list[str] = []
+    for file, of_file in by_file.items():
+        of_file.sort(key=lambda finding: (finding.line is None, finding.line or 0))
+        lines += [f"  {finding}" for finding in of_file[:per_file]]
+        more = Counter(finding.kind for finding in of_file[per_file:])
         if more:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in more.items())
-            place = f"{found[0].file}: " if found[0].file else ""
+            place = f"{file}: " if file else ""
             lines.append(f"  {place}... and {more.total():,} more ({kinds})")
     return lines
 
 
 def visible(text: str) -> str:
-    """``text`` without what a terminal or a UTF-8 file would stumble over."""
-    if text.isprintable():
-        return text
+    """``text`` with escapes for what is not printable, in a terminal or a UTF-8 file."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii")
         for c in text
@@ -92,5 +80,4 @@ def visible(text: str) -> str:
 
 def excerpt(text: str) -> str:
     """A piece of a submission, quoted for a message, cut where it is long."""
-    cut = text if len(text) <= EXCERPT else f"{text[:EXCERPT]}..."
-    return f"'{visible(cut)}'"
+    return f"'{visible(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"

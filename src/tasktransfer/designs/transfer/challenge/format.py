@@ -1,4 +1,4 @@
-"""What the challenge's files hold, shared by the writer and the scorer.
+"""What the challenge's files hold, and how they are written.
 
 An archive has a folder per task of one dataset, named after the task, with two files each:
 ``baseline_predictions.csv`` and ``predictions.csv``. No header, two columns, ``instance id`` and
@@ -19,17 +19,33 @@ Rows and instances
 No valid answer
     A text-to-text model may write what is no label. Its row holds -1, which is what the paper's
     toolkit writes and what the release's own metric settings list for it; it counts as wrong.
-    No label could stand there without giving credit (or a wrong guess) that the model never
-    earned. (docs/decisions/0006)
+    Any label in its place would earn credit (or be a wrong guess) that the model did not make.
+    (docs/decisions/0006)
+
+Spelling
+    ``csv`` (default): RFC 4180. A field with a comma, a quotation mark, a line break or white
+    space at its ends is quoted, quotation marks inside are doubled. Every answer can be read back
+    as it was. Lists are ``[0 1 0 ...]``. Read it with a CSV reader, not line by line.
+
+    ``tlidb``: as the paper's toolkit writes it. No quoting, commas become spaces (here line breaks
+    too, which would end the row), lists are ``[0.0 1.0 0.0 ...]``. An answer with a comma comes
+    back changed: "3,000" is "3 000" then, two tokens in place of one.
+
+csv is the default because every CSV reader gives back what was predicted, and so the score of an
+archive is that of its records. Lines end in LF. Nothing in an archive depends on when, where or on
+which machine it is made: equal records, equal bytes. Members are stored, not compressed, since
+compression differs between versions of zlib.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
-from tasktransfer.datasets import DATASETS
+from tasktransfer.errors import DataError
+from tasktransfer.files import replacing
 from tasktransfer.tasks.card import Task
 
 BASELINE_FILE = "baseline_predictions.csv"
@@ -39,37 +55,21 @@ FILES = (BASELINE_FILE, TRANSFER_FILE)
 NO_ANSWER = -1
 """In integer columns: the model gave no valid label."""
 
-INVALID = ""
-"""The label that NO_ANSWER is read back as: none of any card's, so it counts as wrong."""
-
 Value = int | str | tuple[int, ...]
 """A prediction as a row holds it: integer, string or list of zeros and ones."""
 
 ValueKind = Literal["integer", "string", "list"]
+Strings = Literal["csv", "tlidb"]
+Row = tuple[str, Value]
+"""Row id and prediction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """What the second column of a task's files holds.
-
-    ``size``: integers run from 0 to ``size`` - 1 (NO_ANSWER apart), lists have ``size`` entries;
-    0 for strings.
-    """
-
-    kind: ValueKind
-    size: int
-
-
-def column(task: Task) -> Column:
-    """What the predictions of a task are."""
+def value_kind(task: Task) -> ValueKind:
+    """What the second column of a task's files holds. Integers (NO_ANSWER apart) are below
+    ``task.classes``, lists have as many entries."""
     if task.kind == "span":
-        return Column("string", 0)
-    return Column("list" if task.kind == "multi_label" else "integer", task.classes)
-
-
-def folders(dataset: str) -> dict[str, Task]:
-    """Folder at the top of the archive → task, in the card's order."""
-    return dict(DATASETS[dataset].tasks)
+        return "string"
+    return "list" if task.kind == "multi_label" else "integer"
 
 
 def row_ids(task: Task, instance_id: str) -> tuple[str, ...]:
@@ -89,18 +89,46 @@ def to_values(task: Task, prediction: Sequence[str]) -> tuple[Value, ...]:
     return tuple(number_of.get(answer, NO_ANSWER) for answer in prediction)
 
 
-def from_values(task: Task, values: Sequence[Value]) -> tuple[str, ...]:
-    """The inverse of ``to_values``, for values of the column's kind and range.
+def csv_file(rows: Iterable[Row], strings: Strings) -> bytes:
+    """The rows of a predictions file.
 
-    Only an invalid label does not come back as it was: it is ``INVALID`` then, and counts as wrong
-    as well.
+    Raises:
+        DataError: ``tlidb`` cannot spell a row id, which has a comma or a line break.
     """
-    answers: list[str] = []
-    for value in values:
-        if isinstance(value, str):
-            answers.append(value)
-        elif isinstance(value, int):
-            answers.append(INVALID if value == NO_ANSWER else task.labels[value])
-        else:
-            answers += [label for label, yes in zip(task.labels, value, strict=True) if yes]
-    return tuple(answers)
+    spell = _spelled_csv if strings == "csv" else _spelled_tlidb
+    return "".join(f"{spell(name, value)}\n" for name, value in rows).encode()
+
+
+def _spelled_csv(name: str, value: Value) -> str:
+    text = f"[{' '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
+    return f"{_quoted(name)},{_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    if text == text.strip() and not any(mark in text for mark in ',"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+_SPACES = str.maketrans(dict.fromkeys(",\r\n", " "))
+
+
+def _spelled_tlidb(name: str, value: Value) -> str:
+    if name != name.translate(_SPACES):
+        raise DataError(
+            f"instance {name!r}: the toolkit's format has no way to write a comma or a line break "
+            "in an id; write the archive with --strings csv"
+        )
+    if isinstance(value, tuple):
+        return f"{name},[{' '.join(f'{entry:.1f}' for entry in value)}]"
+    return f"{name},{str(value).translate(_SPACES)}"
+
+
+def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
+    """Write files to a zip, atomically; ``members``: ``folder/file`` → content, in this order."""
+    with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name)  # dated 1980, the first year that a zip can hold
+            info.create_system = 3  # Unix everywhere: it is what the file's mode is read by
+            info.external_attr = 0o100644 << 16
+            archive.writestr(info, content)

@@ -22,22 +22,22 @@ SYNTHETIC = (
 class TaskGolds:
     """One task's test split.
 
-    ``golds``: the right answers of its n instances, in the split's order. ``row_ids``: the ids
-    that a prediction file has, in the same order, ``rows_per_instance`` for each instance.
-    ``places``: row id → the rows that have it, more than one where the release repeats an id.
+    ``answers``: the right answers of its n instances, in the split's order; ``golds``: the same as
+    metrics take them. ``row_ids``: the ids that a prediction file has, in the same order,
+    as many for each instance. ``places``: row id → the rows that have it, more than one where the
+    release repeats an id.
     """
 
     task: Task
-    golds: Coded
     answers: tuple[tuple[str, ...], ...]
+    golds: Coded
     row_ids: list[str]
-    rows_per_instance: int
     places: dict[str, tuple[int, ...]]
 
     @property
-    def instances(self) -> int:
-        """Number of instances of the test split."""
-        return len(self.answers)
+    def rows_per_instance(self) -> int:
+        """1, or the number of traits."""
+        return len(self.row_ids) // len(self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +61,19 @@ def read_golds(data: Path | str, dataset: str) -> Golds:
         DataError: the release is absent or damaged, or a task has no test instance.
     """
     release = DATASETS[dataset].reader.open(Path(data), True)
-    tasks = {
-        name: task_golds(DATASETS[dataset].tasks[name], list(release.instances(name, "test")))
-        for name in release.tasks
-    }
-    for name, golds in tasks.items():
-        if not golds.instances:
+    tasks = {}
+    for name in release.tasks:
+        instances = list(release.instances(name, "test"))
+        if not instances:
             raise DataError(f"{release.place}: {name} has no instance in the test split")
+        tasks[name] = _task_golds(DATASETS[dataset].tasks[name], instances)
     return Golds(dataset, release.revision, release.synthetic, tasks)
 
 
-def task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
-    """The test split of one task from its instances."""
-    names = [name for instance in instances for name in row_ids(task, instance.id)]
+def _task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
+    ids = [name for instance in instances for name in row_ids(task, instance.id)]
     places: dict[str, tuple[int, ...]] = {}
-    for place, name in enumerate(names):
+    for place, name in enumerate(ids):
         places[name] = (*places.get(name, ()), place)
     answers = tuple(instance.target for instance in instances)
-    return TaskGolds(
-        task=task,
-        golds=coded(answers),
-        answers=answers,
-        row_ids=names,
-        rows_per_instance=len(task.outputs) if task.kind == "multi_output" else 1,
-        places=places,
-    )
+    return TaskGolds(task, answers, coded(answers), ids, places)

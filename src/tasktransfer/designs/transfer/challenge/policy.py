@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -16,9 +15,8 @@ from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.config import TransferName
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import Problem, nearest
+from tasktransfer.validation import Problem, nearest, unknown
 
-Ensemble = Literal["majority", "mean"]
 BEST_DEV, FIXED, NAMED = "best-dev", "fixed:", "named"
 
 
@@ -49,11 +47,10 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
         ConfigError: no such policy or algorithm, a file that is not asked for or is missing, or
             something wrong in it (everything at once).
     """
-    if (text == NAMED) != (runs is not None):
-        raise ConfigError(
-            f"--policy {text}: "
-            + ("name the runs in a file: --runs FILE" if runs is None else "--runs is for named")
-        )
+    if text == NAMED and runs is None:
+        raise ConfigError(f"--policy {text}: name the runs in a file: --runs FILE")
+    if text != NAMED and runs is not None:
+        raise ConfigError(f"--policy {text}: --runs is for named")
     if runs is not None:
         return Policy(text, named=_read_runs(runs, dataset))
     if text == BEST_DEV:
@@ -61,9 +58,9 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     algorithm = text.removeprefix(FIXED)
     if text.startswith(FIXED) and algorithm in TRANSFER_ALGORITHMS:
         return Policy(text, algorithm=algorithm)
-    known = (BEST_DEV, *(FIXED + name for name in TRANSFER_ALGORITHMS), NAMED)
+    policies = (BEST_DEV, *(FIXED + name for name in TRANSFER_ALGORITHMS), NAMED)
     raise ConfigError(
-        f"--policy {text}: no such policy{nearest(text, known)}; known: {', '.join(known)}"
+        f"--policy {text}: no such policy{nearest(text, policies)}; known: {', '.join(policies)}"
     )
 
 
@@ -79,9 +76,13 @@ class _Run(Section):
 def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     """task → run, from YAML (of which JSON is a part)."""
     document = config.read(path)
+    tasks = tuple(DATASETS[dataset].tasks)
+    named = document.value if isinstance(document.value, dict) else {}
+    if others := [task for task in named if task not in tasks]:
+        raise document.error(Problem(str(t), unknown("task", str(t), tasks)) for t in others)
     adapter = TypeAdapter(dict[TaskName, _Run])
     runs: dict[str, _Run] = config.checked(document, adapter, {"dataset": dataset})
-    missing = [task for task in DATASETS[dataset].tasks if task not in runs]
+    missing = [task for task in tasks if task not in runs]
     if missing:
         raise document.error(Problem(task, "is missing: name its run") for task in missing)
     return {

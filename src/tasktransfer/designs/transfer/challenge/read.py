@@ -1,35 +1,45 @@
-"""Read and validate a submission: everything that is wrong is found, not the first thing only.
+"""Read and validate a submission: everything that is wrong is reported, not the first thing only.
 
 Which row answers which instance: by the id, in any order. The release repeats a few ids; the k-th
-row with such an id answers the k-th instance with it, in the order of the test split, so that an
-id has to stand in a file exactly as often as in the split (see ``format``).
+row with such an id answers the k-th instance with it, in the order of the test split, so that a
+file has an id exactly as often as the split (see ``format``).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
 from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.designs.transfer.challenge.files import Files, read_files
 from tasktransfer.designs.transfer.challenge.findings import Findings, excerpt
-from tasktransfer.designs.transfer.challenge.format import (
-    BASELINE_FILE,
-    FILES,
-    INVALID,
-    TRANSFER_FILE,
-    column,
-)
+from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, FILES, value_kind
 from tasktransfer.designs.transfer.challenge.golds import Golds, TaskGolds
-from tasktransfer.designs.transfer.challenge.members import Members, read_members
-from tasktransfer.designs.transfer.challenge.rows import Rows, is_header, read_rows
-from tasktransfer.designs.transfer.challenge.values import Parsed, parser
+from tasktransfer.designs.transfer.challenge.parse import (
+    INVALID,
+    Fault,
+    Prediction,
+    has_decimal_point,
+    parse,
+)
+from tasktransfer.designs.transfer.challenge.rows import Rows, read_rows
 from tasktransfer.errors import DataError
 
-Predictions = list[tuple[str, ...] | None]
+Predictions = list[Prediction | None]
 """One entry per instance of the test split, in its order; None where there is no usable row."""
+
+Parsed = dict[str, Prediction | Fault]
+"""What each text of a file's second column is."""
+
+ID_MISMATCHES = ("unknown-id", "missing-id")
+"""Kinds of findings that are a sign of another version of the release."""
+
+_HEADER_WORD = re.compile(
+    "(instance)?(id|ids|index)|instances?|pred(icted|ictions?|s)?|labels?|answers?|outputs?|values?"
+)
 
 
 @dataclass(slots=True)
@@ -51,7 +61,7 @@ class Submission:
         """How many instances of a task have -1, no valid answer, in ``file``."""
         if get_task(self.dataset, task).kind == "span":
             return 0
-        return sum(INVALID in (found or ()) for found in self.files[task][file])
+        return sum(INVALID in (prediction or ()) for prediction in self.files[task][file])
 
 
 def read_submission(
@@ -78,25 +88,26 @@ def read_submission(
         raise DataError(f"unknown dataset {dataset!r}; the datasets are {', '.join(DATASETS)}")
     submission = Submission(path.name or str(path))
     findings = submission.findings
-    members = read_members(path, findings)
-    if not members.names:
+    files = read_files(path, findings)
+    if not files.names:
         if not findings.errors:
             findings.error("", None, "empty-archive", "holds no file")
         return submission
-    top = _top_folder(members.names)
+    top = _top_folder(files.names)
     if top:
-        findings.error(
-            top,
-            None,
-            "nested-folder",
-            "holds the task folders; they have to stand at the top: pack from inside this folder",
-        )
-    submission.dataset = dataset or _dataset_of(members.names, top, findings) or ""
+        text = "holds the task folders; they belong at the top: pack from inside this folder"
+        findings.error(top, None, "nested-folder", text)
+    submission.dataset = dataset or _dataset_of(files.names, top, findings)
     if submission.dataset:
         golds = golds_of(submission.dataset)
-        _check_names(members, top, golds, findings)
+        _check_names(files, top, golds, findings)
         for name, task in golds.tasks.items():
-            submission.files[name] = _read_task(members, top + name, task, findings, shared_ids)
+            paths = {file: f"{top}{name}/{file}" for file in FILES}
+            submission.files[name] = {
+                file: _FileReader(task, at, findings, shared_ids).read(files.contents[at])
+                for file, at in paths.items()
+                if at in files.contents
+            }
     return submission
 
 
@@ -105,22 +116,22 @@ def read_submission(
 
 def _top_folder(names: list[str]) -> str:
     """The folder that wraps the task folders, with its slash; "" where none does."""
-    tasks = {task for each in DATASETS.values() for task in each.tasks}
+    tasks = {task for dataset in DATASETS.values() for task in dataset.tasks}
     for name in names:
-        parts = name.split("/")
-        for depth, part in enumerate(parts[:-1]):
-            if part in tasks:
-                top = "/".join([*parts[:depth], ""])
-                return top if all(other.startswith(top) for other in names) else ""
+        folders = name.split("/")[:-1]
+        depth = next((depth for depth, folder in enumerate(folders) if folder in tasks), None)
+        if depth is not None:
+            top = "/".join([*folders[:depth], ""])
+            return top if all(other.startswith(top) for other in names) else ""
     return ""
 
 
-def _dataset_of(names: list[str], top: str, findings: Findings) -> str | None:
-    """The dataset with the most task folders among the names."""
+def _dataset_of(names: list[str], top: str, findings: Findings) -> str:
+    """The dataset with the most task folders among the names; "" if that is none or both."""
     folders = {name.removeprefix(top).split("/")[0] for name in names if "/" in name}
-    found = {dataset: len(folders & set(each.tasks)) for dataset, each in DATASETS.items()}
-    best = max(found, key=lambda dataset: found[dataset])
-    if not found[best]:
+    counts = {name: len(folders & set(each.tasks)) for name, each in DATASETS.items()}
+    best, *others = sorted(counts, key=lambda dataset: -counts[dataset])
+    if not counts[best]:
         findings.error(
             "",
             None,
@@ -128,254 +139,189 @@ def _dataset_of(names: list[str], top: str, findings: Findings) -> str | None:
             "has no folder that is named after a task; a submission has one for each task, for "
             f"example {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}",
         )
-        return None
-    if list(found.values()).count(found[best]) > 1:
-        findings.error(
-            "", None, "mixed-datasets", f"has folders of {' and '.join(found)}; submit each alone"
-        )
-        return None
+        return ""
+    if any(counts[other] == counts[best] for other in others):
+        text = f"has folders of {' and '.join(counts)}; submit each alone"
+        findings.error("", None, "mixed-datasets", text)
+        return ""
     return best
 
 
-def _check_names(members: Members, top: str, golds: Golds, findings: Findings) -> None:
-    """Missing and extra task folders and files."""
+def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> None:
+    """Note missing and extra task folders and files."""
     inside: dict[str, list[str]] = {}
-    for name in members.names:
+    for name in files.names:
         folder, slash, file = name.removeprefix(top).partition("/")
         if slash:
             inside.setdefault(folder, []).append(file)
-        elif members.is_folder:
-            findings.warn(name, None, "extra-file", "is in no task folder, and left aside")
         else:
-            findings.error(name, None, "extra-file", "is in no task folder; leave it out")
+            note = findings.warn if files.from_folder else findings.error
+            note(name, None, "extra-file", "is in no task folder; leave it out")
     for folder in inside:
         if folder not in golds.tasks:
-            findings.error(top + folder, None, "extra-task", _stranger(folder, golds))
+            findings.error(top + folder, None, "extra-task", _extra_task(folder, golds))
     for task in golds.tasks:
         if task not in inside:
             findings.error(top + task, None, "missing-task", "is missing; it needs a folder")
             continue
         for file in FILES:
             if file not in inside[task]:
-                findings.error(f"{top}{task}/{file}", None, "missing-file", "is missing")
+                findings.error(f"{top}{task}/{file}", None, "missing-file", "is missing; add it")
         for file in inside[task]:
             if file not in FILES:
-                findings.error(
-                    f"{top}{task}/{file}",
-                    None,
-                    "extra-file",
-                    f"is none of {' and '.join(FILES)}; leave it out, or name it so",
-                )
+                text = f"is none of {' and '.join(FILES)}; leave it out, or rename it"
+                findings.error(f"{top}{task}/{file}", None, "extra-file", text)
 
 
-def _stranger(folder: str, golds: Golds) -> str:
+def _extra_task(folder: str, golds: Golds) -> str:
     for dataset, other in DATASETS.items():
-        if dataset != golds.dataset and folder in other.tasks:
+        if folder in other.tasks and dataset != golds.dataset:
             return f"is a task of {dataset}; this submission is of {golds.dataset}"
     if folder in DATASETS[golds.dataset].tasks:
         return f"is a task that this release of {golds.dataset} does not annotate"
     by_case = {task.casefold(): task for task in golds.tasks}
     near = get_close_matches(folder.casefold(), by_case, n=1)
-    they = ", ".join(golds.tasks)
-    meant = f", did you mean {by_case[near[0]]}?" if near else f"; they are {they}"
+    meant = (
+        f", did you mean {by_case[near[0]]}?" if near else f"; they are {', '.join(golds.tasks)}"
+    )
     return f"is no task of {golds.dataset}{meant}"
 
 
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _read_task(
-    members: Members, folder: str, task: TaskGolds, findings: Findings, shared_ids: bool
-) -> dict[str, Predictions]:
-    parse = parser(task.task)
-    return {
-        file: _read_file(
-            members.contents[f"{folder}/{file}"],
-            task,
-            parse,
-            f"{folder}/{file}",
-            findings,
-            shared_ids,
-        )
-        for file in (BASELINE_FILE, TRANSFER_FILE)
-        if f"{folder}/{file}" in members.contents
-    }
+@dataclass(frozen=True, slots=True)
+class _FileReader:
+    """Reads one prediction file of a task; ``file`` is its path in messages."""
+
+    task: TaskGolds
+    file: str
+    findings: Findings
+    shared_ids: bool
+
+    def read(self, data: bytes) -> Predictions:
+        card = self.task.task
+        rows = read_rows(data, value_kind(card), self.task.places, self.file, self.findings)
+        if rows is None:
+            return [None] * len(self.task.answers)
+        parsed = {text: parse(card, text) for text in set(rows.values) if text is not None}
+        rows = self._without_header(rows)
+        predictions = self._predictions(rows, parsed)
+        if rows.ids != self.task.row_ids:
+            predictions = self._in_order(rows, predictions)
+        return _by_instance(predictions, self.task.rows_per_instance)
+
+    def _without_header(self, rows: Rows) -> Rows:
+        """The rows without a first one that names the columns, which is noted."""
+        if not rows.ids or rows.ids[0] in self.task.places:
+            return rows
+        name, value = rows.ids[0], rows.values[0] or ""
+        words = [re.sub(r"[\W_]", "", text.lower()) for text in (name, value)]
+        is_header = any(map(_HEADER_WORD.fullmatch, words))
+        fault = parse(self.task.task, value)
+        if isinstance(fault, Fault) and fault.kind == "wrong-type":
+            is_header |= not any(character.isdigit() for character in value)
+        if not is_header:
+            return rows
+        text = f"{excerpt(f'{name},{value}')} is a header; the files have none"
+        self.findings.error(self.file, rows.lines[0], "header", text)
+        return Rows(rows.ids[1:], rows.values[1:], rows.lines[1:])
+
+    def _predictions(self, rows: Rows, parsed: Parsed) -> Predictions:
+        """The prediction of each row; what cannot be one is noted."""
+        faults = {text: it for text, it in parsed.items() if isinstance(it, Fault)}
+        valid = {text: it for text, it in parsed.items() if not isinstance(it, Fault)}
+        dotted = {text for text in valid if has_decimal_point(self.task.task, text)}
+        dotted_lines: list[int] = []
+        if faults or dotted:
+            for name, text, line in zip(rows.ids, rows.values, rows.lines, strict=True):
+                if text in dotted:
+                    dotted_lines.append(line)
+                elif text in faults:
+                    fault = faults[text]
+                    message = f"{excerpt(name)}: {fault.text}"
+                    self.findings.error(self.file, line, fault.kind, message)
+        message = "whole numbers are written with a decimal point; write integers"
+        self.findings.warn_of_lines(self.file, "number-format", message, dotted_lines)
+        return [None if text is None else valid.get(text) for text in rows.values]
+
+    def _in_order(self, rows: Rows, predictions: Predictions) -> Predictions:
+        """The predictions in the order of the test split; ids that do not fit are noted."""
+        in_order: Predictions = [None] * len(self.task.row_ids)
+        lines_of: dict[str, list[int]] = {}
+        unknown: list[tuple[str, int]] = []
+        for name, text, line, prediction in zip(
+            rows.ids, rows.values, rows.lines, predictions, strict=True
+        ):
+            places = self.task.places.get(name)
+            if places is None:
+                if text is not None:  # a faulty line is noted already
+                    unknown.append((name, line))
+                continue
+            lines = lines_of.setdefault(name, [])
+            if len(lines) < len(places):
+                in_order[places[len(lines)]] = prediction
+            else:
+                message = _duplicate(name, lines[0], len(places))
+                self.findings.error(self.file, line, "duplicate-id", message)
+            lines.append(line)
+        self._note_unknown(unknown)
+        self._note_missing(lines_of)
+        return in_order
+
+    def _note_unknown(self, unknown: list[tuple[str, int]]) -> None:
+        if self.shared_ids and unknown:
+            name, line = unknown[0]
+            self.findings.warn(
+                self.file,
+                line,
+                "unknown-id",
+                f"{len(unknown):,} rows have an id that this release's test split lacks, and are "
+                f"ignored; the first is {excerpt(name)}",
+            )
+            return
+        card = self.task.task
+        for name, line in unknown:
+            text = f"{excerpt(name)} is no id of the test split of {card.name}"
+            if card.outputs and f"{name}_{card.outputs[0]}" in self.task.places:
+                text += f"; there is a row for each trait, {name}_{card.outputs[0]} and so on"
+            self.findings.error(self.file, line, "unknown-id", text)
+
+    def _note_missing(self, lines_of: dict[str, list[int]]) -> None:
+        missing = {
+            name: len(places) - len(lines_of.get(name, ()))
+            for name, places in self.task.places.items()
+            if len(lines_of.get(name, ())) < len(places)
+        }
+        if self.shared_ids and missing:
+            self.findings.warn(
+                self.file,
+                None,
+                "missing-id",
+                f"{sum(missing.values()):,} of {len(self.task.row_ids):,} rows are missing, and "
+                f"their instances not scored; the first is {excerpt(next(iter(missing)))}",
+            )
+            return
+        for name, count in missing.items():
+            needed, text = len(self.task.places[name]), "is missing"
+            if count < needed:
+                text = f"has {needed - count} of {needed} rows, one for each instance with this id"
+            self.findings.error(self.file, None, "missing-id", f"{excerpt(name)} {text}; add it")
 
 
-def _read_file(
-    data: bytes,
-    task: TaskGolds,
-    parse: Callable[[str], Parsed],
-    file: str,
-    findings: Findings,
-    shared_ids: bool,
-) -> Predictions:
-    rows = read_rows(data, column(task.task).kind, task.places, file, findings)
-    if rows is None:
-        return [None] * task.instances
-    if rows.ids != task.row_ids:
-        rows = _without_header(rows, task, parse, file, findings)
-    parsed = _parse(rows, parse, file, findings)
-    if rows.ids != task.row_ids:
-        parsed = _in_order(rows, parsed, task, file, findings, shared_ids)
-    return _by_instance(parsed, task.rows_per_instance)
-
-
-def _without_header(
-    rows: Rows, task: TaskGolds, parse: Callable[[str], Parsed], file: str, findings: Findings
-) -> Rows:
-    """The rows without a first one that names the columns, which is noted."""
-    if not rows.ids or rows.ids[0] in task.places:
-        return rows
-    name, value = rows.ids[0], rows.values[0] or ""
-    is_word = not any(c.isdigit() for c in value) and parse(value).kind == "wrong-type"
-    if not (is_word or is_header(name, value)):
-        return rows
-    findings.error(
-        file,
-        rows.lines[0],
-        "header",
-        f"{excerpt(f'{name},{value}')} is a header; the files have none",
-    )
-    return Rows(rows.ids[1:], rows.values[1:], rows.lines[1:])
-
-
-def _parse(
-    rows: Rows, parse: Callable[[str], Parsed], file: str, findings: Findings
-) -> Predictions:
-    """The prediction of each row; what cannot be one is noted."""
-    table = {value: parse(value) for value in set(rows.values) if value is not None}
-    if all(parsed.prediction is not None and not parsed.quirk for parsed in table.values()):
-        usable = {value: parsed.prediction for value, parsed in table.items()}
-        return [usable.get(value) for value in rows.values]  # type: ignore[arg-type]
-    quirks: dict[str, list[int]] = {}
-    predictions: Predictions = []
-    for name, value, line in zip(rows.ids, rows.values, rows.lines, strict=True):
-        if value is None:
-            predictions.append(None)
-            continue
-        parsed = table[value]
-        predictions.append(parsed.prediction)
-        if parsed.prediction is None:
-            findings.error(file, line, parsed.kind, f"{excerpt(name)}: {parsed.problem}")
-        elif parsed.quirk:
-            quirks.setdefault(parsed.quirk, []).append(line)
-    for quirk, lines in quirks.items():
-        findings.warn(file, lines[0], "number-format", f"{len(lines):,} {quirk}")
-    return predictions
-
-
-def _in_order(
-    rows: Rows,
-    predictions: Predictions,
-    task: TaskGolds,
-    file: str,
-    findings: Findings,
-    shared_ids: bool,
-) -> Predictions:
-    """The predictions in the order of the test split; ids that do not fit are noted."""
-    in_order: Predictions = [None] * len(task.row_ids)
-    seen: dict[str, list[int]] = {}
-    unknown: list[tuple[str, int]] = []
-    for name, value, line, prediction in zip(
-        rows.ids, rows.values, rows.lines, predictions, strict=True
-    ):
-        places = task.places.get(name)
-        if places is None:
-            if value is not None:  # a faulty line is noted already
-                unknown.append((name, line))
-            continue
-        lines = seen.setdefault(name, [])
-        if len(lines) < len(places):
-            in_order[places[len(lines)]] = prediction
-        else:
-            findings.error(file, line, "duplicate-id", _too_often(name, lines, len(places)))
-        lines.append(line)
-    _note_unknown(unknown, task, file, findings, shared_ids)
-    _note_missing(seen, task, file, findings, shared_ids)
-    return in_order
-
-
-def _too_often(name: str, lines: list[int], allowed: int) -> str:
-    first = f"first in line {lines[0]}"
+def _duplicate(name: str, first: int, allowed: int) -> str:
+    text = f"{excerpt(name)} is a duplicate id, first in line {first}; "
     if allowed == 1:
-        return f"{excerpt(name)} is there already, {first}; one row an id"
-    return f"{excerpt(name)} is there {allowed} times already, {first}; as often as in the split"
+        return f"{text}keep one row"
+    return f"{text}the test split has {allowed} instances with it: keep {allowed} rows"
 
 
-def _note_unknown(
-    unknown: list[tuple[str, int]],
-    task: TaskGolds,
-    file: str,
-    findings: Findings,
-    shared_ids: bool,
-) -> None:
-    if shared_ids and unknown:
-        name, line = unknown[0]
-        findings.warn(
-            file,
-            line,
-            "unknown-id",
-            f"{len(unknown):,} rows have an id that this release's test split lacks, and are left "
-            f"aside; the first is {excerpt(name)}",
-        )
-        return
-    traits = task.task.outputs
-    for name, line in unknown:
-        hint = ""
-        if traits and f"{name}_{traits[0]}" in task.places:
-            hint = f"; there is a row for each trait, {name}_{traits[0]} and so on"
-        findings.error(
-            file,
-            line,
-            "unknown-id",
-            f"{excerpt(name)} is no id of the test split of {task.task.name}{hint}",
-        )
-
-
-def _note_missing(
-    seen: dict[str, list[int]],
-    task: TaskGolds,
-    file: str,
-    findings: Findings,
-    shared_ids: bool,
-) -> None:
-    missing = {
-        name: (len(seen.get(name, ())), len(places))
-        for name, places in task.places.items()
-        if len(seen.get(name, ())) < len(places)
-    }
-    if shared_ids and missing:
-        lacking = sum(needed - found for found, needed in missing.values())
-        findings.warn(
-            file,
-            None,
-            "missing-id",
-            f"{lacking:,} of {len(task.row_ids):,} rows are missing, and their instances not "
-            f"scored; the first is {excerpt(next(iter(missing)))}",
-        )
-        return
-    for name, (found, needed) in missing.items():
-        if found:
-            text = f"is there {found} time(s), and the test split has {needed} instances with it"
-        else:
-            text = "is missing"
-        findings.error(file, None, "missing-id", f"{excerpt(name)} {text}; add its row")
-
-
-def _by_instance(rows: Predictions, each: int) -> Predictions:
+def _by_instance(rows: Sequence[Prediction | None], each: int) -> Predictions:
     """Rows put together to instances; an instance without all of its rows has no prediction."""
     if each == 1:
-        return rows
+        return list(rows)
     together: Predictions = []
     for start in range(0, len(rows), each):
-        answers = rows[start : start + each]
-        whole = tuple(answer for part in answers if part is not None for answer in part)
-        together.append(whole if None not in answers else None)
+        traits = [row for row in rows[start : start + each] if row is not None]
+        together.append(sum(traits, ()) if len(traits) == each else None)
     return together
-
-
-def id_mismatches(findings: Findings) -> Counter[str]:
-    """File → how many of its ids do not fit the release: a sign of another version of it."""
-    kinds = ("unknown-id", "missing-id")
-    return Counter(finding.file for finding in findings.errors if finding.kind in kinds)

@@ -1,19 +1,19 @@
 """What the rules of the FETA challenge forbid, said once for configs, plans and records.
 
 ``broken`` looks at one run. ``forbidden`` lists the keys of a config that would lead to a forbidden
-run, so that the file is refused before anything is trained. Pure.
+run, so that the file is refused before anything is trained. ``ineligible`` looks at what was
+trained in the end. Pure.
 
 What no config can show stays with whoever takes part: see ``OUT_OF_SCOPE``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.validation import at
 
 Rules = Literal["challenge", "free"]
 RULES: tuple[Rules, ...] = ("challenge", "free")
@@ -50,6 +50,9 @@ class Broken:
         return f"{self.what}, against the challenge's rule {self.rule!r}: {MEANING[self.rule]}"
 
 
+# --- runs and records ----------------------------------------------------------------------------
+
+
 def broken(
     dataset: str,
     sources: Sequence[str],
@@ -59,17 +62,67 @@ def broken(
     limit_test: int | None,
 ) -> list[Broken]:
     """Every rule that one run breaks; empty where it may be submitted."""
-    found = []
+    rules = []
     if not few_sample:
-        found.append(Broken(FEW_SAMPLE, "data.few_sample is false"))
+        rules.append(Broken(FEW_SAMPLE, "data.few_sample is false"))
     if limit_test is not None:
-        found.append(Broken(WHOLE_TEST, f"training.limit_test is {limit_test}"))
-    found += [_foreign(dataset, s) for s in (*sources, target) if s not in DATASETS[dataset].tasks]
+        rules.append(Broken(WHOLE_TEST, f"training.limit_test is {limit_test}"))
+    rules += [_foreign(dataset, s) for s in (*sources, target) if s not in DATASETS[dataset].tasks]
     if len(sources) >= len(DATASETS[dataset].tasks):
-        found.append(_too_many(dataset, target, len(sources)))
+        rules.append(_too_many(dataset, target, len(sources)))
     if target in sources:
-        found.append(_itself(target))
-    return found
+        rules.append(_itself(target))
+    return rules
+
+
+def ineligible(
+    dataset: str, sources: Sequence[str], target: str, record: Mapping[str, Any]
+) -> list[str]:
+    """Why the finished record of a run may not be submitted; empty if it may.
+
+    The identity of its stage says what it was trained on, and its digest binds it;
+    ``provenance.rules`` says under which rules its study ran. A record of a free study is out even
+    where it keeps every rule. Records from before that key are judged by their content.
+    """
+    if record["predictions"] is None:
+        return ["it has no predictions of a test set"]
+    if dataset not in DATASETS:
+        return [f"{dataset} is no dataset of the challenge"]
+    stage = record["stage"]
+    rules = broken(
+        dataset,
+        sources,
+        target,
+        few_sample=stage["identity"].get("few_sample") is True and record["few_sample"] is True,
+        limit_test=_get(stage["identity"], "training", "limit_test"),
+    )
+    reasons = [str(rule) for rule in rules]
+    if record["provenance"].get("rules") == "free":
+        reasons.append(
+            "it was made by a study under `rules: free`; delete it and run the study under "
+            "`rules: challenge`, which trains it again"
+        )
+    foreign = [task for task in stage["train_tasks"] if task not in DATASETS[dataset].tasks]
+    if foreign:
+        reasons.append(f"it was trained on {', '.join(foreign)}, no task of {dataset}")
+    return reasons
+
+
+def _foreign(dataset: str, name: str) -> Broken:
+    home = next((other for other in DATASETS if name in DATASETS[other].tasks), "no dataset")
+    return Broken(SAME_DATASET, f"{name!r} is a task of {home}, not of {dataset}")
+
+
+def _too_many(dataset: str, target: Any, count: int) -> Broken:
+    most = len(DATASETS[dataset].tasks) - 1
+    return Broken(SOURCES, f"{target} has {count} sources, and {dataset} has {most} other tasks")
+
+
+def _itself(target: str) -> Broken:
+    return Broken(NOT_ITSELF, f"{target!r} is its own source")
+
+
+# --- configs -------------------------------------------------------------------------------------
 
 
 def forbidden(study: Any) -> dict[str, str]:
@@ -97,69 +150,49 @@ def _refusals(study: Any) -> Iterator[Refusal]:
         yield "training.limit_test", what, f"remove it ({free})"
     for dataset in DATASETS:
         yield from _in_dataset(dataset, _get(study, "datasets", dataset))
-    for index, item in enumerate(_list(_get(study, "multi_source", "named"))):
-        yield from _in_named(at("multi_source.named", index), item)
-    yield from _in_auto(study)
+    for index, item in enumerate(_list(study, "multi_source", "named")):
+        yield from _in_named(f"multi_source.named[{index}]", item)
+    if _get(study, "multi_source", "mode") == "auto":
+        count = _get(study, "multi_source", "sources_per_target")
+        for dataset in DATASETS:
+            studied = _get(study, "datasets", dataset) is not None
+            if studied and isinstance(count, int) and count >= len(DATASETS[dataset].tasks):
+                what = _too_many(dataset, "a target", count)
+                yield "multi_source.sources_per_target", what, "ask for fewer"
 
 
 def _in_dataset(dataset: str, section: Any) -> Iterator[Refusal]:
-    here = f"datasets.{dataset}"
     for role in ("tasks", "sources", "targets"):
-        for index, name in enumerate(_list(_get(section, role))):
-            yield from _if_foreign(dataset, name, at(f"{here}.{role}", index))
-    for index, pair in enumerate(_list(_get(section, "pairs"))):
-        path = at(f"{here}.pairs", index)
+        for index, name in enumerate(_list(section, role)):
+            yield from _if_foreign(dataset, name, f"datasets.{dataset}.{role}[{index}]")
+    for index, pair in enumerate(_list(section, "pairs")):
+        path = f"datasets.{dataset}.pairs[{index}]"
         source, target = _get(pair, "source"), _get(pair, "target")
-        yield from _if_foreign(dataset, source, at(path, "source"))
-        yield from _if_foreign(dataset, target, at(path, "target"))
+        yield from _if_foreign(dataset, source, f"{path}.source")
+        yield from _if_foreign(dataset, target, f"{path}.target")
         if source is not None and source == target:
             yield path, _itself(source), "name another source"
 
 
 def _in_named(path: str, item: Any) -> Iterator[Refusal]:
     dataset, target = _get(item, "dataset"), _get(item, "target")
-    sources = _list(_get(item, "sources"))
+    sources = _list(item, "sources")
     if not isinstance(dataset, str) or dataset not in DATASETS:
         return
     if len(sources) >= len(DATASETS[dataset].tasks):
-        yield at(path, "sources"), _too_many(dataset, target, len(sources)), "name fewer"
-    yield from _if_foreign(dataset, target, at(path, "target"))
+        yield f"{path}.sources", _too_many(dataset, target, len(sources)), "name fewer"
+    yield from _if_foreign(dataset, target, f"{path}.target")
     for index, source in enumerate(sources):
-        place = at(at(path, "sources"), index)
-        yield from _if_foreign(dataset, source, place)
+        yield from _if_foreign(dataset, source, f"{path}.sources[{index}]")
         if source == target:
-            yield place, _itself(source), "remove it"
-
-
-def _in_auto(study: Any) -> Iterator[Refusal]:
-    if _get(study, "multi_source", "mode") != "auto":
-        return
-    wanted = _get(study, "multi_source", "sources_per_target")
-    for dataset in DATASETS:
-        studied = _get(study, "datasets", dataset) is not None
-        if studied and isinstance(wanted, int) and wanted >= len(DATASETS[dataset].tasks):
-            what = _too_many(dataset, "a target", wanted)
-            yield "multi_source.sources_per_target", what, "ask for fewer"
+            yield f"{path}.sources[{index}]", _itself(source), "remove it"
 
 
 def _if_foreign(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
-    elsewhere = any(name in each.tasks for each in DATASETS.values() if isinstance(name, str))
+    """Names of no dataset at all are not the rules' to refuse."""
+    elsewhere = isinstance(name, str) and any(name in each.tasks for each in DATASETS.values())
     if elsewhere and name not in DATASETS[dataset].tasks:
         yield path, _foreign(dataset, name), f"use tasks of {dataset}"
-
-
-def _foreign(dataset: str, name: str) -> Broken:
-    home = next((other for other in DATASETS if name in DATASETS[other].tasks), "no dataset")
-    return Broken(SAME_DATASET, f"{name!r} is a task of {home}, not of {dataset}")
-
-
-def _too_many(dataset: str, target: Any, count: int) -> Broken:
-    most = len(DATASETS[dataset].tasks) - 1
-    return Broken(SOURCES, f"{target} has {count} sources, and {dataset} has {most} other tasks")
-
-
-def _itself(target: str) -> Broken:
-    return Broken(NOT_ITSELF, f"{target!r} is its own source")
 
 
 def _get(value: Any, *keys: str) -> Any:
@@ -168,5 +201,6 @@ def _get(value: Any, *keys: str) -> Any:
     return value
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _list(value: Any, *keys: str) -> list[Any]:
+    items = _get(value, *keys)
+    return items if isinstance(items, list) else []

@@ -8,17 +8,21 @@ score is that of the run records: ``metrics.evaluate`` and ``metrics.score`` on 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tasktransfer import metrics
 from tasktransfer.core.specs import Fidelity
-from tasktransfer.designs.transfer.challenge.findings import Findings, listed, refuse, visible
+from tasktransfer.designs.transfer.challenge.findings import listed, visible
 from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
-from tasktransfer.designs.transfer.challenge.read import Submission, id_mismatches, read_submission
+from tasktransfer.designs.transfer.challenge.parse import Prediction
+from tasktransfer.designs.transfer.challenge.read import ID_MISMATCHES, Submission, read_submission
+from tasktransfer.errors import SubmissionError
 from tasktransfer.files import replacing
+from tasktransfer.metrics import Sums
+from tasktransfer.tables.text import text_table
 
 REPORT_VERSION = 1
 BASELINE_SHARE = 0.1
@@ -54,32 +58,41 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class FileScore:
-    """One prediction file: metric → value, their score, and how many instances have -1."""
+    """One prediction file: metric → value, their score, how many instances have -1, and the tally
+    (instances, columns) that the metrics are computed from."""
 
     metrics: dict[str, float]
     score: float
     no_answers: int
+    tally: Sums
 
 
 @dataclass(frozen=True, slots=True)
 class TaskScore:
     """Both files of a task, on ``scored`` of its ``instances`` (fewer with ``shared_ids`` only)."""
 
-    baseline: FileScore
-    transfer: FileScore
     instances: int
     scored: int
+    baseline: FileScore
+    transfer: FileScore
+
+    @property
+    def delta(self) -> float:
+        """What transfer adds to the baseline, in points."""
+        return self.transfer.score - self.baseline.score
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A submission with its scores; ``tasks`` is empty and ``scores`` None if it is invalid."""
+    """A submission with its scores; ``tasks`` is empty and ``scores`` None if it is invalid.
+
+    ``synthetic``: whether the release is generated, as its metadata says; None: no release was
+    read."""
 
     submission: Submission
     fidelity: Fidelity
     data_revision: str
     synthetic: bool | None
-    """Whether the release is generated, as its metadata says; None: no release was read."""
     tasks: dict[str, TaskScore]
     scores: Scores | None
 
@@ -103,56 +116,59 @@ def score_file(
         return read.setdefault(name, read_golds(data, name))
 
     submission = read_submission(path, golds_of, dataset=dataset, shared_ids=shared_ids)
-    golds = read.get(submission.dataset)
-    if golds is None:
+    if submission.dataset not in read:
         return Report(submission, fidelity, "", None, {}, None)
-    return score_submission(submission, golds, fidelity)
+    return score_submission(submission, read[submission.dataset], fidelity)
 
 
 def score_submission(submission: Submission, golds: Golds, fidelity: Fidelity) -> Report:
     """The scores of a valid submission; an invalid one has none. A task of which no instance is
     left (``shared_ids`` only) makes it invalid."""
-    said = golds.revision, golds.synthetic
-    if not submission.valid:
-        return Report(submission, fidelity, *said, {}, None)
     tasks: dict[str, TaskScore] = {}
-    for name, task in golds.tasks.items():
-        scored = _score_task(submission, task, fidelity)
-        if scored is None:
+    for name, task in golds.tasks.items() if submission.valid else ():
+        score = _score_task(submission, task, fidelity)
+        if score is None:
             submission.findings.error(name, None, "no-shared-id", "has no id of this release")
         else:
-            tasks[name] = scored
-    if not submission.valid:
-        return Report(submission, fidelity, *said, {}, None)
-    scores = Scores(
-        baseline=sum(task.baseline.score for task in tasks.values()) / len(tasks),
-        transfer=sum(task.transfer.score for task in tasks.values()) / len(tasks),
+            tasks[name] = score
+    scores = None
+    if submission.valid:
+        scores = Scores(
+            baseline=sum(task.baseline.score for task in tasks.values()) / len(tasks),
+            transfer=sum(task.transfer.score for task in tasks.values()) / len(tasks),
+        )
+    return Report(
+        submission, fidelity, golds.revision, golds.synthetic, tasks if scores else {}, scores
     )
-    return Report(submission, fidelity, *said, tasks, scores)
 
 
 def _score_task(submission: Submission, task: TaskGolds, fidelity: Fidelity) -> TaskScore | None:
     """Both files on the instances that both answer, so that their difference means something."""
-    card = task.task
-    files = submission.files[card.name]
-    pairs = list(zip(files[BASELINE_FILE], files[TRANSFER_FILE], task.answers, strict=True))
-    kept = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
-    if not kept:
-        return None
-    golds = task.golds if len(kept) == len(pairs) else metrics.coded([gold for *_, gold in kept])
-
-    def score_of(side: int, file: str) -> FileScore:
-        predictions = [pair[side] for pair in kept]
-        values = metrics.evaluate(card, predictions, golds, fidelity=fidelity)  # type: ignore[arg-type]
-        return FileScore(
-            values, metrics.score(card, values), submission.no_answers(card.name, file)
+    card, files = task.task, submission.files[task.task.name]
+    answered = [
+        (before, after, gold)
+        for before, after, gold in zip(
+            files[BASELINE_FILE], files[TRANSFER_FILE], task.answers, strict=True
         )
+        if before is not None and after is not None
+    ]
+    if not answered:
+        return None
+    baseline, transfer, answers = zip(*answered, strict=True)
+    golds = task.golds if len(answered) == len(task.answers) else metrics.coded(answers)
+
+    def score_of(file: str, predictions: tuple[Prediction, ...]) -> FileScore:
+        tally = metrics.tally(card, predictions, golds, fidelity=fidelity)
+        sums = metrics.finish(card, tally.sum(axis=0), fidelity=fidelity)
+        values = {key: float(value) for key, value in sums.items()}
+        no_answers = submission.no_answers(card.name, file)
+        return FileScore(values, metrics.score(card, values), no_answers, tally)
 
     return TaskScore(
-        baseline=score_of(0, BASELINE_FILE),
-        transfer=score_of(1, TRANSFER_FILE),
-        instances=len(pairs),
-        scored=len(kept),
+        instances=len(task.answers),
+        scored=len(answered),
+        baseline=score_of(BASELINE_FILE, baseline),
+        transfer=score_of(TRANSFER_FILE, transfer),
     )
 
 
@@ -171,24 +187,19 @@ def as_json(report: Report) -> dict[str, Any]:
         "notes": [SYNTHETIC] if report.synthetic else [],
         "fidelity": report.fidelity,
         "valid": submission.valid,
-        "errors": [finding.as_json() for finding in submission.findings.errors],
-        "warnings": [finding.as_json() for finding in submission.findings.warnings],
+        "errors": [asdict(finding) for finding in submission.findings.errors],
+        "warnings": [asdict(finding) for finding in submission.findings.warnings],
         "tasks": {name: _task_json(task) for name, task in report.tasks.items()},
         "scores": report.scores.as_json() if report.scores else None,
     }
 
 
 def _task_json(task: TaskScore) -> dict[str, Any]:
-    files = {"baseline": task.baseline, "transfer": task.transfer}
-    return {
-        "instances": task.instances,
-        "scored": task.scored,
-        **{
-            name: {"metrics": file.metrics, "score": file.score, "no_answers": file.no_answers}
-            for name, file in files.items()
-        },
-        "delta": task.transfer.score - task.baseline.score,
+    files = {
+        name: {"metrics": file.metrics, "score": file.score, "no_answers": file.no_answers}
+        for name, file in (("baseline", task.baseline), ("transfer", task.transfer))
     }
+    return {"instances": task.instances, "scored": task.scored, **files, "delta": task.delta}
 
 
 def write_json(report: Report, path: Path) -> None:
@@ -200,21 +211,17 @@ def write_json(report: Report, path: Path) -> None:
 
 def as_text(report: Report) -> str:
     """A valid submission's report for reading: metrics of every task, then the four scores."""
-    scores = report.scores
+    submission, scores = report.submission, report.scores
     if scores is None:
         raise ValueError("an invalid submission has no scores; see refuse_invalid")
-    submission = report.submission
     instances = sum(task.scored for task in report.tasks.values())
+    rows = [row for name, task in report.tasks.items() for row in _task_rows(name, task)]
     lines = [
         *([SYNTHETIC] if report.synthetic else []),
         f"{visible(submission.name)}: {submission.dataset}, {len(report.tasks)} tasks, "
         f"{instances:,} instances, fidelity {report.fidelity}",
         "",
-        _row("task", "metric", "baseline", "transfer", "delta"),
-    ]
-    for name, task in report.tasks.items():
-        lines += _task_lines(name, task)
-    lines += [
+        *text_table(rows, left=("task", "metric")),
         "",
         f"baseline score    BS  {scores.baseline:9.4f}",
         f"transfer score    TS  {scores.transfer:9.4f}",
@@ -224,41 +231,39 @@ def as_text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _row(*cells: str) -> str:
-    task, metric, *numbers = cells
-    return f"{task:<52}{metric:<20}" + "".join(f"{number:>10}" for number in numbers)
-
-
-def _task_lines(name: str, task: TaskScore) -> list[str]:
-    def row(metric: str, before: float, after: float, first: str = "") -> str:
-        return _row(first, metric, f"{before:.2f}", f"{after:.2f}", f"{after - before:+.2f}")
-
-    lines = [row("score", task.baseline.score, task.transfer.score, name)]
-    lines += [
-        row(metric, value, task.transfer.metrics[metric])
-        for metric, value in task.baseline.metrics.items()
-    ]
-    missing = task.baseline.no_answers, task.transfer.no_answers
-    if any(missing):
-        lines.append(_row("", "instances with -1", *(str(number) for number in missing), ""))
+def _task_rows(name: str, task: TaskScore) -> list[dict[str, str]]:
+    before, after = task.baseline, task.transfer
+    values = {"score": (before.score, after.score)}
+    values |= {metric: (value, after.metrics[metric]) for metric, value in before.metrics.items()}
+    rows = [(metric, f"{b:.2f}", f"{a:.2f}", f"{a - b:+.2f}") for metric, (b, a) in values.items()]
+    if before.no_answers or after.no_answers:
+        rows.append(("instances with -1", str(before.no_answers), str(after.no_answers), ""))
     if task.scored < task.instances:
-        lines.append(_row("", f"only {task.scored:,} of {task.instances:,} instances"))
-    return lines
+        rows.append((f"only {task.scored:,} of {task.instances:,} instances", "", "", ""))
+    columns = ("metric", "baseline", "transfer", "delta")
+    return [
+        {"task": "" if place else name, **dict(zip(columns, row, strict=True))}
+        for place, row in enumerate(rows)
+    ]
 
 
-def warnings_text(findings: Findings) -> list[str]:
+def warnings_text(report: Report) -> list[str]:
     """The warnings as lines to print."""
-    return [f"warning: {line.strip()}" for line in listed(findings.warnings)]
+    return [f"warning: {line.strip()}" for line in listed(report.submission.findings.warnings)]
 
 
 def refuse_invalid(report: Report, *, hint: bool = True) -> None:
-    """Raise SubmissionError for an invalid submission, with what may help."""
-    submission = report.submission
-    extra: list[str] = []
-    mismatches = id_mismatches(submission.findings)
-    if hint and mismatches and mismatches.total() == len(submission.findings.errors):
-        extra.append(
+    """Raise SubmissionError for an invalid submission: the first errors of each file, and what may
+    help (``hint``: unless the option that it names was given)."""
+    errors = report.submission.findings.errors
+    if not errors:
+        return
+    count = f"{len(errors):,} error{'s' * (len(errors) != 1)}"
+    lines = [f"{visible(report.submission.name)}: not a valid submission, {count}"]
+    lines += listed(errors)
+    if hint and all(error.kind in ID_MISMATCHES for error in errors):
+        lines.append(
             "Only ids do not fit: if it was made with another version of the release, --shared-ids "
             "scores the instances that both have"
         )
-    refuse(submission.name, submission.findings, extra)
+    raise SubmissionError("\n".join(lines))

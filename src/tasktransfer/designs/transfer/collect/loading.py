@@ -30,7 +30,7 @@ _ADDRESS = re.compile(r"seed\d+-([0-9a-f]{12})")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that is left out, and why. ``key``: the run that it stands for, where known."""
+    """A file that is left out, and why. ``key``: the run that it is of, if any."""
 
     path: str
     error: str

@@ -77,7 +77,7 @@ def differences(left: Any, right: Any, name: str) -> Iterator[tuple[str, Any, An
 
 
 def _splits(name: str) -> bool:
-    """Sizes are told whole: three numbers that belong together."""
+    """Sizes are reported whole: three numbers that belong together."""
     return not name.startswith("sizes.")
 
 

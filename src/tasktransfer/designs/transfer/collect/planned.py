@@ -107,9 +107,7 @@ def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
         "tables_version": TABLES_VERSION,
         "study": study.config.study,
         "config_digest": study.config.digest,
-        "shorts": {
-            name: short for d in transfer_config(study).datasets for name, short in d.shorts
-        },
+        "shorts": shorts_of(study),
         "runs": [
             {
                 **run.identity,

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tasktransfer.tables.numbers import DASH, delta, interval, number, p_equals, score
+from tasktransfer.tables.numbers import DASH, counted, delta, interval, number, p_equals, score
 from tasktransfer.tables.text import text_table
 
 Facts = Mapping[str, Any]
@@ -86,7 +86,7 @@ def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
     old = "" if statistics["up_to_date"] else "  (outdated, see notes)"
     instances = statistics["instances"]
     seeds = len(statistics["seeds"])
-    over = f"{seeds} seed{'' if seeds == 1 else 's'}" + (
+    over = counted(seeds, "seed") + (
         f" and {instances} test instances" if instances else " alone: no predictions"
     )
     over += ": nothing is known of other seeds" if seeds == 1 else ""
@@ -225,7 +225,9 @@ def _about(training: Facts) -> list[tuple[str, str]]:
 
 
 def _result(training: Facts) -> list[tuple[str, str]]:
-    scored = "" if training["score"] is None else f", test {training['score']:.2f}"
+    scores = training["scores"]
+    named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
+    scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
     rows = [
         (
             "result",

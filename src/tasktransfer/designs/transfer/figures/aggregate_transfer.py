@@ -32,6 +32,7 @@ from tasktransfer.designs.transfer.figures.style import (
     signed,
 )
 from tasktransfer.designs.transfer.tables.names import short_names
+from tasktransfer.tables.numbers import counted
 
 _CELL = 0.52
 """Width and height of a cell, inches."""
@@ -109,16 +110,12 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     legend_below(figure, entries, _NOTE)
     models, algorithms = cells["model"].nunique(), cells["algorithm"].nunique()
     what = (
-        f"{dataset}: mean score delta over {_count(models, 'model')} "
-        f"and {_count(algorithms, 'algorithm')}"
+        f"{dataset}: mean score delta over {counted(models, 'model')} "
+        f"and {counted(algorithms, 'algorithm')}"
     )
     entitle(figure, what, seeds_of(cells), results.metadata)
     fit_panels(figure, np.array([[axes]]), side, side)
     return figure
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _draw(

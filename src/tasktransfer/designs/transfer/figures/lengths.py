@@ -15,6 +15,7 @@ from tasktransfer.designs.transfer.figures.style import (
     ALGORITHM_COLOURS,
     INK,
     LABEL_POINTS,
+    bare_axes,
     entitle,
     legend_below,
 )
@@ -88,9 +89,8 @@ def _draw(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
     )
     axes.set_xlabel(label, fontsize=LABEL_POINTS + 0.5)
     axes.set_ylabel(f"% of {noun}", fontsize=LABEL_POINTS + 0.5)
-    axes.tick_params(labelsize=8)
+    bare_axes(axes, zero=None)
     axes.locator_params(axis="x", nbins=6, integer=True)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _beyond(length: Any, count: Any, edges: Any) -> str:

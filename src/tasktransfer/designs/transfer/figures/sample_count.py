@@ -19,6 +19,7 @@ from tasktransfer.designs.transfer.figures.style import (
     INK,
     LABEL_POINTS,
     Look,
+    bare_axes,
     draw_best_fit,
     entitle,
     folded,
@@ -70,9 +71,7 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
 
 def _draw(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
     """Points and line of one panel; tells whether there is a line."""
-    axes.axhline(0, color=INK, linewidth=0.7, zorder=1)
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
+    bare_axes(axes)
     if cells.empty:
         return False
     line = draw_best_fit(axes, cells, "count", look)

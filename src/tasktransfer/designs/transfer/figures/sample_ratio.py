@@ -14,8 +14,8 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     train_sizes,
 )
 from tasktransfer.designs.transfer.figures.style import (
-    INK,
     LABEL_POINTS,
+    bare_axes,
     draw_best_fit,
     entitle,
     folded,
@@ -73,7 +73,7 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
 
 def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
     """Points and lines of one model; tells whether there is a line."""
-    axes.axhline(0, color=INK, linewidth=0.7, zorder=1)
+    bare_axes(axes)
     lines = False
     for name in types:
         look = LOOKS[name]
@@ -90,8 +90,6 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
             zorder=2,
         )
         lines |= draw_best_fit(axes, of_type, "ratio", look)
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
     return lines
 
 

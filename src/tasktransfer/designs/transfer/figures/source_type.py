@@ -17,6 +17,7 @@ from tasktransfer.designs.transfer.figures.style import (
     INK,
     LABEL_POINTS,
     Look,
+    bare_axes,
     entitle,
     folded,
     legend_below,
@@ -25,6 +26,7 @@ from tasktransfer.designs.transfer.figures.style import (
 from tasktransfer.designs.transfer.figures.task_types import task_type, types_among
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.stats.best_fit import mean_interval
+from tasktransfer.tables.numbers import counted
 
 _GROUP = 0.84
 """Width that the algorithms of one type take on the axis, of 1."""
@@ -53,7 +55,9 @@ def source_type(results: Results, dataset: str) -> Figure | None:
         name = folded(model, 1.6, LABEL_POINTS)
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
     sources = cells.drop_duplicates("source")["type"].value_counts()
-    labels = [f"{name.replace(' ', chr(10))}\n({_tasks(int(sources[name]))})" for name in types]
+    labels = [
+        f"{name.replace(' ', chr(10))}\n({counted(int(sources[name]), 'task')})" for name in types
+    ]
     panels[-1].set_xticks(range(len(types)), labels, fontsize=LABEL_POINTS)
     panels[-1].set_xlim(-0.5, len(types) - 0.5)
     entries = [
@@ -67,12 +71,8 @@ def source_type(results: Results, dataset: str) -> Figure | None:
     return figure
 
 
-def _tasks(number: int) -> str:
-    return f"{number} task" + ("" if number == 1 else "s")
-
-
 def _draw(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Look]) -> None:
-    axes.axhline(0, color=INK, linewidth=0.7, zorder=1)
+    bare_axes(axes)
     for place in range(len(types) - 1):
         axes.axvline(place + 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)
     slot = _GROUP / len(looks)
@@ -83,9 +83,7 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Lo
                 continue
             middle = place - _GROUP / 2 + (rank + 0.5) * slot
             _draw_column(axes, column["delta"].to_numpy(np.float64), middle, slot, look)
-    axes.tick_params(labelsize=8)
     axes.margins(y=0.1)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_column(

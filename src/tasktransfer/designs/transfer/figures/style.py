@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from tasktransfer.files import replacing
 from tasktransfer.stats.best_fit import best_fit
 from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.numbers import counted
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -154,6 +155,14 @@ def log_axis(axes: Any, values: Sequence[float]) -> None:
     axes.set_xticks([], minor=True)
 
 
+def bare_axes(axes: Any, zero: float | None = 0.7) -> None:
+    """Axes without a frame above and at the right; ``zero``: width of the line at y = 0."""
+    if zero is not None:
+        axes.axhline(0, color=INK, linewidth=zero, zorder=1)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def line_note(drawn: bool) -> str:
     """How to read the lines of ``draw_best_fit``, or why there are none."""
     if drawn:
@@ -190,7 +199,7 @@ def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
     mark = metadata.mark.rstrip(". ")
     study = f"study {metadata.study}"
     if seeds is not None:
-        study += f", {seeds} seed{'' if seeds == 1 else 's'}"
+        study += f", {counted(seeds, 'seed')}"
     return [*([mark] if mark else []), what, study]
 
 

@@ -57,9 +57,8 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     measured = cells[cells["delta"].notna()]
     if measured.empty:
         return None
-    arrows = (
-        measured.groupby(["model", "source", "target"], sort=False)["delta"].mean().reset_index()
-    )
+    pairs = measured.groupby(["model", "source", "target"], sort=False)
+    arrows = pairs["delta"].mean().reset_index()
     tasks = results.metadata.ordered("task", [*arrows["source"], *arrows["target"]])
     models = results.metadata.ordered("model", arrows["model"])
     threshold = arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))

@@ -154,7 +154,7 @@ def _as_html(table: Printed) -> HtmlTable:
 
 
 def _untold(layout: Layout, lines: list[Line]) -> str:
-    """What stands in place of a table of dashes; "2/5" says how much is there, and is no value."""
+    """The sentence in place of a table of dashes; "2/5" is a count, and no value."""
     values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]
     return (
         untold_text(_LOST_RUNS) if values and not any(cell.strip(DASH) for cell in values) else ""

@@ -17,7 +17,7 @@ from tasktransfer.tables.html import (
     records,
     text,
 )
-from tasktransfer.tables.numbers import score
+from tasktransfer.tables.numbers import counted, score
 
 TOP = 20
 """Rows of the long tables that are shown; the Parquet files have all."""
@@ -58,7 +58,7 @@ def _sentence(row: Row) -> str:
     count, agreeing = row["comparisons"], row["agreeing"]
     return (
         f"{row['dataset']}: who helps whom correlates {mean} between two {row['between']}s "
-        f"(rank correlation; mean of {count} comparison{'' if count == 1 else 's'}, {low} to "
+        f"(rank correlation; mean of {counted(count, 'comparison')}, {low} to "
         f"{high}; {agreeing} above 0 with p ≤ 0.05)."
     )
 

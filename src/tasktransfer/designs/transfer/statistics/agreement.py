@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -99,16 +100,7 @@ def _comparisons(keys: Sequence[_Key]) -> Iterator[tuple[tuple[str, str, str, st
 def _compare(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
     """The numbers of a row, from deltas of sources × targets × seeds."""
     correlation = correlate(mean_over_seeds(a), mean_over_seeds(b), *names)
-    disjoint, reliability = _over_halves(a, b, *names)
-    return (
-        correlation.n_pairs,
-        correlation.value,
-        correlation.low,
-        correlation.high,
-        correlation.p,
-        disjoint,
-        reliability,
-    )
+    return *astuple(correlation), *_over_halves(a, b, *names)
 
 
 def _over_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:

@@ -9,6 +9,7 @@ of both tasks, counted by ``tasktransfer data stats`` where the dialogues are.
 from __future__ import annotations
 
 import itertools
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +147,7 @@ def overlap_effect(
             means = mean_over_seeds(cube(group, tasks, seeds))
             for basis, share in shares.items():
                 effect = correlate(share, means, dataset, *key, basis)
-                numbers = (effect.n_pairs, effect.value, effect.low, effect.high, effect.p)
-                rows.append((dataset, *key, basis, *numbers))
+                rows.append((dataset, *key, basis, *astuple(effect)))
     return frame("overlap_effect", rows)
 
 

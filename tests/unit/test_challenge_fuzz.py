@@ -140,8 +140,8 @@ def test_quoted_texts_come_back(texts: list[str], golds: Golds) -> None:
         archive.write_bytes(packed(files_of(golds) | {FILE: "".join(rows).encode()}))
         submission = read_submission(archive, lambda _: golds)
     assert submission.findings.errors == []
-    found = submission.files["question_answering"]["predictions.csv"]
-    assert found == [(text,) for text in texts]
+    predictions = submission.files["question_answering"]["predictions.csv"]
+    assert predictions == [(text,) for text in texts]
 
 
 NAMES = st.one_of(

@@ -1,0 +1,122 @@
+"""The files of a submission, read into memory from an untrusted zip or folder.
+
+What makes a zip unsafe is ``safe_zip``'s to say; a folder is read within the same limits.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tasktransfer.designs.transfer.challenge.findings import Findings, excerpt
+from tasktransfer.designs.transfer.challenge.format import FILES
+from tasktransfer.safe_zip import CHUNK_BYTES, Budget, Limits, UnsafeZipError, check_zip, reason
+
+LIMITS = Limits(total=256 * 2**20, file=64 * 2**20, archive=64 * 2**20, members=1000)
+"""The toolkit's example of a whole submission has 0.2 MiB; 30 files and folders are the most."""
+
+MAX_DEPTH = 8
+"""How deep a folder is looked into."""
+
+_JUNK = {".DS_Store", "Thumbs.db", "desktop.ini"}
+
+Chunks = Iterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """``names``: every file, as a path with slashes, the operating system's own left out, in the
+    archive's order. ``contents``: the bytes of those called like a prediction file, if they could
+    be read. ``from_folder``: a folder was read, and no zip."""
+
+    from_folder: bool = False
+    names: list[str] = field(default_factory=list)
+    contents: dict[str, bytes] = field(default_factory=dict)
+
+
+def read_files(path: Path, findings: Findings) -> Files:
+    """The files of the submission at ``path``; whatever is wrong goes to ``findings``."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        findings.error("", None, "unreadable", f"cannot be opened ({reason(error)})")
+        return Files()
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        findings.error("", None, "not-a-zip", "is neither a zip nor a folder")
+        return Files()
+    files, junk = Files(from_folder=stat.S_ISDIR(mode)), []
+    listing = _in_folder if files.from_folder else _in_zip
+    for name, chunks in listing(path, findings):
+        if _is_junk(name):
+            junk.append(name)
+            continue
+        files.names.append(name)
+        if "/" in name and posixpath.basename(name) in FILES:
+            try:
+                files.contents[name] = b"".join(chunks)
+            except UnsafeZipError as error:
+                findings.error(name, None, error.flaw.kind, error.flaw.text)
+            except OSError as error:
+                findings.error(name, None, "unreadable", f"cannot be read ({reason(error)})")
+    if junk:
+        findings.warn(
+            "",
+            None,
+            "junk",
+            f"{len(junk)} files of the operating system are ignored, the first is "
+            f"{excerpt(junk[0])}; leave them out of the archive",
+        )
+    return files
+
+
+def _is_junk(name: str) -> bool:
+    *folders, file = name.split("/")
+    return "__MACOSX" in (*folders, file) or file in _JUNK or file.startswith("._")
+
+
+def _in_zip(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
+    """Path and content of every sound file."""
+    archive = check_zip(path, LIMITS)
+    for flaw in archive.flaws:
+        findings.error(flaw.member, None, flaw.kind, flaw.text)
+    for name in archive.members:
+        yield name, archive.chunks(name)
+
+
+def _in_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
+    """Path and content of every regular file; links are not followed."""
+    budget = Budget(LIMITS)
+    for number, (name, entry) in enumerate(_walk(path, "", findings)):
+        if number == LIMITS.members:
+            text = f"has more than {LIMITS.members:,} files and folders"
+            findings.error("", None, "too-many-members", text)
+            return
+        if _is_junk(name) or entry.is_file(follow_symlinks=False):
+            yield name, budget.counted(name, _chunks(Path(entry.path)))
+        elif entry.is_symlink():
+            findings.error(name, None, "link", "is a symbolic link; put the file itself there")
+        elif not entry.is_dir():
+            findings.error(name, None, "not-a-file", "is not a regular file; leave it out")
+
+
+def _chunks(file: Path) -> Chunks:
+    with file.open("rb") as stream:
+        yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
+
+
+def _walk(folder: Path, above: str, findings: Findings) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Path from the top and entry of everything below ``folder``."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        findings.error(above, None, "unreadable", f"cannot be listed ({reason(error)})")
+        return
+    for entry in entries:
+        name = posixpath.join(above, entry.name)
+        yield name, entry
+        if entry.is_dir(follow_symlinks=False) and name.count("/") < MAX_DEPTH:
+            yield from _walk(Path(entry.path), name, findings)

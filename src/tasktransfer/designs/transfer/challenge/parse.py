@@ -1,0 +1,95 @@
+"""From the text of a row's second column to a prediction, by the task's kind of value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tasktransfer.designs.transfer.challenge.findings import excerpt
+from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, value_kind
+from tasktransfer.tasks.card import Task
+
+INVALID = ""
+"""The label that -1 is read as: none of any card's, so it counts as wrong."""
+
+MAX_TEXT = 100_000
+"""Most characters of one predicted text; the longest scene has about 12,000."""
+
+_INTEGER = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*)?")
+_LIST = re.compile(r"\[(.*)\]|([^\[\]]*)", re.DOTALL)
+_ZERO_OR_ONE = re.compile(r"([01])(?:\.0*)?(?:e[+-]?00?)?")
+
+Prediction = tuple[str, ...]
+"""An instance's answer as ``metrics.evaluate`` takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a text is no prediction: the kind of error, and what is wrong."""
+
+    kind: str
+    text: str
+
+
+def parse(task: Task, text: str) -> Prediction | Fault:
+    """The prediction of one row: of an instance, or of one of its traits."""
+    match value_kind(task):
+        case "string":
+            return _string(text)
+        case "integer":
+            return _integer(task, text.strip())
+        case "list":
+            return _list(task, text.strip())
+
+
+def has_decimal_point(task: Task, text: str) -> bool:
+    """Whether a text is accepted as an integer though it is written ``4.0``."""
+    return value_kind(task) == "integer" and "." in text
+
+
+def _string(text: str) -> Prediction | Fault:
+    if len(text) > MAX_TEXT:
+        return Fault(
+            "too-long", f"is a text of {len(text):,} characters; at most {MAX_TEXT:,} are read"
+        )
+    return (text,)
+
+
+def _integer(task: Task, text: str) -> Prediction | Fault:
+    expected = f"expected an integer from 0 to {task.classes - 1}"
+    integer = _INTEGER.fullmatch(text)
+    if integer is None:
+        if not text:
+            return Fault("wrong-type", f"has no prediction; {expected}")
+        if text in task.labels:
+            number = task.labels.index(text)
+            return Fault(
+                "wrong-type", f"{excerpt(text)} is a label's name; {expected}, here {number}"
+            )
+        return Fault("wrong-type", f"{excerpt(text)} is no integer; {expected}")
+    number = int(integer[1])
+    if number == NO_ANSWER:
+        return (INVALID,)
+    if not 0 <= number < task.classes:
+        return Fault("out-of-range", f"{excerpt(integer[1])} is out of range; {expected}")
+    return (task.labels[number],)
+
+
+def _list(task: Task, text: str) -> Prediction | Fault:
+    expected = f"expected a list of {task.classes} zeros and ones, [0 1 0 ...]"
+    inside = _LIST.fullmatch(text)
+    if inside is None:
+        return Fault("wrong-type", f"{excerpt(text)} has unpaired brackets; {expected}")
+    entries = re.split(r"[\s,]+", (inside[1] or inside[2] or "").strip(" ,\t\n"))
+    if entries == [""]:
+        return Fault("wrong-type", f"has no list; {expected}")
+    bits = [_ZERO_OR_ONE.fullmatch(entry) for entry in entries]
+    if None in bits:
+        place = bits.index(None)
+        return Fault(
+            "wrong-type", f"entry {place} of the list is {excerpt(entries[place])}; {expected}"
+        )
+    if len(bits) != task.classes:
+        return Fault("list-length", f"is a list of {len(bits)} entries; {expected}")
+    labels = zip(task.labels, bits, strict=True)
+    return tuple(label for label, bit in labels if bit and bit[1] == "1")
