@@ -157,15 +157,17 @@ def _model(work: Work, task: Task, tokenizer: Any) -> tuple[Any, Callable[..., A
 def _rows(work: Work, task: Task, name: str, limit: int | None) -> Dataset:
     """Token ids as its users' ``datasets`` would hold them."""
     split = read_split(Path(work["encoded"]), work["task"], name).limited(limit)
-    rows = [_row(work, task, split, unit, training=name == "train") for unit in range(len(split))]
+    rows = [
+        _row(work, task, split, example, training=name == "train") for example in range(len(split))
+    ]
     return Dataset.from_list(rows)
 
 
 def _row(
-    work: Work, task: Task, split: EncodedSplit, unit: int, *, training: bool
+    work: Work, task: Task, split: EncodedSplit, example: int, *, training: bool
 ) -> dict[str, Any]:
-    sequences = [split.sequences[i].tolist() for i in split.sequence_range(unit)]
-    labels = split.labels[unit].tolist()
+    sequences = [split.sequences[i].tolist() for i in split.sequence_range(example)]
+    labels = split.labels[example].tolist()
     longest = max(map(len, sequences))
     if work["family"] == "encoder_decoder":
         return {"input_ids": sequences[0], "labels": labels, "length": longest}
@@ -175,7 +177,7 @@ def _row(
         hidden = [IGNORED] * len(sequences[0])
         both = sequences[0] + labels
         return {"input_ids": both, "labels": hidden + labels, "length": len(both)}
-    starts = [int(split.second_starts[i]) for i in split.sequence_range(unit)]
+    starts = [int(split.second_starts[i]) for i in split.sequence_range(example)]
     types = [[int(i >= b) for i in range(len(s))] for s, b in zip(sequences, starts, strict=True)]
     if task.kind == "multiple_choice":
         masks = [[1] * len(s) for s in sequences]

@@ -28,8 +28,9 @@ from torch.utils.data import DataLoader, Subset
 
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed, wait
+from tasktransfer.core.specs import Training
 from tasktransfer.models.encoded import EncodedSplit, read_split
-from tasktransfer.training.batches import epoch_batches
+from tasktransfer.training.samplers import task_batches
 
 NAMES = {"encoder": "bert", "decoder": "gpt2", "encoder_decoder": "t5"}
 """Of its model configs."""
@@ -175,8 +176,8 @@ def _rows(whole: Any, split: EncodedSplit) -> list[int]:
 
 def _order(task: str, split: EncodedSplit, rows: Sequence[int], epoch: int) -> list[int]:
     """The epoch's instances in the order in which this trainer takes them."""
-    batches = epoch_batches({task: len(split)}, BATCH, SEED, epoch)
-    return [rows[unit] for batch in batches for unit in batch.units]
+    updates = task_batches({task: len(split)}, Training(batch_size=BATCH), SEED, epoch)
+    return [rows[example] for (batch,) in updates for example in batch.examples]
 
 
 class _Fixed:

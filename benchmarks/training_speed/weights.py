@@ -163,8 +163,8 @@ def teach_to_end(family: Family, folder: Path, encoded: Path, tasks: Sequence[st
     optimiser = torch.optim.Adam(model.module.parameters(), lr=TEACHING_RATE)
     model.module.train()
     splits = [_ends_of_prompts(read_split(encoded, task, "train")) for task in tasks]
-    for split, units in _lessons(splits):
-        (model.loss(split, units) / model.weight(split, units)).backward()  # type: ignore[no-untyped-call]
+    for split, examples in _lessons(splits):
+        (model.loss(split, examples) / model.weight(split, examples)).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.module.parameters(), 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)

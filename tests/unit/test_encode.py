@@ -9,8 +9,8 @@ import pytest
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
-from tasktransfer.models.encode import _encoder_units, _text_to_text_units
-from tasktransfer.models.encoded import IGNORED, Unit
+from tasktransfer.models.encode import _encoder_examples, _text_to_text_examples
+from tasktransfer.models.encoded import IGNORED, Example
 from tasktransfer.models.tiny import new_tokenizer
 from tasktransfer.tasks.card import Instance, Task
 
@@ -41,20 +41,22 @@ def instance(task: str, context: str = f"{OLD} {TARGET}", **fields: Any) -> Inst
     return Instance(**{**settings, **fields})
 
 
-def encoder_unit(tokenizers: dict[Family, Any], task: Task, row: Instance, longest: int) -> Unit:
-    return next(_encoder_units(tokenizers["encoder"], task, [row], longest))
+def encoder_example(
+    tokenizers: dict[Family, Any], task: Task, row: Instance, longest: int
+) -> Example:
+    return next(_encoder_examples(tokenizers["encoder"], task, [row], longest))
 
 
 def test_an_encoder_keeps_the_target_utterance_and_loses_the_oldest_turns(
     tokenizers: dict[Family, Any],
 ) -> None:
     task = get_task("DailyDialog", "emotion_recognition")
-    unit = encoder_unit(tokenizers, task, instance(task.name, target=("anger",)), 32)
-    text = tokenizers["encoder"].decode(unit.sequences[0], skip_special_tokens=True)
-    assert len(unit.sequences[0]) == 32
+    example = encoder_example(tokenizers, task, instance(task.name, target=("anger",)), 32)
+    text = tokenizers["encoder"].decode(example.sequences[0], skip_special_tokens=True)
+    assert len(example.sequences[0]) == 32
     assert text.endswith("the target utterance is here")
     assert "number 0" not in text
-    assert unit.labels == [task.labels.index("anger")]
+    assert example.labels == [task.labels.index("anger")]
 
 
 def test_an_encoder_keeps_question_and_options_whole(tokenizers: dict[Family, Any]) -> None:
@@ -65,21 +67,23 @@ def test_an_encoder_keeps_question_and_options_whole(tokenizers: dict[Family, An
         options=("old words", "the target utterance", "here is the best option"),
         target=("2",),
     )
-    unit = encoder_unit(tokenizers, task, row, 40)
-    assert len(unit.sequences) == 3
-    for option, ids, second in zip(row.options, unit.sequences, unit.second_starts, strict=True):
+    example = encoder_example(tokenizers, task, row, 40)
+    assert len(example.sequences) == 3
+    for option, ids, second in zip(
+        row.options, example.sequences, example.second_starts, strict=True
+    ):
         query = tokenizers["encoder"].decode(ids[:second], skip_special_tokens=True)
         assert query.replace(" ", "") == f"whichoptionisthebestresponse?{option}".replace(" ", "")
         assert len(ids) == 40
-    assert unit.labels == [2]
+    assert example.labels == [2]
 
 
 def test_a_query_longer_than_the_model_is_cut_only_then(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "dialogue_nli")
     row = instance(task.name, query={"hypothesis": OLD}, target=("entailment",))
     rows = [instance(task.name, query={"hypothesis": "old words"}, target=("entailment",)), row]
-    units = list(_encoder_units(tokenizers["encoder"], task, rows, 24))
-    assert [len(unit.sequences[0]) for unit in units] == [24, 24]
+    examples = list(_encoder_examples(tokenizers["encoder"], task, rows, 24))
+    assert [len(example.sequences[0]) for example in examples] == [24, 24]
 
 
 @pytest.mark.parametrize("longest", [24, 400])
@@ -92,15 +96,15 @@ def test_span_labels_point_at_the_answer_in_the_original_text(
     row = instance(
         task.name, query={"question": "Which?"}, target=("target utterance",), starts=(start,)
     )
-    unit = encoder_unit(tokenizers, task, row, longest)
-    first, last = unit.labels
-    assert context[unit.offsets[2 * first] : unit.offsets[2 * last + 1]] == "target utterance"
+    example = encoder_example(tokenizers, task, row, longest)
+    first, last = example.labels
+    assert context[example.offsets[2 * first] : example.offsets[2 * last + 1]] == "target utterance"
 
 
 def test_an_answer_that_was_cut_away_is_not_trained_on(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
     row = instance(task.name, query={"question": "Which?"}, target=("old words",), starts=(10,))
-    assert encoder_unit(tokenizers, task, row, 24).labels == [IGNORED, IGNORED]
+    assert encoder_example(tokenizers, task, row, 24).labels == [IGNORED, IGNORED]
 
 
 def test_an_unanswerable_question_points_at_the_first_token(tokenizers: dict[Family, Any]) -> None:
@@ -108,7 +112,7 @@ def test_an_unanswerable_question_points_at_the_first_token(tokenizers: dict[Fam
     row = instance(
         task.name, query={"question": "Why?"}, target=("Impossible answer",), starts=(-1,)
     )
-    assert encoder_unit(tokenizers, task, row, 64).labels == [0, 0]
+    assert encoder_example(tokenizers, task, row, 64).labels == [0, 0]
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder_decoder"])
@@ -118,21 +122,21 @@ def test_text_to_text_keeps_prompt_and_target_utterance(
     task = get_task("DailyDialog", "emotion_recognition")
     tokenizer = tokenizers[family]
     row = instance(task.name, target=("anger",))
-    unit = next(_text_to_text_units(tokenizer, task, [row], 60, family, 8))
-    text = tokenizer.decode(unit.sequences[0], skip_special_tokens=True)
+    example = next(_text_to_text_examples(tokenizer, task, [row], 60, family, 8))
+    text = tokenizer.decode(example.sequences[0], skip_special_tokens=True)
     assert text.startswith("context: ")
     assert text.endswith("the target utterance is here emotion:")
     assert "number 0" not in text
-    assert len(unit.sequences[0]) == (52 if family == "decoder" else 60)
-    assert unit.labels[-1] == tokenizer.eos_token_id
-    assert tokenizer.decode(unit.labels[:-1]).strip() == "anger"
+    assert len(example.sequences[0]) == (52 if family == "decoder" else 60)
+    assert example.labels[-1] == tokenizer.eos_token_id
+    assert tokenizer.decode(example.labels[:-1]).strip() == "anger"
 
 
 def test_a_prompt_that_cannot_fit_is_refused(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
     row = instance(task.name, query={"question": OLD}, target=("old",), starts=(10,))
     with pytest.raises(ModelError, match=r"i1.*raise the model's max_length"):
-        next(_text_to_text_units(tokenizers["decoder"], task, [row], 40, "decoder", 8))
+        next(_text_to_text_examples(tokenizers["decoder"], task, [row], 40, "decoder", 8))
 
 
 def test_traits_are_asked_one_by_one_of_text_to_text_models(
@@ -140,9 +144,9 @@ def test_traits_are_asked_one_by_one_of_text_to_text_models(
 ) -> None:
     task = get_task("Friends", "personality_detection")
     row = instance(task.name, query={"speaker": "Ross"}, target=("1", "0", "1", "0", "1"))
-    units = list(_text_to_text_units(tokenizers["decoder"], task, [row], 200, "decoder", 4))
-    assert [unit.output for unit in units] == [0, 1, 2, 3, 4]
-    answers = [tokenizers["decoder"].decode(unit.labels[:-1]).strip() for unit in units]
+    examples = list(_text_to_text_examples(tokenizers["decoder"], task, [row], 200, "decoder", 4))
+    assert [example.output for example in examples] == [0, 1, 2, 3, 4]
+    answers = [tokenizers["decoder"].decode(example.labels[:-1]).strip() for example in examples]
     assert answers == ["true", "false", "true", "false", "true"]
-    encoder = encoder_unit(tokenizers, task, row, 64)
+    encoder = encoder_example(tokenizers, task, row, 64)
     assert encoder.labels == [1, 0, 1, 0, 1]

@@ -35,12 +35,12 @@ from tasktransfer.training.workers import Workers
 CPU = torch.device("cpu")
 
 
-def gradient(model: FamilyModel, split: EncodedSplit, portions: list[list[int]]) -> Tensor:
-    """The gradient of the mean loss of all units, as one vector; zeros where there is none."""
+def gradient(model: FamilyModel, split: EncodedSplit, micro_batches: list[list[int]]) -> Tensor:
+    """The gradient of the mean loss of all examples, as one vector; zeros where there is none."""
     model.module.train()
-    divisor = model.weight(split, [u for portion in portions for u in portion])
-    for portion in portions:
-        (model.loss(split, portion) / divisor).backward()
+    divisor = model.weight(split, [u for micro_batch in micro_batches for u in micro_batch])
+    for micro_batch in micro_batches:
+        (model.loss(split, micro_batch) / divisor).backward()
     return torch.cat(
         [
             torch.zeros(p.numel()) if p.grad is None else p.grad.to_dense().flatten()
@@ -50,8 +50,8 @@ def gradient(model: FamilyModel, split: EncodedSplit, portions: list[list[int]])
 
 
 def sixty(split: EncodedSplit) -> list[int]:
-    """A batch of 60 units of all lengths that a split has."""
-    return [unit % len(split) for unit in range(60)]
+    """A batch of 60 examples of all lengths that a split has."""
+    return [example % len(split) for example in range(60)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,9 +65,9 @@ def test_one_update_has_the_gradient_of_the_plain_padded_batch(
         model, split = load(family, *KINDS[kind], plain=plain)
         if double:
             model.module.double()
-        units = sixty(split)
-        portions = [units] if plain else model.training_portions(split, units, 200)
-        made.append(gradient(model, split, portions))
+        examples = sixty(split)
+        micro_batches = [examples] if plain else model.training_micro_batches(split, examples, 200)
+        made.append(gradient(model, split, micro_batches))
     reference, fast = made
     assert reference.norm() > 0
     # Options of a random model score nearly alike: their float32 gradient is mostly cancellation.
@@ -116,7 +116,7 @@ def test_threads_that_work_side_by_side_give_the_same_weights(load: Loader, fami
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_portions_dropout_is_drawn_from_its_own_source(
+def test_a_micro_batches_dropout_is_drawn_from_its_own_source(
     load: Loader, family: Family, kind: str
 ) -> None:
     """From torch's, which threads share, it would depend on which of them is first."""
@@ -169,8 +169,8 @@ def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_goes_on() -> No
         Workers(2).each(work, [0, 1, 2, 3])
     assert sorted(ended) == [0, 2, 3]
     assert Workers(2).each(abs, [-1, -2, -3]) == [1, 2, 3]
-    assert Workers(2).shares([1, 2, 3]) == [[1, 3], [2]]
-    assert Workers(4).shares([1]) == [[1]]
+    assert Workers(2).shards([1, 2, 3]) == [[1, 3], [2]]
+    assert Workers(4).shards([1]) == [[1]]
 
 
 # --- architectures ------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_a_vocabulary_s_gradient_names_the_rows_that_it_has(load: Loader) -> Non
         model.loss(split, [0, 1]), [model.backbone.get_input_embeddings().weight]
     )
     assert gradient.is_sparse
-    words = {int(token) for unit in (0, 1) for token in split.sequences[unit]}
+    words = {int(token) for example in (0, 1) for token in split.sequences[example]}
     assert set(gradient.coalesce().indices()[0].tolist()) == words
 
 

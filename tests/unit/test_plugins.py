@@ -13,24 +13,25 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.errors import ConfigError
 
-DATASET = """
+OUTSIDE = str(Path(__file__).parents[1] / "outside_dataset")
+COUNTED = """
 from pathlib import Path
-from types import SimpleNamespace
-from tasktransfer.datasets import DATASETS as KNOWN
 
-Path("log").open("a").write("once ")
-DATASETS = [SimpleNamespace(name="Outside", tasks=dict(list(KNOWN["Friends"].items())[:2]))]
+with Path("log").open("a") as stream:
+    stream.write("once ")
 """
 DESIGN = """
 from typing import Any
 from pydantic import Field
 from tasktransfer.config import CommonConfig
-from tasktransfer.designs import Design
+from tasktransfer.designs.design import Design
 
 class ToyConfig(CommonConfig):
     rounds: int = Field(default=3, ge=1, description="how often")
 
-DESIGN = Design("toy", ToyConfig)
+def nothing(*_: Any) -> None: ...
+
+DESIGN = Design("toy", ToyConfig, ("joint",), plan=nothing, outputs=nothing, collect=nothing)
 """
 COMMON = {key: SMALL[key] for key in ("study", "models")}
 
@@ -39,21 +40,23 @@ COMMON = {key: SMALL[key] for key in ("study", "models")}
 def _clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(designs, "DESIGNS", dict(designs.DESIGNS))
-    monkeypatch.setitem(DATASETS, "Outside", {})
-    monkeypatch.delitem(DATASETS, "Outside")
-    (tmp_path / "data.py").write_text(DATASET)
+    monkeypatch.setitem(DATASETS, "Errands", DATASETS["Friends"])  # gone again afterwards
+    monkeypatch.delitem(DATASETS, "Errands")
+    (tmp_path / "data.py").write_text(COUNTED)
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "part.py").write_text("")
     (tmp_path / "toy" / "__init__.py").write_text("from . import part\n" + DESIGN)
 
 
 def test_a_study_names_tasks_of_a_plugins_dataset() -> None:
-    tasks = [*DATASETS["Friends"]][:2]
-    study = SMALL | {"plugins": ["data.py"], "datasets": {"Outside": {"tasks": tasks}}}
+    tasks = ["purchase_extraction", "shop_classification"]
+    study = SMALL | {"plugins": [OUTSIDE, "data.py"], "datasets": {"Errands": {"tasks": tasks}}}
     config = parse(study | {"training": {"epochs": 1}})
-    assert [dataset.tasks for dataset in config.datasets] == [tuple(tasks)]
-    assert "training.epochs: has no value for Outside" in refusal(study)
-    assert Path("log").read_text() == "once ", "the plugin is not run again"
+    assert [(each.name, each.tasks) for each in config.datasets] == [("Errands", tuple(tasks))]
+    assert "training.epochs: has no value for Errands" in refusal(study)
+    assert Path("log").read_text() == "once ", "a plugin is imported once"
+    study["datasets"] = {"Errands": {"tasks": ["shop_clasification"]}}
+    assert "did you mean 'shop_classification'?" in refusal(study)
 
 
 def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:

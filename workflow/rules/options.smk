@@ -20,7 +20,7 @@ def train_options(wildcards, input, output):
     words = ["--stage", canonical_json(to_json(stage))]
     words += ["--encoded", study.encoded(stage.data, stage.model.name)]
     words += ["--base", study.base_model(stage.model.name)]
-    for start in stage.starts:
+    for start in (start for start in stage.starts if start.stage):
         words += ["--start", study.start(start)]
     revision = study.base_revision(stage)
     words += ["--revision", revision] if revision else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_threads, open_study
+from tasktransfer.cli.options import add_command, add_threads, node_of, open_study
 
 
 def add_commands(commands: Any) -> None:
@@ -26,7 +26,7 @@ def derive(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen)
     design = design_of(study.config)
-    data = node_jobs.node_of(study, chosen.node, Data)
+    data = node_of(study, chosen.node, Data)
     node_jobs.derive(study, data, design.recipes, design.learners)
 
 
@@ -37,7 +37,7 @@ def fit(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate import node_jobs
 
     study = open_study(chosen)
-    node = node_jobs.node_of(study, chosen.node, Fit)
+    node = node_of(study, chosen.node, Fit)
     node_jobs.fit(study, node, design_of(study.config).learners)
 
 
@@ -48,5 +48,5 @@ def evaluate(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate import node_jobs
 
     study = open_study(chosen)
-    node = node_jobs.node_of(study, chosen.node, Evaluation)
+    node = node_of(study, chosen.node, Evaluation)
     node_jobs.evaluate(study, node, design_of(study.config).learners, chosen.threads)

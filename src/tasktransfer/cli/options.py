@@ -103,3 +103,15 @@ def read_json(option: str, text: str) -> Any:
         return json_text.read(Path(text[1:])) if text.startswith("@") else json_text.loads(text)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{option}: not JSON ({error}); give JSON text or @file") from error
+
+
+def node_of(study: Study, digest: str, kind: type[Any]) -> Any:
+    """The node of a study with a digest.
+
+    Raises:
+        ConfigError: the study has none, or it is of another kind.
+    """
+    node = study.node(digest)
+    if not isinstance(node, kind):
+        raise ConfigError(f"{digest} is a {type(node).__name__.lower()}: {node.label}")
+    return node

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_out, add_threads, open_study
+from tasktransfer.cli.options import add_command, add_out, add_threads, node_of, open_study
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import Maker, sweep_parts
 from tasktransfer.locks import one_at_a_time
@@ -127,15 +127,15 @@ def encode(chosen: argparse.Namespace) -> None:
     """Tokenise the cached instances of the study's tasks in a dataset for a model, whose checkpoint
     is checked first."""
     from tasktransfer.cli.describe import check_checkpoint
+    from tasktransfer.core.nodes import Data
     from tasktransfer.data.cache import read_manifest
     from tasktransfer.models.encode import MAKER, encode_dataset, made_from
     from tasktransfer.models.recipe import ENCODING_VERSION
     from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(chosen, need_inputs=False)
-    instances = Path(study.instances(chosen.dataset))
-    data = study.data(chosen.dataset)
-    tasks = study.tasks(data)
+    data = study.data(chosen.dataset) if chosen.dataset else node_of(study, chosen.node, Data)
+    instances, tasks = Path(study.cache(data)), study.tasks(data)
     model = study.model(chosen.model)
     spec = study.revisions.models[model.name]
     named = study.encoded(data, model.name)
@@ -148,11 +148,11 @@ def encode(chosen: argparse.Namespace) -> None:
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:
-            refuse_lacking(study, chosen.dataset)
+            refuse_lacking(study, data.name)
             check_checkpoint(model)
             encode_dataset(
                 instances,
-                chosen.dataset,
+                data.name,
                 tasks,
                 study.base_model(model.name),
                 study.revision(model.name),
@@ -208,6 +208,8 @@ def _model_commands(commands: Any) -> None:
     add_out(command, "folder of the checkpoint")
     add_threads(command)
     command = add_command(commands, "encode", encode)
-    command.add_argument("--dataset", metavar="NAME", required=True, help="a dataset of the study")
+    data = command.add_mutually_exclusive_group(required=True)
+    data.add_argument("--dataset", metavar="NAME", help="a dataset of the study")
+    data.add_argument("--node", metavar="DIGEST", help="derived data, by 12 digits of their digest")
     command.add_argument("--model", metavar="NAME", required=True, help="a model of the study")
     add_out(command, "folder of the token ids")

@@ -68,7 +68,8 @@ def train(chosen: argparse.Namespace) -> None:
 
     config = load_config(chosen.config, overrides(chosen))
     stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage")
-    if len(chosen.start) != len(stage.starts):
+    others = sum(start.stage is not None for start in stage.starts)
+    if len(chosen.start) != others:
         raise ConfigError(
             f"--start: found {len(chosen.start)} folders, the stage starts from "
             f"{len(stage.starts)} others; give one for each, in its order"

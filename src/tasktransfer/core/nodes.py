@@ -22,6 +22,7 @@ from tasktransfer.core.specs import (
     Training,
     plain_fields,
 )
+from tasktransfer.errors import ConfigError
 
 RECIPE_VERSION = 3
 """Raise this when a change in the code changes the numbers of a training (not for comments,
@@ -97,6 +98,13 @@ class Start:
     parts: tuple[str, ...] = ()
     into: tuple[str, ...] = ()
     merged: Merge | None = None
+
+    def __post_init__(self) -> None:
+        if self.stage and self.at != "best" and self.stage.selection.keep != "every":
+            raise ConfigError(
+                f"start from {self.stage.label} at {self.at}: this stage keeps its best round "
+                "alone; give its selection keep: every, or start at best"
+            )
 
     @property
     def is_plain(self) -> bool:

@@ -19,7 +19,7 @@ from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ModelError
 from tasktransfer.files import Maker, replacing_folder
-from tasktransfer.models.encoded import IGNORED, Unit, write_split
+from tasktransfer.models.encoded import IGNORED, Example, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import check_words, load_tokenizer
 from tasktransfer.tasks.card import SPLITS, Instance, Task
@@ -85,7 +85,7 @@ def encode_dataset(
             "max_answer_tokens": {},
             "truncated": {},
             # What a training's time is estimated from.
-            "units": {},
+            "examples": {},
             "tokens": {},
             **made_from(cached, model),
         }
@@ -94,14 +94,14 @@ def encode_dataset(
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
-                units = list(_encode(tokenizer, card, rows, family, max_length, limit))
-                lengths = [len(s) for u in units for s in u.sequences]
+                examples = list(_encode(tokenizer, card, rows, family, max_length, limit))
+                lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
                 manifest["truncated"][key] = sum(length >= max_length for length in lengths)
-                manifest["units"][key] = len(units)
+                manifest["examples"][key] = len(examples)
                 manifest["tokens"][key] = sum(lengths)
                 write_split(
-                    building, card.name, split, units, [_scoring_row(card, r) for r in rows]
+                    building, card.name, split, examples, [_scoring_row(card, r) for r in rows]
                 )
         tokenizer.save_pretrained(building / "tokenizer")
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
@@ -142,24 +142,24 @@ def _encode(
     family: Family,
     max_length: int,
     answer_limit: int,
-) -> Iterator[Unit]:
+) -> Iterator[Example]:
     if family == "encoder":
-        return _encoder_units(tokenizer, task, rows, max_length)
-    return _text_to_text_units(tokenizer, task, rows, max_length, family, answer_limit)
+        return _encoder_examples(tokenizer, task, rows, max_length)
+    return _text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
 
 
 # --- encoders -----------------------------------------------------------------------------------
 
 
-def _encoder_units(
+def _encoder_examples(
     tokenizer: Tokenizer, task: Task, rows: Sequence[Instance], max_length: int
-) -> Iterator[Unit]:
+) -> Iterator[Example]:
     pairs = [_encoder_pairs(task, row) for row in rows]
     encoded = _encode_pairs(tokenizer, [pair for row in pairs for pair in row], max_length)
     for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
         mine = [next(encoded) for _ in its_pairs]
         offsets = _context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
-        yield Unit(
+        yield Example(
             instance=position,
             output=0,
             sequences=[e.ids for e in mine],
@@ -266,14 +266,14 @@ def _is_unanswerable(row: Instance) -> bool:
 # --- text to text -------------------------------------------------------------------------------
 
 
-def _text_to_text_units(
+def _text_to_text_examples(
     tokenizer: Tokenizer,
     task: Task,
     rows: Sequence[Instance],
     max_length: int,
     family: Family,
     answer_limit: int,
-) -> Iterator[Unit]:
+) -> Iterator[Example]:
     outputs: list[int | None] = list(range(len(task.outputs))) or [None]
     asked = [(position, row, output) for position, row in enumerate(rows) for output in outputs]
     for begin in range(0, len(asked), TOKENIZED_TOGETHER):
@@ -288,7 +288,7 @@ def _text_to_text_units(
             # A decoder's input and answer share the model's length.
             reserved = max(answer_limit, len(answer)) if family == "decoder" else 0
             ids = _cut_context(prompt, three, max_length, reserved, row)
-            yield Unit(position, output or 0, [ids], [len(ids)], answer, [])
+            yield Example(position, output or 0, [ids], [len(ids)], answer, [])
 
 
 def _cut_context(

@@ -1,8 +1,8 @@
 """Tokenised instances on disk: written once per model and dataset, memory-mapped by trainings.
 
-A *unit* is what one row of a training batch is made of. It is an instance, except that
-text-to-text models are asked each trait of a multi-output instance as a unit of its own. A unit
-holds one token sequence, except that an encoder reads one per option of a multiple choice.
+An *example* is a row of a training batch: an instance, or for text-to-text models, which are asked
+the traits of a multi-output instance one by one, one of these prompts with its answer. It holds one
+token sequence, except that an encoder reads one per option of a multiple choice.
 
 Two Arrow files per task and split: ``<task>-<split>.units.arrow`` (token ids and labels) and
 ``<task>-<split>.instances.arrow`` (what is needed to score and to name predictions).
@@ -30,8 +30,8 @@ IGNORED = -100
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """One unit before it is written.
+class Example:
+    """One example before it is written.
 
     ``second_starts``: per sequence, where its second segment begins (its length: there is none).
     ``labels``: the class; 0/1 per label (multi-label); the answer of each output (multi-output);
@@ -48,7 +48,7 @@ class Unit:
     offsets: list[int]
 
 
-_UNIT_SCHEMA = pa.schema(
+_EXAMPLE_SCHEMA = pa.schema(
     [
         ("instance", pa.int32()),
         ("output", pa.int32()),
@@ -82,7 +82,7 @@ class Ragged:
 class EncodedSplit:
     """One task's split, ready to be batched. Arrays are views of the memory-mapped file.
 
-    ``sequences`` are those of all units after each other; unit u owns those from
+    ``sequences`` are those of all examples after each other; example u owns those from
     ``first_sequence[u]`` to ``first_sequence[u + 1]``.
     """
 
@@ -101,18 +101,18 @@ class EncodedSplit:
     def __len__(self) -> int:
         return len(self.instance)
 
-    def sequence_range(self, unit: int) -> range:
-        """The sequences of a unit."""
-        return range(int(self.first_sequence[unit]), int(self.first_sequence[unit + 1]))
+    def sequence_range(self, example: int) -> range:
+        """The sequences of an example."""
+        return range(int(self.first_sequence[example]), int(self.first_sequence[example + 1]))
 
     def longest(self) -> Ints:
-        """Tokens in the longest sequence of each unit, shape (units,)."""
+        """Tokens in the longest sequence of each example, shape (examples,)."""
         if not len(self):
             return np.zeros(0, np.int32)
         return np.maximum.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
 
     def tokens(self) -> Ints:
-        """Tokens of all sequences of each unit, shape (units,)."""
+        """Tokens of all sequences of each example, shape (examples,)."""
         if not len(self):
             return np.zeros(0, np.int32)
         return np.add.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
@@ -126,18 +126,18 @@ class EncodedSplit:
         kept = np.sort(np.random.default_rng(0).permutation(count)[:limit])
         renumber = np.full(count, -1, np.int32)
         renumber[kept] = np.arange(limit, dtype=np.int32)
-        units = np.flatnonzero(renumber[self.instance] >= 0)
-        rows = [row for unit in units for row in self.sequence_range(int(unit))]
-        counts = np.diff(self.first_sequence)[units]
+        examples = np.flatnonzero(renumber[self.instance] >= 0)
+        rows = [row for example in examples for row in self.sequence_range(int(example))]
+        counts = np.diff(self.first_sequence)[examples]
         return EncodedSplit(
             task=self.task,
-            instance=renumber[self.instance[units]],
-            output=self.output[units],
+            instance=renumber[self.instance[examples]],
+            output=self.output[examples],
             first_sequence=_starts(counts),
             sequences=_take(self.sequences, rows),
             second_starts=self.second_starts[rows],
-            labels=_take(self.labels, units.tolist()),
-            offsets=_take(self.offsets, units.tolist()),
+            labels=_take(self.labels, examples.tolist()),
+            offsets=_take(self.offsets, examples.tolist()),
             ids=[self.ids[i] for i in kept],
             targets=[self.targets[i] for i in kept],
             contexts=[self.contexts[i] for i in kept],
@@ -158,20 +158,20 @@ def write_split(
     folder: Path,
     task: str,
     split: str,
-    units: Sequence[Unit],
+    examples: Sequence[Example],
     instances: Sequence[tuple[str, tuple[str, ...], str]],
 ) -> None:
     """Write the two files of a split. ``instances``: (id, right answers, context) each."""
     table = pa.table(
         {
-            "instance": [u.instance for u in units],
-            "output": [u.output for u in units],
-            "sequences": [u.sequences for u in units],
-            "second_starts": [u.second_starts for u in units],
-            "labels": [u.labels for u in units],
-            "offsets": [u.offsets for u in units],
+            "instance": [u.instance for u in examples],
+            "output": [u.output for u in examples],
+            "sequences": [u.sequences for u in examples],
+            "second_starts": [u.second_starts for u in examples],
+            "labels": [u.labels for u in examples],
+            "offsets": [u.offsets for u in examples],
         },
-        schema=_UNIT_SCHEMA,
+        schema=_EXAMPLE_SCHEMA,
     )
     _write_arrow(folder / f"{task}-{split}.units.arrow", table)
     ids, targets, contexts = zip(*instances, strict=True) if instances else ((), (), ())
@@ -230,18 +230,18 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
     Raises:
         DataError: its files are missing.
     """
-    units = _read_arrow(folder / f"{task}-{split}.units.arrow")
+    examples = _read_arrow(folder / f"{task}-{split}.units.arrow")
     rows = _read_arrow(folder / f"{task}-{split}.instances.arrow")
-    nested = _column(units, "sequences")
+    nested = _column(examples, "sequences")
     return EncodedSplit(
         task=task,
-        instance=_numbers(_column(units, "instance")),
-        output=_numbers(_column(units, "output")),
+        instance=_numbers(_column(examples, "instance")),
+        output=_numbers(_column(examples, "output")),
         first_sequence=_list_starts(nested),
         sequences=_ragged(_flat(nested)),
-        second_starts=_numbers(_flat(_column(units, "second_starts"))),
-        labels=_ragged(_column(units, "labels")),
-        offsets=_ragged(_column(units, "offsets")),
+        second_starts=_numbers(_flat(_column(examples, "second_starts"))),
+        labels=_ragged(_column(examples, "labels")),
+        offsets=_ragged(_column(examples, "offsets")),
         ids=_column(rows, "id").to_pylist(),
         targets=_tuples(_column(rows, "target")),
         contexts=_column(rows, "context").to_pylist(),

@@ -22,8 +22,8 @@ from tasktransfer.models.dropout import FastDropout
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
 from tasktransfer.models.first_tokens import narrow_last_layer
+from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
 from tasktransfer.models.packing import pack
-from tasktransfer.models.portions import portions_by_length, portions_to_train_on
 from tasktransfer.tasks.card import Task
 
 HEADS_FILE = "heads.safetensors"
@@ -77,8 +77,8 @@ class Encoder:
             first_tokens=self.narrow,
         )
         if first_position is not None and device.type == "cpu":
-            # A portion holds a few hundred words of a vocabulary of tens of thousands: for all
-            # others, zeros would be written and added up for every portion anew.
+            # A micro-batch holds a few hundred words of a vocabulary of tens of thousands: for all
+            # others, zeros would be written and added up for every micro-batch anew.
             backbone.get_input_embeddings().sparse = True
         config = backbone.config
         rate = getattr(config, "classifier_dropout", None)
@@ -94,16 +94,20 @@ class Encoder:
 
     # --- the protocol ---------------------------------------------------------------------------
 
-    def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:
-        return float(len(units))
+    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        heads = {f"head.{task}": dict(head.named_parameters()) for task, head in self.heads.items()}
+        return {"encoder": dict(self.backbone.named_parameters()), **heads}
 
-    def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
+    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+        return float(len(examples))
+
+    def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
         task = self.tasks[split.task]
-        logits = self._logits(split, units)
-        labels = torch.tensor([split.labels[u].tolist() for u in units], device=self.device)
+        logits = self._logits(split, examples)
+        labels = torch.tensor([split.labels[u].tolist() for u in examples], device=self.device)
         match task.kind:
             case "span":
-                allowed = self._allowed(split, units, logits.shape[1], task)
+                allowed = self._allowed(split, examples, logits.shape[1], task)
                 scores = logits.masked_fill(~allowed.unsqueeze(-1), float("-inf"))
                 edges = [_span_cross_entropy(scores[..., k], labels[:, k]) for k in (0, 1)]
                 return (edges[0] + edges[1]) / 2
@@ -119,28 +123,30 @@ class Encoder:
             case _:
                 return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
 
-    def training_portions(
-        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    def training_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         packed = self.first_position is not None
-        return portions_to_train_on(split, units, token_budget, packed=packed)
+        return micro_batches_to_train_on(split, examples, token_budget, packed=packed)
 
-    def prediction_portions(
-        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    def prediction_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return portions_by_length(split, units, token_budget, padded=self.first_position is None)
+        return micro_batches_by_length(
+            split, examples, token_budget, padded=self.first_position is None
+        )
 
-    def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
+    def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         task = self.tasks[split.task]
-        logits = self._logits(split, units)
+        logits = self._logits(split, examples)
         match task.kind:
             case "span":
-                allowed = self._allowed(split, units, logits.shape[1], task)
-                return self._spans(task, split, units, logits, allowed)
+                allowed = self._allowed(split, examples, logits.shape[1], task)
+                return self._spans(task, split, examples, logits, allowed)
             case "multi_label":
                 return [_chosen_labels(task, row, self.fidelity) for row in logits.cpu()]
             case "multi_output":
-                best = logits.view(len(units), len(task.outputs), task.classes).argmax(-1)
+                best = logits.view(len(examples), len(task.outputs), task.classes).argmax(-1)
                 return [tuple(task.labels[i] for i in row) for row in best.tolist()]
             case _:
                 return [(task.labels[i],) for i in logits.argmax(-1).tolist()]
@@ -165,22 +171,22 @@ class Encoder:
 
     # --- forward --------------------------------------------------------------------------------
 
-    def _logits(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
+    def _logits(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
         """Logits in float32.
 
-        Shapes: spans (units, tokens, 2), of which those beyond a unit's tokens mean nothing;
-        multiple choice (units, options), options that a unit does not have at -inf; otherwise
-        (units, head width).
+        Shapes: spans (examples, tokens, 2), of which those beyond an example's tokens mean nothing;
+        multiple choice (examples, options), options that an example does not have at -inf;
+        otherwise (examples, head width).
         """
         kind = self.tasks[split.task].kind
-        sequences = [s for u in units for s in split.sequence_range(u)]
+        sequences = [s for u in examples for s in split.sequence_range(u)]
         read = self._read_padded if self.first_position is None else self._read_packed
         hidden, table = read(split, sequences, kind == "span")
         logits: Tensor = self.heads[split.task](self.dropout(hidden)).float()
         if table is not None:
             return logits[table]
         if kind == "multiple_choice":
-            return _options_side_by_side(logits.squeeze(-1), split, units)
+            return _options_side_by_side(logits.squeeze(-1), split, examples)
         return logits
 
     def _read_packed(
@@ -232,26 +238,33 @@ class Encoder:
         pooled = getattr(outputs, "pooler_output", None)
         return (outputs.last_hidden_state[:, 0] if pooled is None else pooled), None
 
-    def _allowed(self, split: EncodedSplit, units: Sequence[int], width: int, task: Task) -> Tensor:
-        """Tokens that may begin or end a span: the context's, and the first one, which stands for
-        "no answer", where the task has unanswerable instances. Shape (units, ``width``), bool."""
-        allowed = np.zeros((len(units), width), dtype=bool)
-        for i, unit in enumerate(units):
-            starts = split.offsets[unit][0::2]
+    def _allowed(
+        self, split: EncodedSplit, examples: Sequence[int], width: int, task: Task
+    ) -> Tensor:
+        """Tokens that may begin or end a span: the context's, and the first one, which means "no
+        answer", where the task has unanswerable instances. Shape (examples, ``width``), bool."""
+        allowed = np.zeros((len(examples), width), dtype=bool)
+        for i, example in enumerate(examples):
+            starts = split.offsets[example][0::2]
             allowed[i, : len(starts)] = starts >= 0
         allowed[:, 0] = has_unanswerable(task)
         return torch.from_numpy(allowed).to(self.device)
 
     def _spans(
-        self, task: Task, split: EncodedSplit, units: Sequence[int], logits: Tensor, allowed: Tensor
+        self,
+        task: Task,
+        split: EncodedSplit,
+        examples: Sequence[int],
+        logits: Tensor,
+        allowed: Tensor,
     ) -> list[tuple[str, ...]]:
-        """The best span of each unit, cut out of the original text by character offsets."""
+        """The best span of each example, cut out of the original text by character offsets."""
         first, last = _best_spans(logits, allowed, task.prompt.max_answer_tokens)
         answers: list[tuple[str, ...]] = []
-        for unit, a, b in zip(units, first.tolist(), last.tolist(), strict=True):
-            edges = split.offsets[unit]
+        for example, a, b in zip(examples, first.tolist(), last.tolist(), strict=True):
+            edges = split.offsets[example]
             start, end = int(edges[2 * a]), int(edges[2 * b + 1])
-            context = split.contexts[int(split.instance[unit])]
+            context = split.contexts[int(split.instance[example])]
             answers.append((context[start:end] if start >= 0 and end >= start else "",))
         return answers
 
@@ -286,9 +299,9 @@ def _span_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
     return functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
 
 
-def _options_side_by_side(scores: Tensor, split: EncodedSplit, units: Sequence[int]) -> Tensor:
-    counts = [len(split.sequence_range(u)) for u in units]
-    table = scores.new_full((len(units), max(counts)), float("-inf"))
+def _options_side_by_side(scores: Tensor, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+    counts = [len(split.sequence_range(u)) for u in examples]
+    table = scores.new_full((len(examples), max(counts)), float("-inf"))
     for i, part in enumerate(torch.split(scores, counts)):
         table[i, : len(part)] = part
     return table
@@ -309,7 +322,7 @@ def _best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tensor, 
     """First and last token of the span with the highest start + end score.
 
     Spans of more than ``longest`` tokens, of tokens outside the context, or that mix the "no
-    answer" token with others are not considered. Shapes (units,) each.
+    answer" token with others are not considered. Shapes (examples,) each.
     """
     start = logits[..., 0].masked_fill(~allowed, float("-inf"))
     end = logits[..., 1].masked_fill(~allowed, float("-inf"))

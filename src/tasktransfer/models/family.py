@@ -26,6 +26,16 @@ class FamilyModel(Protocol):
         """All weights, heads included: what the optimiser updates and a checkpoint holds."""
         ...
 
+    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        """The named parts, which a stage may train alone or take from others: name → parameters by
+        their names inside the part.
+
+        ``encoder``: the pre-trained encoder (of an encoder-decoder with the embeddings that it
+        reads). ``decoder``: what an encoder-decoder has besides. ``body``: all of a text-to-text
+        model. ``head.<task>``: an encoder's head. Parts may overlap.
+        """
+        ...
+
     @property
     def paths(self) -> tuple[str, ...]:
         """Which fast paths it takes, of packed, attention, dropout, trees, first_tokens."""
@@ -33,7 +43,7 @@ class FamilyModel(Protocol):
 
     @property
     def hidden_size(self) -> int:
-        """How many numbers stand for a token between its layers."""
+        """Width of the hidden states between its layers."""
         ...
 
     @property
@@ -42,30 +52,30 @@ class FamilyModel(Protocol):
         depends on which is faster."""
         ...
 
-    def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
-        """Loss summed over ``units`` (not averaged: micro-batches of one batch are added up, and
+    def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+        """Loss summed over ``examples`` (not averaged: micro-batches of one batch are added up, and
         the sum is divided by the whole batch's ``weight``). A float32 scalar."""
         ...
 
-    def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:
-        """What a batch's summed loss is divided by: units for encoders, counted answer tokens for
-        text-to-text models."""
+    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+        """What a batch's summed loss is divided by: examples for encoders, counted answer tokens
+        for text-to-text models."""
         ...
 
-    def training_portions(
-        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    def training_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        """Units cut into what ``loss`` is given at once, about ``token_budget`` tokens."""
+        """Examples cut into what ``loss`` is given at once, about ``token_budget`` tokens."""
         ...
 
-    def prediction_portions(
-        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    def prediction_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         """The same for ``predict``."""
         ...
 
-    def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
-        """One prediction a unit: labels, the option's number, or the answer's text."""
+    def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
+        """One prediction an example: labels, the option's number, or the answer's text."""
         ...
 
     def save(self, folder: Path) -> None:
@@ -79,7 +89,7 @@ def pad(
     """Stack rows of token ids.
 
     Returns:
-        ids, shape (rows, longest), int64; mask of the same shape, int64, 1 where a token stands.
+        ids, shape (rows, longest), int64; mask of the same shape, int64, 1 where there is a token.
     """
     lengths = [len(row) for row in rows]
     width = max(lengths)

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.models import attention
 from tasktransfer.models.encoded import IGNORED, EncodedSplit, Ints
 from tasktransfer.models.family import pad
 from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
-from tasktransfer.models.packing import first_position, pack
-from tasktransfer.models.portions import (
-    portions_by_length,
-    portions_of_trees,
-    portions_to_train_on,
+from tasktransfer.models.micro_batches import (
+    micro_batches_by_length,
+    micro_batches_of_trees,
+    micro_batches_to_train_on,
 )
+from tasktransfer.models.packing import first_position, pack
 from tasktransfer.models.prompt_trees import prompt_trees
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
@@ -61,33 +61,36 @@ class Decoder:
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._positions = "position_ids" in inspect.signature(model.forward).parameters
 
-    def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:
-        counted = sum(len(split.labels[u]) for u in units)
+    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        return {"body": dict(self.module.named_parameters())}
+
+    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+        counted = sum(len(split.labels[u]) for u in examples)
         if self.whole_sequence:
             # Every token but the first is predicted.
-            counted += sum(len(split.sequences[_sequence(split, u)]) - 1 for u in units)
+            counted += sum(len(split.sequences[_sequence(split, u)]) - 1 for u in examples)
         return float(counted)
 
-    def training_portions(
-        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    def training_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         packed = self.first_position is not None
-        return portions_to_train_on(split, units, token_budget, packed=packed)
+        return micro_batches_to_train_on(split, examples, token_budget, packed=packed)
 
-    def prediction_portions(
-        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    def prediction_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         if not self.trees:
-            return portions_by_length(split, units, token_budget, padded=True)
-        trees = prompt_trees([split.sequences[_sequence(split, u)] for u in units])
+            return micro_batches_by_length(split, examples, token_budget, padded=True)
+        trees = prompt_trees([split.sequences[_sequence(split, u)] for u in examples])
         return [
-            [units[prompt] for tree in portion for prompt in tree.prompts]
-            for portion in portions_of_trees(trees, token_budget)
+            [examples[prompt] for tree in micro_batch for prompt in tree.prompts]
+            for micro_batch in micro_batches_of_trees(trees, token_budget)
         ]
 
-    def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
-        prompts = [split.sequences[_sequence(split, u)] for u in units]
-        answers = [split.labels[u] for u in units]
+    def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+        prompts = [split.sequences[_sequence(split, u)] for u in examples]
+        answers = [split.labels[u] for u in examples]
         if self.first_position is None:
             return self._loss_padded(prompts, answers)
         return self._loss_packed(prompts, answers)
@@ -137,8 +140,8 @@ class Decoder:
             logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
         )
 
-    def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
-        prompts = [split.sequences[_sequence(split, u)] for u in units]
+    def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
+        prompts = [split.sequences[_sequence(split, u)] for u in examples]
         longest = self.max_answer_tokens[split.task]
         if self.trees:
             made = generate_from_trees(
@@ -182,12 +185,19 @@ class EncoderDecoder:
         self.paths = attention.paths_of(model, model.config, packed=False)
         self.device = device
 
-    def weight(self, split: EncodedSplit, units: Sequence[int]) -> float:
-        return float(sum(len(split.labels[u]) for u in units))
+    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        body = dict(self.module.named_parameters())
+        encoder = dict(self.module.get_encoder().named_parameters())
+        read = {id(parameter) for parameter in encoder.values()}
+        decoder = {name: p for name, p in body.items() if id(p) not in read}
+        return {"encoder": encoder, "decoder": decoder, "body": body}
 
-    def loss(self, split: EncodedSplit, units: Sequence[int]) -> Tensor:
-        ids, mask = self._inputs(split, units)
-        targets, _ = pad([split.labels[u] for u in units], IGNORED, self.device)
+    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+        return float(sum(len(split.labels[u]) for u in examples))
+
+    def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+        ids, mask = self._inputs(split, examples)
+        targets, _ = pad([split.labels[u] for u in examples], IGNORED, self.device)
         # The model shifts the labels itself; the loss it returns is a mean, and a sum is wanted.
         logits = self.module(
             input_ids=ids, attention_mask=mask, labels=targets, use_cache=False
@@ -196,29 +206,29 @@ class EncoderDecoder:
             logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
         )
 
-    def training_portions(
-        self, split: EncodedSplit, units: Sequence[int], token_budget: int
+    def training_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return portions_by_length(split, units, token_budget, padded=True)
+        return micro_batches_by_length(split, examples, token_budget, padded=True)
 
-    prediction_portions = training_portions
+    prediction_micro_batches = training_micro_batches
 
-    def predict(self, split: EncodedSplit, units: Sequence[int]) -> list[tuple[str, ...]]:
-        ids, mask = self._inputs(split, units)
+    def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
+        ids, mask = self._inputs(split, examples)
         made = generate(self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task])
         return _parsed(self.tasks[split.task], self.tokenizer, made)
 
     def save(self, folder: Path) -> None:
         self.module.save_pretrained(folder)
 
-    def _inputs(self, split: EncodedSplit, units: Sequence[int]) -> tuple[Tensor, Tensor]:
-        rows = [split.sequences[_sequence(split, u)] for u in units]
+    def _inputs(self, split: EncodedSplit, examples: Sequence[int]) -> tuple[Tensor, Tensor]:
+        rows = [split.sequences[_sequence(split, u)] for u in examples]
         return pad(rows, int(self.tokenizer.pad_token_id), self.device)
 
 
-def _sequence(split: EncodedSplit, unit: int) -> int:
-    """A text-to-text unit holds exactly one sequence."""
-    return int(split.first_sequence[unit])
+def _sequence(split: EncodedSplit, example: int) -> int:
+    """A text-to-text example holds exactly one sequence."""
+    return int(split.first_sequence[example])
 
 
 def _parsed(task: Task, tokenizer: Any, made: Tensor) -> list[tuple[str, ...]]:

@@ -26,7 +26,8 @@ from tasktransfer.operate.folders import held_if_free, is_trained
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.merge import RESUME
 from tasktransfer.operate.offered import STAGES, Place, places
-from tasktransfer.results.finished import CHECKPOINT, is_start
+from tasktransfer.results.finished import is_start
+from tasktransfer.results.rounds import CHECKPOINT
 from tasktransfer.results.state import CLAIM, HISTORY, LOG, PREDICTIONS, RECORD
 from tasktransfer.results.study import Study
 

@@ -33,9 +33,10 @@ from tasktransfer.operate.offered import (
     renamed,
 )
 from tasktransfer.results.damage import damage, set_aside
-from tasktransfer.results.finished import CHECKPOINT, is_start, is_whole
+from tasktransfer.results.finished import is_start, is_whole
 from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import Record, read_record, write_record
+from tasktransfer.results.rounds import CHECKPOINT
 from tasktransfer.results.state import HISTORY, LOG, PREDICTIONS, RECORD, remember
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted

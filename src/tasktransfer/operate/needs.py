@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from tasktransfer.config import TINY
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 from tasktransfer.results.finished import damage_of
 from tasktransfer.results.study import Study
 
@@ -52,15 +52,15 @@ def of(study: Study, node: Node) -> list[str]:
 def _training(study: Study, stage: Stage) -> list[str]:
     """Token ids, and what it starts from."""
     needed = [f"{study.encoded(stage.data, stage.model.name)}/manifest.json"]
-    needed += [study.start(start) for start in stage.starts if start.stage]
+    needed += [_left_by(study, start) for start in stage.starts if start.stage]
     return needed if stage.starts_whole else [*needed, *_model_files(study, stage.model.name)]
 
 
 def _library_job(study: Study, node: Data | Fit | Evaluation) -> list[str]:
     """The nodes that it uses, and the instances or token ids that it reads."""
     needed = []
-    for used in node.uses:
-        needed.append(study.checkpoint(used) if isinstance(used, Stage) else study.record(used))
+    needed += [study.record(used) for used in node.uses if not isinstance(used, Stage)]
+    needed += [_left_by(study, start) for start in _starts(node)]
     read = [used for used in node.uses if isinstance(used, Data)]
     read += [node.data] if not isinstance(node, Data) else []
     if isinstance(node, Data) and not read:
@@ -74,6 +74,25 @@ def _library_job(study: Study, node: Data | Fit | Evaluation) -> list[str]:
         models = [(on.stage.data, on.stage)]
     needed += [f"{study.encoded(d, s.model.name)}/manifest.json" for d, s in models]
     return list(dict.fromkeys(needed))
+
+
+def _starts(node: Data | Fit | Evaluation) -> list[Start]:
+    """The trained models that it reads."""
+    starts: list[Start | None] = []
+    if isinstance(node, Data):
+        starts += [Start(used) for used in node.uses if isinstance(used, Stage)]
+    elif isinstance(node, Fit):
+        starts.append(node.on)
+    elif isinstance(node.of, Outcome):
+        starts += node.of.starts
+    return [start for start in starts if start and start.stage]
+
+
+def _left_by(study: Study, start: Start) -> str:
+    """What a stage leaves when a round of it can be started from. Rounds other than the best are
+    no outputs of their own: how many there are is known when the stage is done."""
+    assert start.stage is not None
+    return study.start(start) if start.at == "best" else study.record(start.stage)
 
 
 class DamagedRecords:

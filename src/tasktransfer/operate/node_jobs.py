@@ -40,18 +40,6 @@ from tasktransfer.tasks.card import SPLITS, Instance, Task
 Measures = dict[str, dict[str, float]]
 
 
-def node_of(study: Study, digest: str, kind: type[Any]) -> Any:
-    """The node of a study with a digest.
-
-    Raises:
-        ConfigError: the study has none, or it is of another kind.
-    """
-    node = study.node(digest)
-    if not isinstance(node, kind):
-        raise ConfigError(f"{digest} is a {type(node).__name__.lower()}: {node.label}")
-    return node
-
-
 def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -> None:
     """Derive data by its recipe.
 
@@ -70,7 +58,7 @@ def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
         release = Release(
             place=str(folder),
-            revision=data.revision,
+            revision=data.digest,
             tasks=tasks,
             dialogues={},
             instances=lambda task, split: derived[task, split],
@@ -132,11 +120,11 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
             found = classifier.probabilities(instances, features)
             predictions, values = answers(task, found), expected_values(task, found)
         else:
-            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # imports torch
+            from tasktransfer.evaluation.outcome import Places, answered  # noqa: PLC0415  # torch
 
             models = [stage.model.name for stage in node.of.stages]
             encoded = {model: Path(study.encoded(node.data, model)) for model in models}
-            told = answered(node, node.of, encoded, study.start, threads)
+            told = answered(node, node.of, Places(encoded, study.start), threads)
             predictions, values = told.predictions, told.values
             instances = instances[: len(predictions)]
         golds = [one.target for one in instances]

@@ -12,9 +12,9 @@ from typing import Any
 from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.forecast.model_size import tensor_shapes
-from tasktransfer.results.finished import CHECKPOINT
 from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import Record, comparable, read_record
+from tasktransfer.results.rounds import CHECKPOINT
 from tasktransfer.results.state import PREDICTIONS, RECORD
 
 STAGES = "stages"

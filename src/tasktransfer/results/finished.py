@@ -17,8 +17,6 @@ from tasktransfer.results.damage import Checked, checked
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
-CHECKPOINT = "checkpoint"
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

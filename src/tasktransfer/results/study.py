@@ -30,6 +30,7 @@ from tasktransfer.results.revisions import (
     is_hub_name,
     tiny_revision,
 )
+from tasktransfer.results.rounds import round_folder
 from tasktransfer.results.state import RECORD
 
 
@@ -234,19 +235,17 @@ class Study:
 
     def checkpoint(self, stage: Stage) -> str:
         """The folder of the stage's best round, where it is kept or still needed."""
-        return f"{self.folder(stage)}/checkpoint"
+        return round_folder(self.folder(stage), "best")
 
     def start(self, start: Start) -> str:
         """The folder of a stage's round that another node starts from."""
         assert start.stage is not None
-        if start.at == "best":
-            return self.checkpoint(start.stage)
-        return f"{self.folder(start.stage)}/rounds/{start.at}"
+        return round_folder(self.folder(start.stage), start.at)
 
     def base_revision(self, stage: Stage) -> str | None:
-        """The hub revision of a stage's base model; None for folders, and where it starts from
-        other stages."""
-        return None if stage.starts else self.revision(stage.model.name)
+        """The hub revision of a stage's base model; None for folders, and where nothing of it is
+        used."""
+        return None if stage.starts_whole else self.revision(stage.model.name)
 
     def keeps(self, kind: str) -> bool:
         """Whether checkpoints of this kind of stage stay on disk."""

@@ -14,9 +14,10 @@ from tasktransfer import errors
 from tasktransfer.errors import TaskTransferError, mendable
 from tasktransfer.files import sweep
 from tasktransfer.results.damage import damage, set_aside
+from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
 from tasktransfer.results.state import RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
-from tasktransfer.training.job import CHECKPOINT, Job
+from tasktransfer.training.job import Job
 
 WORTH_ANOTHER_TRY = frozenset({"MemoryShortageError", "StorageError"})
 """Failures that another attempt may mend. All other errors of ours follow from the input, and the
@@ -74,8 +75,8 @@ def _train(job: Job) -> None:
 
 
 def is_there(job: Job) -> bool:
-    """Whether a record is there, and the checkpoint if the job should leave one."""
-    wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint]
+    """Whether a record is there, and the parameters that the job should leave."""
+    wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint, *[ROUNDS] * job.keeps_rounds]
     return all((job.out / name).exists() for name in wanted)
 
 

@@ -17,7 +17,7 @@ from tasktransfer.training.setup import Setup
 Prediction = tuple[str, ...]
 
 TOLD_TOGETHER = 4
-"""Portions a worker computes between two signs of progress."""
+"""Micro-batches a worker computes between two signs of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +38,28 @@ def predict(
 ) -> list[Prediction]:
     """Predict every instance of a split, in the split's order.
 
-    Which units go together is the model's matter and changes no prediction beyond floating-point
+    Which examples go together is the model's matter and changes no prediction beyond floating-point
     noise. The outputs of a multi-output instance that were asked one by one are put together again.
     """
     model.module.eval()
-    by_unit: list[Prediction] = [()] * len(split)
+    by_example: list[Prediction] = [()] * len(split)
 
-    def of_share(share: Sequence[list[int]]) -> list[tuple[int, Prediction]]:
+    def of_shard(shard: Sequence[list[int]]) -> list[tuple[int, Prediction]]:
         with torch.inference_mode(), setup.autocast():
-            each = [(portion, model.predict(split, portion)) for portion in share]
-        return [pair for units, found in each for pair in zip(units, found, strict=True)]
+            each = [(micro_batch, model.predict(split, micro_batch)) for micro_batch in shard]
+        return [pair for examples, found in each for pair in zip(examples, found, strict=True)]
 
-    portions = model.prediction_portions(split, range(len(split)), token_budget)
+    micro_batches = model.prediction_micro_batches(split, range(len(split)), token_budget)
     step = TOLD_TOGETHER * setup.workers.count
-    for begin in range(0, len(portions), step):
-        some = portions[begin : begin + step]
-        for found in setup.workers.each(of_share, setup.workers.shares(some)):
-            for unit, prediction in found:
-                by_unit[unit] = prediction
+    for begin in range(0, len(micro_batches), step):
+        some = micro_batches[begin : begin + step]
+        for found in setup.workers.each(of_shard, setup.workers.shards(some)):
+            for example, prediction in found:
+                by_example[example] = prediction
         progress(sum(map(len, some)))
     by_instance: list[Prediction] = [()] * len(split.ids)
-    for unit, prediction in enumerate(by_unit):
-        by_instance[int(split.instance[unit])] += prediction
+    for example, prediction in enumerate(by_example):
+        by_instance[int(split.instance[example])] += prediction
     return by_instance
 
 

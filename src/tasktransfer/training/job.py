@@ -8,17 +8,15 @@ from pathlib import Path
 
 from tasktransfer.core.nodes import Stage
 
-CHECKPOINT = "checkpoint"
-"""Folder of the best epoch's weights, in the stage's folder."""
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A stage to train, where its inputs are, and where its record goes.
 
     ``base`` is the base model's folder or Hugging Face name; ``starts`` the folders of the rounds
-    that ``stage.starts`` name, in their order. ``facts`` is what else the design has said in the
-    record's provenance. Nothing here but ``stage`` changes a number of the record.
+    that ``stage.starts`` name, in their order, the base model left out. ``facts`` is what else the
+    design has said in the record's provenance. Nothing here but ``stage`` changes a number of the
+    record.
     """
 
     stage: Stage
@@ -34,3 +32,8 @@ class Job:
     facts: Mapping[str, str] = field(default_factory=dict)
     plain: bool = False
     """Padded rows and transformers' own attention, dropout and generation: for comparison."""
+
+    @property
+    def keeps_rounds(self) -> bool:
+        """Whether the parameters of every round are left."""
+        return self.stage.selection.keep == "every"

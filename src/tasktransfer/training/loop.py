@@ -1,52 +1,55 @@
 """The one training loop. Read it top to bottom: every algorithm of the study is calls of this.
 
 Paper, Appendix B: Adam without weight decay, constant learning rate, gradient norm clipped, dev
-metrics after every epoch, the first best epoch kept.
+metrics after every epoch, the first best epoch kept. A stage may ask for other rounds than epochs,
+another measure, an early end, and for some parts of the model to move alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from tasktransfer.core.specs import Training
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import TrainingError
-from tasktransfer.models.dropout import dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.batches import Batch, epoch_batches, task_weights
-from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
+from tasktransfer.training.samplers import Schedule, Update
+from tasktransfer.training.selection import DevMeasures, dev_measures, selecting_measure
 from tasktransfer.training.setup import Setup
 
 Splits = Mapping[str, EncodedSplit]
-Gradients = tuple[Tensor | None, ...] | None
-"""One a weight, in the order of the module's parameters."""
+KeepRound = Callable[[int], None]
+"""Keeps the model's parameters as those of a round, by its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round of the training left. Losses are means over the task's updates."""
+    """What one round of the training left. Losses are means over the task's updates; the untrained
+    model's round, 0, has none."""
 
     round: int
     train_loss: dict[str, float]
-    dev: dict[str, dict[str, float]]
+    dev: DevMeasures
     selection_score: float
     seconds: float
 
 
 @dataclass(slots=True)
 class Trained:
-    """The history of a training, and the weights of its best epoch (on the CPU)."""
+    """The history of a training, and the weights of its best round (on the CPU)."""
 
     rounds: list[Round] = field(default_factory=list)
     best_round: int = 0
@@ -57,141 +60,130 @@ class Trained:
     train_seconds: float = 0.0
     dev_seconds: float = 0.0
     resumed_after: list[int] = field(default_factory=list)
-    """The epochs after which it was interrupted and went on."""
+    """The rounds after which it was interrupted and went on."""
+
+    @property
+    def last(self) -> int:
+        """The number of the last round; 0 before the first."""
+        return self.rounds[-1].round if self.rounds else 0
+
+    def is_out_of(self, patience: int | None) -> bool:
+        """Whether so many rounds brought nothing better."""
+        return patience is not None and self.last - self.best_round >= patience
 
 
 def train(
     model: FamilyModel,
+    stage: Stage,
     tasks: Mapping[str, Task],
     train_splits: Splits,
     dev_splits: Splits,
-    training: Training,
-    seed: int,
     setup: Setup,
     progress: Progress,
     snapshots: Snapshots | None = None,
+    keep_round: KeepRound | None = None,
 ) -> Trained:
-    """Train on the tasks of ``train_splits``, choose the best epoch on those of ``dev_splits``.
+    """Train on ``train_splits`` as a stage says, choose the best round on ``dev_splits``.
 
-    With ``snapshots`` it goes on from the last epoch that was kept there, if there is one.
+    With ``snapshots`` it goes on from the last round that was kept there, if there is one.
+    ``keep_round`` is called after every round, and first with 0 for the untrained model, whose dev
+    measures are then recorded too; it is never the best.
 
     Raises:
+        ConfigError: the stage trains parts that the model has not, or is selected by a measure
+            that its tasks have not.
+        DataError: the stage's sampler cannot be used on these splits.
         TrainingError: a loss is not a finite number.
         MemoryShortageError: not even one instance at a time fits into memory.
     """
-    torch.manual_seed(seed)
-    optimiser = torch.optim.Adam(model.module.parameters(), lr=training.learning_rate, fused=True)
-    trained = _resumed(model, optimiser, snapshots) or Trained()
+    torch.manual_seed(stage.seed)
+    measure = selecting_measure(stage, tasks)
+    schedule = Schedule.of(stage, train_splits)
+    moving = freeze_all_but(model, stage.trains)
+    optimiser = torch.optim.Adam(moving, lr=stage.training.learning_rate, fused=True)
+    trained = _resumed(model, optimiser, snapshots) or Trained(best_score=measure.worst)
     if trained.rounds:
-        progress.say(f"goes on after epoch {len(trained.rounds)}, where it was interrupted")
-        units = sum(map(len, [*train_splits.values(), *dev_splits.values()]))
-        progress.skip(len(trained.rounds) * units)
-    for epoch in range(len(trained.rounds) + 1, training.epochs + 1):
+        progress.say(f"goes on after round {trained.last}, where it was interrupted")
+        progress.skip(trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values())))
+    elif keep_round is not None:
         started = time.perf_counter()
-        train_loss = _train_epoch(
-            model, optimiser, train_splits, training, seed, epoch, setup, progress
+        dev, score = dev_measures(model, stage, tasks, dev_splits, setup, progress)
+        trained.dev_seconds += time.perf_counter() - started
+        trained.rounds.append(Round(0, {}, dev, score, time.perf_counter() - started))
+        keep_round(0)
+    while trained.last < schedule.rounds and not trained.is_out_of(stage.selection.patience):
+        number = trained.last + 1
+        started = time.perf_counter()
+        updates = list(schedule.round(number))
+        train_loss = _train_round(
+            model, moving, optimiser, stage, train_splits, number, updates, setup, progress
         )
         ended = time.perf_counter()
-        dev, score = _dev(model, tasks, dev_splits, training, setup, progress)
+        dev, score = dev_measures(model, stage, tasks, dev_splits, setup, progress)
         done = time.perf_counter()
-        trained.samples += sum(map(len, train_splits.values()))
+        _count(trained, updates, train_splits)
         trained.train_seconds += ended - started
         trained.dev_seconds += done - ended
-        trained.rounds.append(Round(epoch, train_loss, dev, score, done - started))
-        if score > trained.best_score:
-            trained.best_round, trained.best_score = epoch, score
+        trained.rounds.append(Round(number, train_loss, dev, score, done - started))
+        if measure.better(score, than=trained.best_score):
+            trained.best_round, trained.best_score = number, score
             trained.best_weights = _copy_weights(model)
-        progress.epoch(epoch, train_loss, score, trained.best_round)
-        if snapshots is not None and epoch < training.epochs:
+        progress.round(number, train_loss, score, trained.best_round)
+        if keep_round is not None:
+            keep_round(number)
+        if snapshots is not None and number < schedule.rounds:
             snapshots.keep(partial(_state, model, optimiser, trained))
-    trained.tokens = training.epochs * sum(len(s.sequences.values) for s in train_splits.values())
     return trained
 
 
-def _train_epoch(
+def _train_round(
     model: FamilyModel,
+    moving: Sequence[nn.Parameter],
     optimiser: torch.optim.Optimizer,
-    train_splits: Splits,
-    training: Training,
-    seed: int,
-    epoch: int,
+    stage: Stage,
+    splits: Splits,
+    number: int,
+    updates: Sequence[Update],
     setup: Setup,
     progress: Progress,
 ) -> dict[str, float]:
-    """Every batch of every task once, one update each; the mean loss per task."""
-    sizes = {name: len(split) for name, split in train_splits.items()}
-    weights = task_weights(sizes, training.batch_size, training.task_weighting)
+    """One step of the optimiser an update; the mean loss per task."""
     model.module.train()
-    losses: list[tuple[str, Tensor]] = []
-    for batch in epoch_batches(sizes, training.batch_size, seed, epoch):
-        split = train_splits[batch.task]
+    losses: list[tuple[int, str, Tensor]] = []
+    for place, update in enumerate(updates, start=1):
 
-        def gradients(tokens: int, batch: Batch = batch, split: EncodedSplit = split) -> Tensor:
-            portions = model.training_portions(split, batch.units, tokens)
-            return _add_gradients(model, split, batch, portions, weights, setup)
+        def gradients(tokens: int, update: Update = update) -> list[Tensor]:
+            return set_gradients(model, moving, splits, update, tokens, setup)
 
-        loss = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
-        losses.append((batch.task, loss))
-        torch.nn.utils.clip_grad_norm_(model.module.parameters(), training.max_grad_norm)
+        of_batches = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
+        losses += [(place, b.task, loss) for b, loss in zip(update, of_batches, strict=True)]
+        torch.nn.utils.clip_grad_norm_(moving, stage.training.max_grad_norm)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
-        progress.advance(len(batch.units))
-    return _mean_losses(losses, epoch)
+        progress.advance(sum(len(batch.examples) for batch in update))
+    return _mean_losses(losses, number)
 
 
-def _add_gradients(
-    model: FamilyModel,
-    split: EncodedSplit,
-    batch: Batch,
-    portions: list[list[int]],
-    weights: Mapping[str, float],
-    setup: Setup,
-) -> Tensor:
-    """Set every weight's gradient to that of the batch's mean loss, summed over its portions.
-
-    Returns:
-        The batch's mean loss, unweighted, still on the device: nothing waits for it here.
-    """
-    divisor, weight = model.weight(split, batch.units), weights[batch.task]
-    parameters = list(model.module.parameters())
-    # A portion's dropout depends on its place in the batch, not on the thread that computes it.
-    seeds = torch.randint(1 << 62, (len(portions),)).tolist()
-
-    def of_share(share: Sequence[tuple[list[int], int]]) -> tuple[Tensor, Gradients]:
-        total = torch.zeros((), device=setup.device)
-        sums: Gradients = None
-        with setup.one_update():
-            for portion, seed in share:
-                with setup.autocast(), dropout_drawn_from(seed):
-                    loss = model.loss(split, portion) / divisor
-                found = torch.autograd.grad(loss * weight, parameters, allow_unused=True)
-                sums = _sum(sums, found)
-                total += loss.detach()
-        return total, sums
-
-    shares = setup.workers.shares(list(zip(portions, seeds, strict=True)))
-    done = setup.workers.each(of_share, shares)
-    gradients: Gradients = None
-    for _, of_one in done:
-        gradients = _sum(gradients, of_one)
-    for parameter, gradient in zip(parameters, gradients or (), strict=True):
-        parameter.grad = None if gradient is None else gradient.to_dense()
-    return torch.stack([total for total, _ in done]).sum()
+def _mean_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[str, float]:
+    """Mean loss per task; looked at once a round, so that the device never waits for the host."""
+    values = torch.stack([loss for _, _, loss in losses]).tolist()
+    by_task: dict[str, list[float]] = {}
+    for (update, task, _), value in zip(losses, values, strict=True):
+        if not np.isfinite(value):
+            raise TrainingError(
+                f"the loss of {task} became {value} in round {number}, update {update}: lower "
+                "training.learning_rate or set training.precision to float32; nothing was written"
+            )
+        by_task.setdefault(task, []).append(value)
+    return {task: float(np.mean(v)) for task, v in sorted(by_task.items())}
 
 
-def _sum(first: Gradients, second: Gradients) -> Gradients:
-    """Sum of two sets of gradients, in the place of the first; None where no loss depends on a
-    weight."""
-    if first is None or second is None:
-        return second if first is None else first
-    pairs = list(zip(first, second, strict=True))
-    both = [(a, b) for a, b in pairs if a is not None and b is not None and not a.is_sparse]
-    if both:
-        torch._foreach_add_(*map(list, zip(*both, strict=True)))
-    # A vocabulary's gradient may be sparse: rows with their numbers, which are put side by side.
-    return tuple(
-        b if a is None else a + b if a.is_sparse and b is not None else a for a, b in pairs
-    )
+def _count(trained: Trained, updates: Sequence[Update], splits: Splits) -> None:
+    """Add what a round's updates have read."""
+    tokens = {task: split.tokens() for task, split in splits.items()}
+    for batch in (batch for update in updates for batch in update):
+        trained.samples += len(batch.examples)
+        trained.tokens += int(tokens[batch.task][list(batch.examples)].sum())
 
 
 # --- going on after a kill ----------------------------------------------------------------------
@@ -200,9 +192,9 @@ def _sum(first: Gradients, second: Gradients) -> Gradients:
 def _state(
     model: FamilyModel, optimiser: torch.optim.Optimizer, trained: Trained
 ) -> dict[str, Any]:
-    """All that the next epoch depends on; the order of the data follows from seed and epoch."""
+    """All that the next round depends on; the order of the data follows from seed and epoch."""
     history = asdict(replace(trained, best_weights={}))
-    newest_is_best = trained.best_round == len(trained.rounds)
+    newest_is_best = trained.best_round == trained.last
     return {
         "weights": model.module.state_dict(),
         "optimiser": optimiser.state_dict(),
@@ -227,40 +219,8 @@ def _resumed(
     history = kept["history"]
     trained = Trained(**history | {"rounds": [Round(**one) for one in history["rounds"]]})
     trained.best_weights = kept["best_weights"] or _copy_weights(model)
-    trained.resumed_after.append(len(trained.rounds))
+    trained.resumed_after.append(trained.last)
     return trained
-
-
-def _mean_losses(losses: list[tuple[str, Tensor]], epoch: int) -> dict[str, float]:
-    """Mean loss per task; looked at once an epoch, so that the device never waits for the host."""
-    values = torch.stack([loss for _, loss in losses]).tolist()
-    by_task: dict[str, list[float]] = {}
-    for update, ((task, _), value) in enumerate(zip(losses, values, strict=True), start=1):
-        if not np.isfinite(value):
-            raise TrainingError(
-                f"the loss of {task} became {value} in epoch {epoch}, update {update}: lower "
-                "training.learning_rate or set training.precision to float32; nothing was written"
-            )
-        by_task.setdefault(task, []).append(value)
-    return {task: float(np.mean(v)) for task, v in sorted(by_task.items())}
-
-
-def _dev(
-    model: FamilyModel,
-    tasks: Mapping[str, Task],
-    dev_splits: Splits,
-    training: Training,
-    setup: Setup,
-    progress: Progress,
-) -> tuple[dict[str, dict[str, float]], float]:
-    """Dev metrics of every selecting task, and the mean of the tasks' scores."""
-    measured: dict[str, dict[str, float]] = {}
-    scores = []
-    for name, split in dev_splits.items():
-        evaluation = evaluate(model, tasks[name], split, setup, training.fidelity, progress.advance)
-        measured[name] = evaluation.metrics
-        scores.append(evaluation.score)
-    return measured, float(np.mean(scores))
 
 
 def _copy_weights(model: FamilyModel) -> dict[str, Tensor]:

@@ -13,7 +13,7 @@ from tasktransfer.errors import MemoryShortageError
 T = TypeVar("T")
 
 FEWEST_TOKENS = 8
-"""Below this every unit is a micro-batch of its own; halving further changes nothing."""
+"""Below this every example is a micro-batch of its own; halving further changes nothing."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class TokenBudget:
             undo: takes back what a ``work`` that failed half-way has left.
 
         Raises:
-            MemoryShortageError: even single units do not fit.
+            MemoryShortageError: even single examples do not fit.
         """
         while True:
             shortage = None

@@ -36,12 +36,12 @@ class Progress:
         self.done += count
         self._skipped += count
 
-    def epoch(
-        self, epoch: int, train_loss: Mapping[str, float], score: float, best_epoch: int
+    def round(
+        self, number: int, train_loss: Mapping[str, float], score: float, best_round: int
     ) -> None:
-        """An epoch has ended."""
+        """A round has ended."""
         losses = ", ".join(f"{task} {value:.4f}" for task, value in train_loss.items())
-        self._line(f" | epoch {epoch}: loss {losses} | dev {score:.2f} | best epoch {best_epoch}")
+        self._line(f" | round {number}: loss {losses} | dev {score:.2f} | best round {best_round}")
 
     def say(self, text: str) -> None:
         """One line of its own."""

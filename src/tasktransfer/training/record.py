@@ -82,7 +82,7 @@ def build_provenance(
     """
     revision, dirty = commit()
     rate = 1 / max(trained.train_seconds, 1e-9)
-    resumed = [f"interrupted and resumed after epoch {number}" for number in trained.resumed_after]
+    resumed = [f"interrupted and resumed after round {number}" for number in trained.resumed_after]
     return {
         "tasktransfer": __version__,
         "recipe": RECIPE_VERSION,

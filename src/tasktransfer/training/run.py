@@ -12,34 +12,34 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Stage
-from tasktransfer.datasets import get_task
 from tasktransfer.errors import DataError
-from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.load import load_model
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.results.records import PredictionsFile, Record, write_record
+from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.energy import meter
 from tasktransfer.training.evaluate import Evaluation, evaluate
-from tasktransfer.training.job import CHECKPOINT, Job
+from tasktransfer.training.job import Job
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import Precision, chosen
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.record import Clock, build_provenance, build_record, split_sizes
 from tasktransfer.training.resume import Snapshots
+from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.starts import load_start, tasks_of
 from tasktransfer.training.workers import Workers
 
 CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat16": (2048, 4096)}
@@ -54,6 +54,7 @@ def train_stage(job: Job) -> Record:
     Raises:
         DataError: an encoded split is missing or empty.
         ModelError: the checkpoint cannot be loaded.
+        ConfigError: the stage names a part, a measure or a merge that cannot be.
         TrainingError: the loss is not a finite number.
         MemoryShortageError: not even one instance at a time fits into memory.
         StorageError: the disk is full or cannot be written.
@@ -69,7 +70,10 @@ def train_stage(job: Job) -> Record:
         tasks = tasks_of(stage)
         synthetic = is_synthetic(job.encoded, manifest)
         splits = _read_splits(job, tasks)
-    progress = Progress(_work(stage, splits), progress_label)
+    train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
+    dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
+    rounds = Schedule.of(stage, train_splits).rounds
+    progress = Progress(_work(stage, splits, rounds), progress_label)
     notes: list[str] = []
 
     def note(text: str) -> None:
@@ -77,21 +81,19 @@ def train_stage(job: Job) -> Record:
         progress.say(text)
 
     with _timed(clock, "load"):
-        model = _load(job, tasks, manifest, device, note)
+        model = load_start(job, tasks, manifest, device, note)
     setup = _setup(job, device, model)
-    train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
-    dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
     snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
     trained = train(
         model,
+        stage,
         tasks,
         train_splits,
         dev_splits,
-        stage.training,
-        stage.seed,
         setup,
         progress,
         snapshots,
+        partial(_keep_round, model, job.out / ROUNDS) if job.keeps_rounds else None,
     )
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
     model.module.load_state_dict(trained.best_weights)
@@ -164,12 +166,6 @@ def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
     )
 
 
-def tasks_of(stage: Stage) -> dict[str, Task]:
-    """The tasks that a stage trains or is selected by, in an order that every process agrees on:
-    the model's weights come in it, and so does the optimiser's state."""
-    return {name: get_task(stage.dataset, name) for name in stage.tasks}
-
-
 def belongs_to(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
     """What the state of an interrupted training must agree with, to end in the same record."""
     weights = [[name, [*weight.shape]] for name, weight in model.module.named_parameters()]
@@ -206,37 +202,10 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
     return splits
 
 
-def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
-    """Units that the stage will see, for the time left."""
-    epochs = stage.training.epochs
-    return sum(
-        len(found) * (1 if split == "test" else epochs) for (_, split), found in splits.items()
-    )
-
-
-def _load(
-    job: Job,
-    tasks: dict[str, Task],
-    manifest: dict[str, Any],
-    device: torch.device,
-    note: Note,
-) -> FamilyModel:
-    stage = job.stage
-    return load_model(
-        stage.model.family,
-        job.starts[0] if job.starts else job.base,
-        None if job.starts else job.revision,
-        tasks,
-        manifest,
-        job.encoded / "tokenizer",
-        seed=stage.seed,
-        fidelity=stage.training.fidelity,
-        loss_on=stage.training.loss_on,
-        dropout=stage.training.dropout,
-        device=device,
-        plain=job.plain,
-        note=note,
-    )
+def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit], rounds: int) -> int:
+    """Examples that the stage will see, for the time left."""
+    times = {"train": stage.training.epochs, "dev": rounds, "test": 1}
+    return sum(len(examples) * times[split] for (_, split), examples in splits.items())
 
 
 # --- after --------------------------------------------------------------------------------------
@@ -262,6 +231,12 @@ def _test(
             progress.advance,
         )
     return tested
+
+
+def _keep_round(model: FamilyModel, folder: Path, number: int) -> None:
+    if number == 0:  # what an earlier attempt has left
+        shutil.rmtree(folder, ignore_errors=True)
+    _save_checkpoint(model, folder / str(number))
 
 
 def _save_checkpoint(model: FamilyModel, folder: Path) -> None:

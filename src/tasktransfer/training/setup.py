@@ -14,7 +14,7 @@ from tasktransfer.training.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Device, precision, tokens at a time, and how many portions at a time."""
+    """Device, precision, tokens at a time, and how many micro-batches at a time."""
 
     device: torch.device
     train_budget: TokenBudget

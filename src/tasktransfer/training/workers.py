@@ -1,7 +1,7 @@
-"""Portions of a batch that go through the model side by side, one CPU core each.
+"""Micro-batches of a batch that go through the model side by side, one CPU core each.
 
 A training on several cores that splits every single operation waits at the end of each one: two
-cores are 1.3 times as fast as one. Portions have nothing to wait for. What comes out does not
+cores are 1.3 times as fast as one. Micro-batches have nothing to wait for. What comes out does not
 depend on which worker is faster: who does what is fixed, and sums are taken in a fixed order.
 """
 
@@ -29,8 +29,8 @@ class Workers:
             else None
         )
 
-    def shares(self, work: Sequence[T]) -> list[Sequence[T]]:
-        """Deal work out in turn. Portions come sorted and of like cost, so shares do too."""
+    def shards(self, work: Sequence[T]) -> list[Sequence[T]]:
+        """Deal work out in turn. Micro-batches come sorted and of like cost, so shards do too."""
         return [work[i :: self.count] for i in range(self.count) if work[i :: self.count]]
 
     def each(self, function: Callable[[T], R], work: Sequence[T]) -> list[R]:

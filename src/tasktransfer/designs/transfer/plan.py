@@ -14,7 +14,8 @@ from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.steps import Step
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
-from tasktransfer.designs.transfer.config import DatasetConfig, TransferConfig
+from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.runs import TransferRun
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.errors import ConfigError

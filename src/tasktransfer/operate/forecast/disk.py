@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.results.finished import CHECKPOINT, Found
+from tasktransfer.results.finished import Found
+from tasktransfer.results.rounds import CHECKPOINT
 
 RESUME_COPIES = 4
 """Of the weights in the state of an interrupted training: they, Adam's two moments, the best

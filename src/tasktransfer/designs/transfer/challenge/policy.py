@@ -15,7 +15,7 @@ from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.config import TransferName
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import Problem, nearest
+from tasktransfer.validation import Problem, nearest, unknown
 
 BEST_DEV, FIXED, NAMED = "best-dev", "fixed:", "named"
 
@@ -76,9 +76,13 @@ class _Run(Section):
 def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     """task → run, from YAML (of which JSON is a part)."""
     document = config.read(path)
+    tasks = tuple(DATASETS[dataset].tasks)
+    named = document.value if isinstance(document.value, dict) else {}
+    if others := [task for task in named if task not in tasks]:
+        raise document.error(Problem(str(t), unknown("task", str(t), tasks)) for t in others)
     adapter = TypeAdapter(dict[TaskName, _Run])
     runs: dict[str, _Run] = config.checked(document, adapter, {"dataset": dataset})
-    missing = [task for task in DATASETS[dataset].tasks if task not in runs]
+    missing = [task for task in tasks if task not in runs]
     if missing:
         raise document.error(Problem(task, "is missing: name its run") for task in missing)
     return {

@@ -1,0 +1,121 @@
+"""The datasets of a transfer study: their tasks, and the pairs of a source and a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from tasktransfer.config import ALL
+from tasktransfer.config.fields import DISTINCT, LIST, Section
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.names import TaskName, TaskNames, tasks_of
+from tasktransfer.validation import Problem, at, problems_of, refuse, show, unknown
+
+
+class Pair(Section):
+    """A source and its target."""
+
+    source: TaskName = Field(description="the task that is learned first or along")
+    target: TaskName = Field(description="the task that is scored")
+
+
+class DatasetSection(Section):
+    """The tasks of one dataset, as the file names them."""
+
+    tasks: Literal["all"] | TaskNames = Field(default=ALL, description="tasks of the study, or all")
+    sources: Literal["all"] | TaskNames = Field(
+        default=ALL, description="tasks that are transferred from, or all of tasks"
+    )
+    targets: Literal["all"] | TaskNames = Field(
+        default=ALL, description="tasks that are transferred to, or all of tasks"
+    )
+    pairs: Annotated[tuple[Pair, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
+        default=None, description="instead of sources x targets"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetConfig:
+    """The tasks of one dataset and its single-source pairs, in the order of the config."""
+
+    name: str
+    tasks: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    shorts: tuple[tuple[str, str], ...]
+    """(name, short name) of all tasks of the dataset, studied or not."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The tasks that something is transferred to."""
+        return tuple(dict.fromkeys(target for _, target in self.pairs))
+
+
+def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
+    """Every section checked with the names of its own dataset."""
+    if not isinstance(sections, dict):
+        refuse([("", f"found {show(sections)}, expected a mapping (key: value)")])
+    problems: list[tuple[str, str]] = []
+    configs = []
+    if not sections:
+        problems.append(("", f"is empty: name at least one of {', '.join(DATASETS)}"))
+    for name, value in sections.items():
+        if name not in DATASETS:
+            problems.append((f".{name}", unknown("dataset", name, tuple(DATASETS))))
+            continue
+        path = f"datasets.{name}"
+        try:
+            section = DatasetSection.model_validate(value, context={"dataset": name})
+        except ValidationError as error:
+            inner = problems_of(error, value, DatasetSection.model_json_schema, path)
+        else:
+            configs.append(_dataset_config(name, section))
+            inner = _pairing(path, section, configs[-1].tasks)
+        problems += [(p.path.removeprefix("datasets"), p.message) for p in inner]
+    refuse(problems)
+    return tuple(configs)
+
+
+def _dataset_config(name: str, section: DatasetSection) -> DatasetConfig:
+    cards = tasks_of(name)
+    tasks = tuple(cards) if section.tasks == ALL else section.tasks
+    if section.pairs is None:
+        roles = (tasks if names == ALL else names for names in (section.sources, section.targets))
+        pairs = tuple((source, target) for source, target in product(*roles) if source != target)
+    else:
+        pairs = tuple((pair.source, pair.target) for pair in section.pairs)
+    shorts = tuple((card.name, card.short) for card in cards.values())
+    return DatasetConfig(name, tasks, pairs, shorts)
+
+
+def _pairing(
+    dataset_path: str, section: DatasetSection, tasks: tuple[str, ...]
+) -> Iterator[Problem]:
+    """Sources and targets that are not studied, pairs beside them, a pair of one task."""
+
+    def must_be_studied(path: str, name: str) -> Iterator[Problem]:
+        if name not in tasks:
+            yield Problem(path, f"{name!r} is not studied: add it to {dataset_path}.tasks")
+
+    for role, names in (("sources", section.sources), ("targets", section.targets)):
+        if names != ALL and section.pairs is not None:
+            yield Problem(
+                at(dataset_path, role),
+                "cannot be combined with pairs, which replace it: remove one",
+            )
+        elif names != ALL:
+            for index, name in enumerate(names):
+                yield from must_be_studied(at(at(dataset_path, role), index), name)
+    for index, pair in enumerate(section.pairs or ()):
+        path = at(at(dataset_path, "pairs"), index)
+        yield from must_be_studied(at(path, "source"), pair.source)
+        yield from must_be_studied(at(path, "target"), pair.target)
+        if pair.source == pair.target:
+            yield Problem(
+                path,
+                f"source and target are the same task, {pair.target!r}: a task cannot be its own "
+                "source",
+            )

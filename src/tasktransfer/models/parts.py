@@ -1,0 +1,143 @@
+"""The named parts of a model: which of them move, and which come from other trainings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tasktransfer.core.nodes import Merge, Start
+from tasktransfer.errors import ConfigError, ModelError
+from tasktransfer.models.family import FamilyModel
+
+MERGED: dict[Merge, Callable[[Tensor], Tensor]] = {
+    "mean": lambda stacked: stacked.mean(0),
+    "max": lambda stacked: stacked.amax(0),
+    "min": lambda stacked: stacked.amin(0),
+}
+"""How the same parameter of several starts, stacked, becomes one."""
+
+Parameters = Mapping[str, nn.Parameter]
+Tensors = Mapping[str, Tensor]
+"""By their names inside a part."""
+
+
+def freeze_all_but(model: FamilyModel, trains: Sequence[str]) -> list[nn.Parameter]:
+    """Let the named parts alone move, or all of the model where none is named.
+
+    Returns:
+        The parameters that move, in module order.
+
+    Raises:
+        ConfigError: the model has no part of a name.
+    """
+    if trains:
+        parts = model.parts()
+        wanted = {id(p) for name in trains for p in _part(parts, name, "trains").values()}
+        for parameter in model.module.parameters():
+            parameter.requires_grad_(id(parameter) in wanted)
+    return [parameter for parameter in model.module.parameters() if parameter.requires_grad]
+
+
+def lay_over(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
+    """Overwrite parts of a model by those of others.
+
+    Args:
+        model: changed in place.
+        starts: what is taken, and the model that it is taken from. Starts that lead into the same
+            part are merged element by element, as they all say.
+
+    Raises:
+        ConfigError: a part is unknown, or several starts lead into it and do not say how they are
+            merged.
+        ModelError: a part has other parameters or shapes than the one that it leads into, or is
+            merged with.
+    """
+    parts = model.parts()
+    sources: dict[str, list[_Source]] = {}
+    for start, other in starts:
+        for source, target in _pairs(start, other, parts):
+            parameters = _part(other.parts(), source, "starts.parts")
+            _part(parts, target, "starts.into")
+            sources.setdefault(target, []).append(_Source(start, source, parameters))
+    with torch.no_grad():
+        for target, given in sources.items():
+            _overwrite(parts[target], _merged(given, target), f"{given[0].part} → {target}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A part of another model, on its way into one of this."""
+
+    start: Start
+    part: str
+    parameters: Tensors
+
+
+def _pairs(start: Start, other: FamilyModel, parts: Mapping[str, Tensors]) -> list[tuple[str, str]]:
+    """(part there, part here) of all that a start takes."""
+    if not start.parts:
+        return [(name, name) for name in other.parts() if name in parts]
+    into = start.into or start.parts
+    if len(into) != len(start.parts):
+        raise ConfigError(
+            f"starts.into: found {len(into)} names ({', '.join(into)}) for {len(start.parts)} "
+            f"parts ({', '.join(start.parts)}); give one for each"
+        )
+    return list(zip(start.parts, into, strict=True))
+
+
+def _part(parts: Mapping[str, Parameters], name: str, key: str) -> Parameters:
+    if name not in parts:
+        raise ConfigError(f"{key}: no part {name!r}; the model has {', '.join(parts)}")
+    return parts[name]
+
+
+def _merged(sources: Sequence[_Source], target: str) -> Tensors:
+    """One part of several."""
+    ways = {source.start.merged for source in sources}
+    (way, *others) = ways
+    if others or (len(sources) > 1 and way is None):
+        raise ConfigError(
+            f"starts: {len(sources)} lead into {target} ({', '.join(s.part for s in sources)}), "
+            f"merged as {', '.join(sorted(map(str, ways)))}; set merged to one of "
+            f"{', '.join(MERGED)} in all of them"
+        )
+    first = sources[0]
+    if way is None or len(sources) == 1:
+        return first.parameters
+    for source in sources[1:]:
+        _refuse_different(first, source)
+    return {
+        name: MERGED[way](torch.stack([source.parameters[name] for source in sources]))
+        for name in first.parameters
+    }
+
+
+def _refuse_different(first: _Source, other: _Source) -> None:
+    problem = _difference(first.parameters, other.parameters)
+    if problem:
+        raise ModelError(
+            f"starts: {first.part} and {other.part} cannot be merged: {problem}; merge parts of "
+            "one architecture"
+        )
+
+
+def _overwrite(part: Parameters, tensors: Tensors, way: str) -> None:
+    problem = _difference(tensors, part)
+    if problem:
+        raise ModelError(f"starts: {way}: {problem}; take a part of the same architecture")
+    for name, parameter in part.items():
+        parameter.copy_(tensors[name])
+
+
+def _difference(tensors: Tensors, others: Tensors) -> str | None:
+    """The first parameter that one of two parts lacks or has in another shape."""
+    for name in {**tensors, **others}:
+        shapes = [[*part[name].shape] if name in part else None for part in (tensors, others)]
+        if shapes[0] != shapes[1]:
+            first, second = (f"of shape {shape}" if shape else "missing" for shape in shapes)
+            return f"{name} is {first} in the one and {second} in the other"
+    return None

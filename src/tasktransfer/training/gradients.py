@@ -1,0 +1,98 @@
+"""The gradient of one update, in micro-batches: as large as fits, and without effect on the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tasktransfer.models.dropout import dropout_drawn_from
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.training.samplers import Update
+from tasktransfer.training.setup import Setup
+
+Gradients = tuple[Tensor | None, ...] | None
+"""One gradient per moving parameter, in module order; None for those that no loss depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One micro-batch of a batch; ``place``: which batch of the update."""
+
+    place: int
+    examples: list[int]
+    dropout_seed: int
+
+
+def set_gradients(
+    model: FamilyModel,
+    moving: Sequence[nn.Parameter],
+    splits: Mapping[str, EncodedSplit],
+    update: Update,
+    tokens: int,
+    setup: Setup,
+) -> list[Tensor]:
+    """Set each parameter's gradient to that of the update's loss: the weighted sum of its batches'
+    mean losses.
+
+    Args:
+        moving: the parameters that are trained.
+        tokens: of a micro-batch at most, about.
+
+    Returns:
+        Each batch's mean loss, unweighted, still on the device: nothing waits for it here.
+    """
+    divisors = [model.weight(splits[batch.task], batch.examples) for batch in update]
+
+    def of_shard(shard: Sequence[_Work]) -> tuple[list[Tensor], Gradients]:
+        losses = [torch.zeros((), device=setup.device) for _ in update]
+        sums: Gradients = None
+        with setup.one_update():
+            for work in shard:
+                batch = update[work.place]
+                with setup.autocast(), dropout_drawn_from(work.dropout_seed):
+                    loss = model.loss(splits[batch.task], work.examples) / divisors[work.place]
+                losses[work.place] += loss.detach()
+                if loss.requires_grad:  # not where it depends on frozen parts alone
+                    weighted = loss * batch.weight
+                    sums = _sum(sums, torch.autograd.grad(weighted, moving, allow_unused=True))
+        return losses, sums
+
+    shards = setup.workers.shards(_micro_batches(model, splits, update, tokens))
+    results = setup.workers.each(of_shard, shards)
+    gradients: Gradients = None
+    for _, of_one in results:
+        gradients = _sum(gradients, of_one)
+    if gradients is not None:
+        for parameter, gradient in zip(moving, gradients, strict=True):
+            parameter.grad = None if gradient is None else gradient.to_dense()
+    return [torch.stack(of_batch).sum() for of_batch in zip(*(r[0] for r in results), strict=True)]
+
+
+def _micro_batches(
+    model: FamilyModel, splits: Mapping[str, EncodedSplit], update: Update, tokens: int
+) -> list[_Work]:
+    work: list[_Work] = []
+    for place, batch in enumerate(update):
+        parts = model.training_micro_batches(splits[batch.task], batch.examples, tokens)
+        # Its dropout depends on its place in the batch, not on the thread that computes it.
+        seeds = torch.randint(1 << 62, (len(parts),)).tolist()
+        work += [_Work(place, part, seed) for part, seed in zip(parts, seeds, strict=True)]
+    return work
+
+
+def _sum(first: Gradients, second: Gradients) -> Gradients:
+    """Sum of two sets of gradients, in the place of the first."""
+    if first is None or second is None:
+        return second if first is None else first
+    pairs = list(zip(first, second, strict=True))
+    both = [(a, b) for a, b in pairs if a is not None and b is not None and not a.is_sparse]
+    if both:
+        torch._foreach_add_(*map(list, zip(*both, strict=True)))
+    # A vocabulary's gradient may be sparse: rows with their numbers, which are put side by side.
+    return tuple(
+        b if a is None else a + b if a.is_sparse and b is not None else a for a, b in pairs
+    )

@@ -1,0 +1,194 @@
+"""Which examples make up which update, and in which order. Pure numpy.
+
+An update is a tuple of weighted batches: one step of the optimiser on the weighted sum of their
+mean losses. A sampler makes the updates of an epoch, from the seed and the epoch alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Sampler, Training
+from tasktransfer.errors import DataError
+from tasktransfer.models.encoded import EncodedSplit
+
+Sizes = Mapping[str, int]
+"""Examples per task; the order does not matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Examples of one task, and what their mean loss is multiplied by."""
+
+    task: str
+    examples: tuple[int, ...]
+    weight: float = 1.0
+
+
+Update = tuple[Batch, ...]
+
+
+# --- samplers -----------------------------------------------------------------------------------
+
+
+def task_batches(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+    """Every batch of every task once, one an update, the next task drawn in proportion to its
+    remaining batches (paper, section 4; feta-spec, multitask mixing).
+
+    A task's last batch may be smaller. Weights: see ``task_weights``.
+    """
+    generator = np.random.default_rng([seed, epoch])
+    weights = task_weights(sizes, training.batch_size, training.task_weighting)
+    waiting: dict[str, list[Batch]] = {}
+    for task in sorted(sizes):
+        waiting[task] = _shuffled(generator, task, sizes[task], training, weights[task])
+    tickets = [task for task, batches in waiting.items() for _ in batches]
+    # Shuffling one ticket a batch is drawing without replacement in proportion to what remains.
+    return [(waiting[tickets[i]].pop(0),) for i in generator.permutation(len(tickets))]
+
+
+def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+    """A batch of one task an update, the task drawn uniformly whatever the tasks' sizes (PoE,
+    section VI-C). As many updates as ``task_batches`` makes.
+
+    A task's examples come in shuffled passes: none twice before all were drawn. Every weight is 1:
+    which task counts how much is in the draw.
+    """
+    generator = np.random.default_rng([seed, epoch])
+    tasks = sorted(sizes)
+    waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
+    updates: list[Update] = []
+    for drawn in generator.integers(len(tasks), size=_batches(sizes, training)).tolist():
+        task = tasks[drawn]
+        if not waiting[task]:
+            waiting[task] = _shuffled(generator, task, sizes[task], training)
+        updates.append((waiting[task].pop(0),))
+    return updates
+
+
+def together(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+    """A batch of every task an update, all of the same instances: the mean of the tasks' losses."""
+    generator = np.random.default_rng([seed, epoch])
+    tasks = sorted(sizes)
+    return [
+        tuple(Batch(task, batch.examples, 1 / len(tasks)) for task in tasks)
+        for batch in _shuffled(generator, tasks[0], sizes[tasks[0]], training)
+    ]
+
+
+SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
+    "task_batches": task_batches,
+    "uniform": uniform,
+    "together": together,
+}
+
+
+def task_weights(sizes: Sizes, batch_size: int, weighting: str) -> dict[str, float]:
+    """What each task's loss is multiplied by.
+
+    ``none``: 1, the paper's plain sum. ``inverse_sqrt``: 1/sqrt(number of the task's batches) when
+    several tasks are trained together, as the toolkit does by default; 1 for a task alone.
+    """
+    if weighting == "none" or len(sizes) == 1:
+        return dict.fromkeys(sizes, 1.0)
+    return {task: 1 / math.sqrt(math.ceil(n / batch_size)) for task, n in sizes.items()}
+
+
+def _shuffled(
+    generator: np.random.Generator, task: str, size: int, training: Training, weight: float = 1.0
+) -> list[Batch]:
+    """One pass over a task in batches; the last one may be smaller."""
+    order, step = generator.permutation(size).tolist(), training.batch_size
+    return [Batch(task, tuple(order[i : i + step]), weight) for i in range(0, size, step)]
+
+
+def _batches(sizes: Sizes, training: Training) -> int:
+    return sum(math.ceil(size / training.batch_size) for size in sizes.values())
+
+
+# --- rounds -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Schedule:
+    """The updates of a training, round by round. A round is an epoch, or ``every`` updates; the
+    last round then has what is left."""
+
+    sampler: Sampler
+    sizes: Sizes
+    training: Training
+    seed: int
+    every: int | None = None
+    _epoch: tuple[int, list[Update]] = field(default=(0, []))
+    """The one that was asked for last: its rounds follow each other."""
+
+    @staticmethod
+    def of(stage: Stage, splits: Mapping[str, EncodedSplit]) -> Schedule:
+        """The schedule of a stage on its training splits.
+
+        Raises:
+            DataError: tasks that are to be trained together do not share their instances.
+        """
+        if stage.sampler == "together":
+            check_same_instances(splits)
+        sizes = {task: len(split) for task, split in splits.items()}
+        return Schedule(stage.sampler, sizes, stage.training, stage.seed, stage.selection.every)
+
+    @property
+    def rounds(self) -> int:
+        """How many there are, if nothing ends the training before."""
+        return math.ceil(self.training.epochs * self._in_epoch / self._in_round)
+
+    def round(self, number: int) -> Iterator[Update]:
+        """The updates of a round, from 1."""
+        last = min(number * self._in_round, self.training.epochs * self._in_epoch)
+        for update in range((number - 1) * self._in_round, last):
+            epoch, place = divmod(update, self._in_epoch)
+            yield self._updates(epoch + 1)[place]
+
+    @property
+    def _in_round(self) -> int:
+        return self.every or self._in_epoch
+
+    @property
+    def _in_epoch(self) -> int:
+        if self.sampler == "together":
+            return math.ceil(next(iter(self.sizes.values())) / self.training.batch_size)
+        return _batches(self.sizes, self.training)
+
+    def _updates(self, epoch: int) -> list[Update]:
+        if self._epoch[0] != epoch:
+            sampler = SAMPLERS[self.sampler]
+            self._epoch = epoch, sampler(self.sizes, self.training, self.seed, epoch)
+        return self._epoch[1]
+
+
+def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:
+    """Refuse tasks that do not have the same instances in the same order.
+
+    Raises:
+        DataError: names the two tasks and the first difference.
+    """
+    (first, split), *others = sorted(splits.items())
+    for task, other in others:
+        counts = {first: len(split), task: len(other)}
+        if len(split.ids) != len(other.ids) or len(split) != len(other):
+            raise DataError(
+                f"sampler together: the training splits of {first} and {task} have "
+                f"{counts[first]} and {counts[task]} examples; give tasks that share their "
+                "instances, or use another sampler"
+            )
+        pairs = enumerate(zip(split.ids, other.ids, strict=True))
+        different = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), None)
+        if different:
+            place, (one, another) = different
+            raise DataError(
+                f"sampler together: instance {place} of {first} is {one!r}, of {task} "
+                f"{another!r}; give tasks that share their instances in the same order, or use "
+                "another sampler"
+            )

@@ -1,0 +1,106 @@
+"""What a round is chosen by: one measure, the mean of it over the selecting tasks' dev splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from tasktransfer.core.nodes import Stage
+from tasktransfer.errors import ConfigError, TrainingError
+from tasktransfer.metrics.measures import MEASURES, Measure
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.tasks.card import Task
+from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.progress import Progress
+from tasktransfer.training.setup import Setup
+
+OF_LOSS = ("loss", "perplexity")
+"""Measures of the loss, for which nothing has to be predicted."""
+
+DevMeasures = dict[str, dict[str, float]]
+"""Task → measure → value."""
+
+
+def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
+    """The measure that a stage is selected by.
+
+    Raises:
+        ConfigError: there is none of this name, or a selecting task or the model's family has it
+            not; the message names those that can be.
+    """
+    name, family = stage.selection.measure, stage.model.family
+    for task in stage.select_on:
+        offered = ["score", *(spec.key for spec in tasks[task].metrics), "loss"]
+        offered += [] if family == "encoder" else ["perplexity"]
+        if name not in offered:
+            raise ConfigError(
+                f"selection.measure: found {name!r}; {family} models on {task} can be selected by "
+                f"{', '.join(offered)}"
+            )
+    return MEASURES[name]
+
+
+def dev_measures(
+    model: FamilyModel,
+    stage: Stage,
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, EncodedSplit],
+    setup: Setup,
+    progress: Progress,
+) -> tuple[DevMeasures, float]:
+    """The measures of every selecting task, and the mean of the one that selects.
+
+    Raises:
+        TrainingError: a loss is not a finite number.
+        MemoryShortageError: not even one instance at a time fits into memory.
+    """
+    name = stage.selection.measure
+    measured: DevMeasures = {}
+    values = []
+    for task, split in splits.items():
+        if name in OF_LOSS:
+            measured[task] = _of_loss(name, dev_loss(model, split, setup), task)
+            progress.advance(len(split))
+            values.append(measured[task][name])
+        else:
+            evaluation = evaluate(
+                model, tasks[task], split, setup, stage.training.fidelity, progress.advance
+            )
+            measured[task] = evaluation.metrics
+            values.append(evaluation.score if name == "score" else evaluation.metrics[name])
+    return measured, float(np.mean(values))
+
+
+def _of_loss(name: str, loss: float, task: str) -> dict[str, float]:
+    """The loss, and its exponential where that is asked for."""
+    values = {"loss": loss}
+    if name == "perplexity":
+        values[name] = math.exp(loss) if loss < math.log(1e300) else math.inf
+    for measure, value in values.items():
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the dev {measure} of {task} became {value}: lower training.learning_rate or set "
+                "training.precision to float32; nothing was written"
+            )
+    return values
+
+
+def dev_loss(model: FamilyModel, split: EncodedSplit, setup: Setup) -> float:
+    """The mean loss over a split, without dropout: per example for encoders, per counted token for
+    text-to-text models (``FamilyModel.weight``)."""
+    model.module.eval()
+    examples = range(len(split))
+
+    def summed(tokens: int) -> float:
+        total = 0.0
+        with torch.inference_mode(), setup.autocast():
+            for some in model.training_micro_batches(split, examples, tokens):
+                total += float(model.loss(split, some))
+        return total
+
+    total = setup.eval_budget.fitting(summed, undo=lambda: None)
+    return total / model.weight(split, examples)

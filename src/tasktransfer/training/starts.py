@@ -1,0 +1,72 @@
+"""The model that a stage starts from: the base model, another stage's, or parts of several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tasktransfer.core.nodes import Stage, Start
+from tasktransfer.datasets import get_task
+from tasktransfer.models.check_parameters import Note
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.load import load_model
+from tasktransfer.models.parts import lay_over
+from tasktransfer.results.rounds import existing
+from tasktransfer.tasks.card import Task
+from tasktransfer.training.job import Job
+
+
+def load_start(
+    job: Job, tasks: dict[str, Task], manifest: dict[str, Any], device: torch.device, note: Note
+) -> FamilyModel:
+    """The model of a job's stage before its first update.
+
+    A stage that goes on from all of another's best round is loaded from its checkpoint; any other
+    is its base model, over which the parts of its starts are laid.
+
+    Args:
+        tasks: those of the stage, see ``tasks_of``.
+        manifest: of the encoded data.
+        note: told what of a checkpoint is not used or drawn at random.
+
+    Raises:
+        ConfigError: a named part is unknown.
+        ModelError: a checkpoint is damaged, a round was not kept, or parts do not fit.
+    """
+    stage = job.stage
+
+    def load(folder: str, revision: str | None, of: Stage, tasks: dict[str, Task]) -> FamilyModel:
+        return load_model(
+            of.model.family,
+            folder,
+            revision,
+            tasks,
+            manifest,
+            job.encoded / "tokenizer",
+            seed=stage.seed,
+            fidelity=stage.training.fidelity,
+            loss_on=stage.training.loss_on,
+            dropout=stage.training.dropout,
+            device=device,
+            plain=job.plain,
+            note=note if of is stage else lambda text: None,
+        )
+
+    def load_other(start: Start) -> FamilyModel:
+        if start.stage is None:
+            return load(job.base, job.revision, stage, tasks)
+        return load(existing(next(folders)), None, start.stage, tasks_of(start.stage))
+
+    if stage.starts_whole:
+        return load(existing(job.starts[0]), None, stage, tasks)
+    model = load(job.base, job.revision, stage, tasks)
+    folders = iter(job.starts)
+    lay_over(model, [(start, load_other(start)) for start in stage.starts])
+    return model
+
+
+def tasks_of(stage: Stage) -> dict[str, Task]:
+    """The tasks that a stage trains or is selected by, in an order that every process agrees on:
+    the model's weights come in it, and so does the optimiser's state."""
+    return {name: get_task(stage.dataset, name) for name in stage.tasks}

@@ -1,0 +1,123 @@
+"""A design in one file, as a plugin brings it: everything that the core offers, used once.
+
+Two stages, the second from the first with a frozen body and on derived data; a fit; evaluations by
+Spearman's correlation; a table and a figure of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pydantic import Field
+
+from tasktransfer.config import CommonConfig, TrainingConfig
+from tasktransfer.config.fields import Count
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Run, Start
+from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.specs import Selection, Training
+from tasktransfer.core.steps import Step
+from tasktransfer.designs.design import Design, Outputs, Shown
+from tasktransfer.results.node_records import read_node_record
+from tasktransfer.results.revisions import Revisions
+from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import frame_of, read_frame, write_frame
+
+DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
+
+COLUMNS = (
+    ("method", pa.string(), "what is judged"),
+    ("model", pa.string(), "model, as the study names it"),
+    ("seed", pa.int64(), "random seed"),
+    ("spearman", pa.float64(), "Spearman's correlation of predicted and right topic, -1 to 1"),
+    ("instances", pa.int64(), "test instances"),
+    ("record", pa.string(), "the evaluation's record, relative to the results folder"),
+)
+
+
+class ToyTraining(TrainingConfig):
+    epochs: Count = Field(default=1, description="passes over the training set")
+
+
+class ToyConfig(CommonConfig):
+    """A study of this design has the common keys, and a number of epochs."""
+
+    training: ToyTraining = Field(default=ToyTraining(), description="hyperparameters")
+
+    @property
+    def dataset_names(self) -> tuple[str, ...]:
+        return (DATASET,)
+
+
+def frozen_body() -> list[Step]:
+    """Everything on the first task, then the second task's head alone."""
+    first = Step((FIRST,), Selection((FIRST,)))
+    return [first, Step((SECOND,), Selection((SECOND,), "micro_f1"), trains=(f"head.{SECOND}",))]
+
+
+def plan(config: ToyConfig, revisions: Revisions) -> Plan:
+    builder = PlanBuilder(lambda step, starts: ("tuned" if starts else "base", step.train_tasks[0]))
+    few = {"few_sample": config.data.few_sample}
+    data = Data(DATASET, revisions.data[DATASET], few)
+    training = Training(**config.training.model_dump())
+    for spec in revisions.models.values():
+        for seed in config.seeds:
+            fit = Fit("logistic_texts", data, (SECOND,), seed)
+            settings = {**few, "k": 1, "task": SECOND}
+            told = Data(DATASET, data.revision, settings, "prepend_labels", (fit,))
+            first, second = frozen_body()
+            steps = [first, Step(**{**vars(second), "data": told})]
+            stage = list(builder.stages(steps, data, spec, training, seed).values())[-1]
+            for method, of, on in (("frozen", Outcome((Start(stage),)), told), ("fit", fit, data)):
+                evaluation = Evaluation(of, on, SECOND, ("spearman", "micro_f1"))
+                builder.add(Run(method, spec.name, seed, {"task": SECOND}, of, (evaluation,)))
+    return builder.plan()
+
+
+def outputs(study: Study) -> Outputs:
+    figure = Shown("figures/spearman.png", "Figures", labels={"figure": "spearman"})
+    return Outputs(("tables/spearman.parquet",), figures=("figures/spearman.png",), shown=(figure,))
+
+
+def collect(study: Study, complete: bool) -> None:
+    rows: list[tuple[Any, ...]] = []
+    for run in study.plan.runs:
+        for evaluation in run.evaluations:
+            record = read_node_record(Path(study.folder(evaluation)))
+            correlation = record["measures"][SECOND]["spearman"]
+            instances, place = record["instances"][SECOND], f"{evaluation.path}/metrics.json"
+            rows.append((run.method, run.model, run.seed, correlation, instances, place))
+    metadata = Metadata(
+        study.config.study, study.config.digest, bool(study.synthetic(DATASET)), len(rows)
+    )
+    table = Path(study.tables, "spearman.parquet")
+    table.parent.mkdir(parents=True, exist_ok=True)
+    write_frame(table, frame_of(rows, COLUMNS), COLUMNS, metadata)
+
+
+def figures(study: Study) -> None:
+    os.environ.setdefault("MPLBACKEND", "agg")
+    from matplotlib import pyplot as plt
+
+    frame, metadata = read_frame(Path(study.tables, "spearman.parquet"), COLUMNS)
+    figure, axes = plt.subplots(layout="constrained")
+    means = frame.groupby("method", sort=False)["spearman"].mean()
+    axes.bar(means.index, means)
+    axes.set(ylabel="Spearman's correlation", ylim=(-1, 1))
+    figure.suptitle(f"{metadata.mark}{metadata.study}")
+    Path(study.figures).mkdir(parents=True, exist_ok=True)
+    figure.savefig(Path(study.figures, "spearman.png"))
+
+
+DESIGN = Design(
+    name="toy",
+    config=ToyConfig,
+    kinds=("base", "tuned"),
+    plan=plan,
+    outputs=outputs,
+    collect=collect,
+    figures=figures,
+)

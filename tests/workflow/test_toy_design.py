@@ -1,0 +1,106 @@
+"""A design from outside the package, run end to end by Snakemake."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tasktransfer.designs import open_study
+from tasktransfer.results.node_records import read_node_record, read_rows
+from tasktransfer.results.records import read_record
+from tasktransfer.tables.store import read_frame
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDY: dict[str, Any] = {
+    "study": "toy",
+    "design": "toy",
+    "plugins": [str(ROOT / "tests" / "toy_design.py")],
+    "data": {"tiny_world": {"dialogues": 120}},
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
+    "training": {"learning_rate": 2e-3, "batch_size": 16, "epochs": 2},
+    "seeds": 2,
+}
+
+
+def call(folder: Path, *words: str) -> str:
+    """The output of a command that has to succeed."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    logs = "\n".join(log.read_text()[-1500:] for log in (folder / "results").rglob("*.log"))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs[-6000:]
+    return done.stdout + done.stderr
+
+
+def snakemake(folder: Path, *words: str) -> str:
+    return call(
+        folder,
+        *("snakemake", *words, "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
+        *("--workflow-profile", str(ROOT / "profiles" / "default"), "--configfile", "study.yaml"),
+    )
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toy")
+    (folder / "study.yaml").write_text(yaml.safe_dump(STUDY))
+    snakemake(folder, "all")
+    return folder
+
+
+def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(study)
+    opened = open_study("study.yaml")
+    plan = opened.plan
+    assert [len(nodes) for nodes in (plan.stages, plan.fits, plan.derived)] == [4, 2, 2]
+    assert len(plan.evaluations) == 4
+    for stage in plan.stages:
+        assert read_record(Path(opened.record(stage)))["stage"]["digest"] == stage.digest
+    for evaluation in plan.evaluations:
+        record = read_node_record(Path(opened.folder(evaluation)))
+        rows = read_rows(Path(opened.folder(evaluation)))
+        assert rows.num_rows == sum(record["instances"].values()) > 0
+        assert -1 <= record["measures"][evaluation.task]["spearman"] <= 1
+
+
+def test_its_table_and_figure_are_there(study: Path) -> None:
+    from toy_design import COLUMNS
+
+    frame, metadata = read_frame(study / "results/tables/spearman.parquet", COLUMNS)
+    assert list(frame["method"]) == ["frozen", "fit"] * 2
+    assert metadata.synthetic and metadata.study == "toy"
+    assert (study / "results/figures/spearman.png").stat().st_size > 1000
+
+
+def test_nothing_is_done_twice(study: Path) -> None:
+    assert "Nothing to be done" in snakemake(study, "all")
+
+
+def test_a_damaged_evaluation_is_made_again(study: Path) -> None:
+    record = next((study / "results/evaluations").rglob("metrics.json"))
+    whole = json.loads(record.read_text())
+    record.write_text(record.read_text()[:100])
+    assert "evaluate" in snakemake(study, "all")
+    again = json.loads(record.read_text())
+    assert again["measures"] == whole["measures"]
+    assert record.with_name("metrics.json.damaged-1").exists()
+
+
+def test_commands_walk_its_nodes(study: Path) -> None:
+    seen = json.loads(call(study, "tasktransfer", "plan", "--config", "study.yaml", "--json"))
+    assert seen["runs"]["by_method"] == {"frozen": 2, "fit": 2}
+    status = call(study, "tasktransfer", "status", "--config", "study.yaml")
+    assert "4 of 4" in status
