@@ -41,7 +41,7 @@ def test_a_step_starts_from_the_one_before_unless_it_says_another() -> None:
 
 
 def test_what_is_taken_of_each_start_is_kept_in_order() -> None:
-    first, second = on("a"), on("b", None)
+    first, second = on("a"), Step(("b",), Selection(("b",), keep="every"), start=None)
     both = on("c", [From(second, 3, ("head",), ("other",)), From(first, merged="mean")])
     a, b, c = PlanBuilder(named).stages([first, second, both], DATA, MODEL, TRAINING, 0).values()
     assert c.starts == (Start(b, 3, ("head",), ("other",)), Start(a, merged="mean"))

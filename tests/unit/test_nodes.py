@@ -38,6 +38,7 @@ BASE = Stage(
     seed=0,
 )
 FINE = replace(BASE, kind="finetune", label="DNLI", train_tasks=(B,), starts=(Start(BASE),))
+KEPT = replace(BASE, selection=Selection((B,), keep="every"))
 DERIVED = Data("DailyDialog", "r1", {"k": 1}, "prepend_labels", (Fit("fasttext", DATA, (A,)),))
 FIT = Fit("probes", DATA, (A, B), on=Start(FINE))
 OUTCOME = Outcome((Start(FINE), Start(BASE)), "mean")
@@ -94,7 +95,7 @@ OF_THEIR_OWN = {Stage: {"data", "model", "selection", "training"}, Data: {"uses"
 
 
 def changed_stages() -> dict[str, Stage]:
-    """The stage with one value another than in ``BASE``, or in the start of ``FINE``."""
+    """The stage with one value another than in ``BASE``, or in a start of ``FINE``."""
 
     def each(part: str, values: dict[str, Any]) -> dict[str, Stage]:
         whole = getattr(BASE, part)
@@ -103,7 +104,7 @@ def changed_stages() -> dict[str, Stage]:
             for key, value in values.items()
         }
 
-    start = FINE.starts[0]
+    start = Start(KEPT)
     return {
         **{key: replace(BASE, **{key: value}) for key, value in OTHER_STAGE.items()},
         **each("data", OTHER_DATA),
@@ -112,6 +113,7 @@ def changed_stages() -> dict[str, Stage]:
         **each("training", OTHER_TRAINING),
         "data.uses": replace(BASE, data=DERIVED),
         "the start": FINE,
+        "another start": replace(FINE, starts=(start,)),
         **{
             f"start.{key}": replace(FINE, starts=(replace(start, **{key: value}),))
             for key, value in OTHER_START.items()
@@ -240,7 +242,7 @@ def test_what_a_node_uses_comes_before_it_and_once() -> None:
     assert with_ancestors((EVALUATION,)) == (labels, DERIVED, BASE, FINE, EVALUATION)
     assert with_ancestors((FIT,)) == (BASE, FINE, FIT)
     assert FINE.parents == (BASE,)
-    assert replace(FINE, starts=(Start(BASE), Start(BASE, "last"))).parents == (BASE,)
+    assert replace(FINE, starts=(Start(KEPT), Start(KEPT, "last"))).parents == (KEPT,)
     assert BASE.uses == ()
     assert replace(BASE, data=DERIVED).uses == (DERIVED,)
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tasktransfer.config.overrides import from_texts
+from tasktransfer.core.nodes import Start
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
@@ -101,7 +102,8 @@ def test_where_stages_start() -> None:
     (start,), (parent,) = fine.starts, fine.parents
     assert study.base_model("tiny-bert") == study.tiny_model("tiny-bert")
     assert study.start(start) == f"results/{parent.path}/checkpoint"
-    assert study.start(replace(start, at=3)) == f"results/{parent.path}/rounds/3"
+    kept = replace(parent, selection=replace(parent.selection, keep="every"))
+    assert study.start(Start(kept, 3)) == f"results/{kept.path}/rounds/3"
     assert study.base_revision(base) is None
     assert study.node(base.digest[:12]) is base
     assert fine in study.users(parent)
