@@ -11,10 +11,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from record_factory import make_record
+from record_factory import make_record, stages_of
 
 from tasktransfer.errors import (
     DataError,
@@ -32,12 +31,12 @@ from tasktransfer.training.job import Job
 
 RUN = ("DailyDialog", "bert", "baseline", (), "dialogue_nli", 0)
 RECORD = make_record(RUN, 50.0)
-STAGE = SimpleNamespace(digest=RECORD["stage"]["digest"], label="DNLI")
+STAGE = stages_of(RUN)[-1]
 
 
 def job(out: Path, *, checkpoint: bool = False) -> Job:
     return Job(
-        stage=STAGE,  # type: ignore[arg-type]
+        stage=STAGE,
         encoded=out,
         base="base",
         revision=None,
