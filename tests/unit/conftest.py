@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where ``load`` keeps small models, ``<family>``, and their inputs, ``<dataset>-<family>``."""
+def models_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where ``load`` keeps its models and token ids, ``<dataset>-<family>``."""
     return tmp_path_factory.mktemp("models")
 
 
 @pytest.fixture(scope="session")
-def load(small_folder: Path) -> Loader:
+def load(models_folder: Path) -> Loader:
     """Small models on a hand-made release; see ``small_models.loader``."""
     # Imported here: most unit tests need no torch.
     from small_models import loader  # noqa: PLC0415
 
-    return loader(small_folder)
+    return loader(models_folder)

@@ -26,9 +26,9 @@ STILL = replace(TRAINING, learning_rate=1e-12, epochs=1)
 
 
 @pytest.fixture
-def small(load: Loader, small_folder: Path) -> Path:
+def small(load: Loader, models_folder: Path) -> Path:
     """The folder, with everything in it."""
-    return small_folder
+    return models_folder
 
 
 def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = (), **job: Any) -> Record:
