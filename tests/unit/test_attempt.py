@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from record_factory import make_record
+from record_factory import make_record, stages_of
 
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import (
     DataError,
     MemoryShortageError,
@@ -23,6 +24,7 @@ from tasktransfer.errors import (
     TaskTransferError,
     TrainingError,
 )
+from tasktransfer.results.build_record import stage_identity
 from tasktransfer.results.damage import damage
 from tasktransfer.results.records import Record
 from tasktransfer.results.state import history, last_error, stage_state
@@ -32,15 +34,14 @@ from tasktransfer.training.job import Job
 
 RUN = ("DailyDialog", "bert", "baseline", (), "dialogue_nli", 0)
 RECORD = make_record(RUN, 50.0)
-STAGE = SimpleNamespace(digest=RECORD["stage"]["digest"], label="DNLI")
+(STAGE,) = stages_of(RUN)
 
 
-def job(out: Path, *, scored: bool = True, checkpoint: bool = False) -> Job:
+def job(out: Path, *, stage: Stage = STAGE, checkpoint: bool = False) -> Job:
     return Job(
-        stage=STAGE,  # type: ignore[arg-type]
-        run=dict(RECORD["run"] or {}) if scored else None,
+        stage=stage,
         encoded=out,
-        start="start",
+        base="base",
         revision=None,
         out=out,
         save_checkpoint=checkpoint,
@@ -108,6 +109,20 @@ def test_a_stage_that_lacks_something_is_trained(
     assert trainings == []
 
 
+def test_a_stage_whose_rounds_are_gone_is_trained(
+    tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    keeping = replace(STAGE, selection=replace(STAGE.selection, keep="every"))
+    record = {**RECORD, "stage": stage_identity(keeping)}
+    finish(tmp_path, record)  # type: ignore[arg-type]
+    (tmp_path / "rounds").mkdir()
+    attempt(job(tmp_path, stage=keeping))
+    (tmp_path / "rounds").rmdir()
+    trainings += [lambda what: finish(what.out, record)]  # type: ignore[arg-type]
+    attempt(job(tmp_path, stage=keeping))
+    assert trainings == []
+
+
 def test_the_record_of_another_stage_is_not_taken_for_this_one(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
@@ -127,7 +142,7 @@ def test_damaged_results_are_kept_beside_those_that_are_trained_anew(
     attempt(job(tmp_path))
     assert trainings == []
     assert (tmp_path / f"{name}.damaged-1").read_bytes() == b"cut off"
-    assert damage(tmp_path, STAGE.digest, RECORD["run"]) is None
+    assert damage(tmp_path, STAGE.digest) is None
     assert [event["event"] for event in history(tmp_path)] == ["set aside", "started", "finished"]
     attempt(job(tmp_path))  # trained already
 
