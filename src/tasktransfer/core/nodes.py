@@ -390,13 +390,15 @@ class Run:
         (stage,) = self.outcome.stages
         return stage
 
+    @property
+    def judged(self) -> tuple[Node, ...]:
+        """The fit, or the stages whose parameters its outcome has."""
+        return (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages
+
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """Its trainings, those that others start from before these."""
-        tops: tuple[Node, ...] = (
-            (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages
-        )
-        return tuple(node for node in with_ancestors(tops) if isinstance(node, Stage))
+        return tuple(node for node in with_ancestors(self.judged) if isinstance(node, Stage))
 
 
 def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -133,6 +133,8 @@ def check_predictions(folder: Path, record: Record) -> Path | None:
     """
     expected = record["predictions"]
     if expected is None:
+        if record["test"]:
+            raise RecordError(f"{folder / RECORD}: predictions: names no {PREDICTIONS}")
         return None
     file = folder / PREDICTIONS
     if expected["file"] != PREDICTIONS:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pandas as pd
-
 DASH = "–"
 
 
 def absent(value: object) -> bool:
     """Whether a cell has no value: None, NaN or pandas' NA."""
+    import pandas as pd  # noqa: PLC0415  # status and plan, which count only, start without it
+
     return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
 
 
