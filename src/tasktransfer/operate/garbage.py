@@ -22,7 +22,7 @@ from tasktransfer import locks
 from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError
-from tasktransfer.operate.folders import held_if_free, is_trained
+from tasktransfer.operate.folders import held_if_free, is_in_use
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.merge import RESUME
 from tasktransfer.operate.offered import STAGES, Place, places
@@ -118,7 +118,7 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     wanted = {stage.path: stage for study in studies for stage in study.plan.stages}
     remarks = list(_links(results))
     offered = list(places(results))
-    strangers = [p for p in offered if p.path not in wanted and is_trained(p.folder)]
+    strangers = [p for p in offered if p.path not in wanted and is_in_use(p.folder)]
     settled = not any(study.choice_pending for study in studies)
     if strangers:
         remarks.append(
@@ -164,7 +164,7 @@ def _links(results: Path) -> Iterator[str]:
 def _of_wanted(place: Place, stage: Stage, studies: Sequence[Study]) -> Iterator[Item]:
     """Of a stage that a study wants: states and half-written files, and a checkpoint if it neither
     stays nor is needed, in any of the studies."""
-    if is_trained(place.folder):
+    if is_in_use(place.folder):
         return
     names = _names(place.folder)
     if RECORD in names:
@@ -178,7 +178,7 @@ def _of_wanted(place: Place, stage: Stage, studies: Sequence[Study]) -> Iterator
 
 def _of_stranger(place: Place, *, records: bool) -> tuple[list[Item], list[tuple[str, int]]]:
     """Of a stage that no study wants: what is removed, and what stays."""
-    if is_trained(place.folder):
+    if is_in_use(place.folder):
         return [], []
     names = _names(place.folder)
     bulk = [CHECKPOINT, RESUME, *_parts(names)]
