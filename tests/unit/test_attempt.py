@@ -35,12 +35,11 @@ RECORD = make_record(RUN, 50.0)
 STAGE = SimpleNamespace(digest=RECORD["stage"]["digest"], label="DNLI")
 
 
-def job(out: Path, *, scored: bool = True, checkpoint: bool = False) -> Job:
+def job(out: Path, *, checkpoint: bool = False) -> Job:
     return Job(
         stage=STAGE,  # type: ignore[arg-type]
-        run=dict(RECORD["run"] or {}) if scored else None,
         encoded=out,
-        start="start",
+        base="base",
         revision=None,
         out=out,
         save_checkpoint=checkpoint,
@@ -127,7 +126,7 @@ def test_damaged_results_are_kept_beside_those_that_are_trained_anew(
     attempt(job(tmp_path))
     assert trainings == []
     assert (tmp_path / f"{name}.damaged-1").read_bytes() == b"cut off"
-    assert damage(tmp_path, STAGE.digest, RECORD["run"]) is None
+    assert damage(tmp_path, STAGE.digest) is None
     assert [event["event"] for event in history(tmp_path)] == ["set aside", "started", "finished"]
     attempt(job(tmp_path))  # trained already
 

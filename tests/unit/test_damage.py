@@ -18,13 +18,14 @@ import yaml
 from study_records import write_records, write_stage
 from tasktransfer import json_text
 from tasktransfer.core.nodes import RECIPE_VERSION
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.errors import RecordError
 from tasktransfer.results.predictions import FILE_NAME
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 KEYS: dict[str, Any] = {

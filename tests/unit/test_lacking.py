@@ -15,8 +15,9 @@ from releases import TinyRelease, tiny_release
 from tasktransfer import cli
 from tasktransfer.data.cache import prepare
 from tasktransfer.datasets.feta import archive
+from tasktransfer.designs import open_study
 from tasktransfer.operate import lacking
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 TASK = TASKS[1]
 FEW_DEV = "TTiDB_0.1_percent_few_shot_dev_ids.txt"

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from study_records import write_records, write_stage
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.designs import open_study
+from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 A, B = "emotion_recognition", "topic_classification"

@@ -20,7 +20,8 @@ import pytest
 import yaml
 
 from study_records import write_records
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.designs import open_study
+from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv-figures"

@@ -59,8 +59,8 @@ def lay_over(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) ->
     sources: dict[str, list[_Source]] = {}
     for start, other in starts:
         for source, target in _pairs(start, other, parts):
-            _part(parts, target, "starts.into")
             parameters = _part(other.parts(), source, "starts.parts")
+            _part(parts, target, "starts.into")
             sources.setdefault(target, []).append(_Source(start, source, parameters))
     with torch.no_grad():
         for target, given in sources.items():
