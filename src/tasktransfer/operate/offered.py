@@ -172,7 +172,6 @@ def check_files(place: Place, told: Recorded) -> None:
     Raises:
         RecordError: a file is absent, damaged, a link, or not the one the record was written with.
     """
-<<<<<<< HEAD
     problem = (damage if place.is_stage else node_damage)(place.folder, told.digest)
     files = [told.rows_file] * (told.rows is not None)
     links = [link for part in (*files, *told.parts) for link in _links(place.folder / part)]
@@ -184,26 +183,6 @@ def check_files(place: Place, told: Recorded) -> None:
         if digest != told.digest:
             file = place.folder / told.rows_file
             raise RecordError(f"{file}: is of {digest or 'no node'}, its record is of another")
-=======
-    expected = record["predictions"]
-    if expected is None:
-        if record["test"]:
-            raise RecordError(f"{folder / RECORD}: predictions: names no {PREDICTIONS}")
-        return None
-    file = folder / PREDICTIONS
-    if expected["file"] != PREDICTIONS:
-        named = expected["file"]
-        raise RecordError(
-            f"{folder / RECORD}: predictions.file is {named!r}, expected {PREDICTIONS!r}"
-        )
-    if file.is_symlink():
-        raise RecordError(f"{file}: is a link; give the file itself")
-    table = read_predictions(file, expected)
-    stage = (table.schema.metadata or {}).get(b"stage", b"").decode("utf-8", "replace")
-    if stage != record["stage"]["digest"]:
-        raise RecordError(f"{file}: predictions of stage {stage}, the record beside is of another")
-    return file
->>>>>>> repair
 
 
 def parameters_problem(folder: Path) -> str | None:
