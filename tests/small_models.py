@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from releases import tiny_release
-from tasktransfer.core.specs import FAMILIES, Family
+from tasktransfer.core.nodes import Data, Stage
+from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Selection, Training
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.models.encode import encode_dataset
@@ -41,12 +44,30 @@ def first_instances(full: Path, folder: Path, tasks: Sequence[str], count: int) 
     return folder
 
 
+def small_stage(
+    *tasks: str, family: Family = "encoder", selection: Selection | None = None, **changes: Any
+) -> Stage:
+    """A stage that trains tasks of DailyDialog from the base model, selected by the first.
+    ``changes`` are of its fields."""
+    stage = Stage(
+        kind="baseline",
+        label="small",
+        data=Data("DailyDialog", "r1"),
+        model=ModelSpec("small", family, "w1", 200),
+        train_tasks=tuple(sorted(tasks)),
+        selection=selection or Selection(tasks[:1]),
+        training=Training(),
+        seed=0,
+    )
+    return replace(stage, **changes)
+
+
 Loader = Callable[..., tuple[FamilyModel, EncodedSplit]]
 
 
 def loader(base: Path) -> Loader:
-    """(family, dataset, task, plain=False, split="train") → a small model without dropout, and one
-    of the task's splits.
+    """(family, dataset, task, plain=False, split="train", others=()) → a small model without
+    dropout, with heads for the other tasks too, and one of the task's splits.
 
     Makes a hand-made release, its caches and three models under ``base`` first.
     """
@@ -67,14 +88,19 @@ def loader(base: Path) -> Loader:
             encode_dataset(instances, dataset, None, str(checkpoint), None, family, 200, out)
 
     def loaded(
-        family: Family, dataset: str, task: str, plain: bool = False, split: str = "train"
+        family: Family,
+        dataset: str,
+        task: str,
+        plain: bool = False,
+        split: str = "train",
+        others: tuple[str, ...] = (),
     ) -> tuple[FamilyModel, EncodedSplit]:
         folder = base / f"{dataset}-{family}"
         model = load_model(
             family,
             str(base / family),
             None,
-            {task: get_task(dataset, task)},
+            {name: get_task(dataset, name) for name in sorted({task, *others})},
             read_manifest(folder),
             folder / "tokenizer",
             seed=0,

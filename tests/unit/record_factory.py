@@ -5,6 +5,7 @@ These are constructed, never trained; they live in temporary folders only.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,31 +21,67 @@ from tasktransfer.results.records import Record
 
 FAMILIES: dict[str, Family] = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
+TRAINING = Training()
 
 Run = tuple[str, str, str, tuple[str, ...], str, int]
 """dataset, model, algorithm, sources, target, seed"""
 Scorer = Callable[[Run], float]
 
 
-def make_record(run: Run, score: float, **changes: Any) -> Record:
+def make_record(
+    run: Run, score: float, training: Training = TRAINING, data: Data | None = None, **changes: Any
+) -> Record:
     """A valid record of a run's last stage. ``changes`` replace top-level keys."""
-    stage = stages_of(run)[-1]
+    stage = stages_of(run, training, data)[-1]
     record = constructed_record(stage, (score / 2, score), test={run[4]: result(score)})
     return record | changes  # type: ignore[return-value,operator]
 
 
-def stages_of(run: Run, revision: str = "r1") -> tuple[Stage, ...]:
+def as_schema_1(record: Record, run: Run | None) -> dict[str, Any]:
+    """A record as it was written before a record described its stage alone: ``run`` is the one run
+    that it was of; None: others only started from its stage."""
+    old: dict[str, Any] = copy.deepcopy({**record})
+    stage, rounds, best = old["stage"], old.pop("rounds"), old.pop("best_round")
+    (stage["parent"],) = stage.pop("parents") or (None,)
+    named = None
+    if run is not None:
+        dataset, model, algorithm, sources, target, seed = run
+        named = {
+            "dataset": dataset,
+            "model": model,
+            "family": stage["family"],
+            "algorithm": algorithm,
+            "sources": list(sources),
+            "target": target,
+            "seed": seed,
+        }
+    return old | {
+        "schema": 1,
+        "run": named,
+        "epochs": [{"epoch": one.pop("round"), **one} for one in rounds],
+        "best_epoch": best,
+        "score": record["test"][run[4]]["score"] if run else None,
+    }
+
+
+def stages_of(
+    run: Run, training: Training = TRAINING, data: Data | None = None
+) -> tuple[Stage, ...]:
     """The trainings of a run, on constructed data and models."""
     dataset, model, algorithm, sources, target, seed = run
     builder = PlanBuilder(lambda step, starts: (kind_of(step, starts), target))
     stages = builder.stages(
         steps(algorithm, sources, target),
-        Data(dataset, revision, {"few_sample": True}),
+        data or data_of(dataset),
         ModelSpec(model, FAMILIES.get(model, "encoder"), f"{model}@constructed", 512),
-        Training(),
+        training,
         seed,
     )
     return tuple(stages.values())
+
+
+def data_of(dataset: str, revision: str = "r1", few_sample: bool = True) -> Data:
+    return Data(dataset, revision, {"few_sample": few_sample})
 
 
 def record_path(run: Run) -> str:
@@ -103,7 +140,11 @@ def write_study(
 
 def make_plan(runs: Iterable[Run], shorts: Mapping[str, str] | None = None) -> dict[str, Any]:
     keys = ("dataset", "model", "algorithm", "sources", "target", "seed")
-    listed = [dict(zip(keys, run, strict=True)) | {"record": record_path(run)} for run in runs]
+    listed = [
+        dict(zip(keys, run, strict=True))
+        | {"record": record_path(run), "digest": stages_of(run)[-1].digest}
+        for run in runs
+    ]
     return {
         "study": "constructed",
         "config_digest": "c" * 64,

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from study_records import write_records, write_stage
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.planned import read_plan
@@ -25,7 +26,7 @@ from tasktransfer.designs.transfer.statistics import cells as module
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import PredictionsFile
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 from tasktransfer.stats import bootstrap
 from tasktransfer.stats.false_discovery import false_discovery
 

@@ -12,8 +12,8 @@ import pytest
 from finished_stages import finish
 
 from tasktransfer import cli
+from tasktransfer.core import node_json
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.plan import run_of
 from tasktransfer.training import device
 from tasktransfer.training.job import Job
 
@@ -39,8 +39,8 @@ def test_plan_counts_the_paper_without_its_data(capsys: pytest.CaptureFixture[st
 def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", "--config", PAPER, "--json"]) == 0
     seen = json.loads(capsys.readouterr().out)
-    assert sum(seen["runs"]["single_source"].values()) == 6195
-    assert sum(seen["runs"]["multi_source"].values()) == 180
+    several = [n for name, n in seen["runs"]["by_method"].items() if "several sources" in name]
+    assert (seen["runs"]["total"], sum(several)) == (6195 + 180, 180)
     assert seen["trainings"]["by_kind"]["pretrain"] == 60
     assert seen["trainings"]["done"] is None
 
@@ -51,7 +51,7 @@ def test_ctrl_c_ends_any_command_in_a_word(
     def stopped(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tasktransfer.results.study.open_study", stopped)
+    monkeypatch.setattr("tasktransfer.designs.open_study", stopped)
     assert cli.main(["plan", "--config", DEMO]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -105,28 +105,35 @@ def test_train_tells_the_trainer_everything(
 ) -> None:
     study = open_study(DEMO)
     stage = next(s for s in study.plan.stages if s.kind == "finetune")
-    (tmp_path / "stage.json").write_text(json.dumps(stage.to_json()))
-    where = ["--encoded", "enc", "--start", "parent", "--out", "out", "--config", DEMO]
-    job = told(monkeypatch, ["--stage", "@stage.json", *where, "--threads", "2"])
-    assert job.stage.digest == stage.digest
-    expected = run_of(stage)
-    assert expected is not None
-    assert job.run == expected.identity
-    assert (job.encoded, job.start, job.revision, job.out) == (
-        *(Path("enc"), "parent", None, Path("out")),
-    )
+    (tmp_path / "stage.json").write_text(json.dumps(node_json.to_json(stage)))
+    where = ["--encoded", "enc", "--base", "tiny", "--out", "out", "--config", DEMO]
+    arguments = ["--stage", "@stage.json", "--start", "parent", *where]
+    job = told(monkeypatch, [*arguments, "--threads", "2"])
+    assert (job.stage.digest, job.stage.path) == (stage.digest, stage.path)
+    assert (job.encoded, job.out) == (Path("enc"), Path("out"))
+    assert (job.base, job.revision, job.starts) == ("tiny", None, ("parent",))
     assert (job.save_checkpoint, job.threads, job.study) == (False, 2, "demo")
-    assert job.config_digest == study.config.digest
-    scored_by_none = told(
-        monkeypatch, ["--stage", "@stage.json", *where, "--run", "null", "--save-checkpoint"]
-    )
-    assert scored_by_none.run is None
-    assert scored_by_none.save_checkpoint
+    assert (job.config_digest, job.facts) == (study.config.digest, {"rules": "free"})
+    kept = told(monkeypatch, [*arguments, "--save-checkpoint", "--revision", "main"])
+    assert (kept.save_checkpoint, kept.revision) == (True, "main")
+
+
+@pytest.mark.parametrize("starts", [[], ["one", "two"]])
+def test_a_stage_is_told_a_folder_for_each_start(
+    starts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = next(s for s in open_study(DEMO).plan.stages if s.kind == "finetune")
+    Path("stage.json").write_text(json.dumps(node_json.to_json(stage)))
+    where = ["--encoded", "e", "--base", "b", "--out", "o", "--config", DEMO]
+    given = [word for folder in starts for word in ("--start", folder)]
+    assert cli.main(["train", "--stage", "@stage.json", *where, *given]) == 2
+    said = capsys.readouterr().err
+    assert f"--start: found {len(starts)} folders, the stage starts from 1 others" in said
 
 
 @pytest.mark.parametrize("stage", ["{", "@nowhere.json", "{}", "[]"])
 def test_a_stage_that_is_none(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    where = ["--encoded", "e", "--start", "s", "--out", "o", "--config", DEMO]
+    where = ["--encoded", "e", "--base", "b", "--out", "o", "--config", DEMO]
     assert cli.main(["train", "--stage", stage, *where]) == 2
     assert "--stage" in capsys.readouterr().err
 
@@ -141,11 +148,11 @@ def test_a_training_starts_without_heavy_imports() -> None:
         "    heavy = {'torch', 'pandas', 'pyarrow', 'numpy', 'transformers'} & set(sys.modules)\n"
         "    print(sorted(heavy)); sys.exit()\n"
         "device.device_pool = pool\n"
-        f"cli.main(['train', '--stage', '@stage.json', '--encoded', 'e', '--start', 's',"
+        f"cli.main(['train', '--stage', '@stage.json', '--encoded', 'e', '--base', 'b',"
         f" '--out', 'o', '--config', {DEMO!r}])\n"
     )
     stage = open_study(DEMO).plan.stages[0]
-    Path("stage.json").write_text(json.dumps(stage.to_json()))
+    Path("stage.json").write_text(json.dumps(node_json.to_json(stage)))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -176,7 +183,7 @@ def test_data_stats_prepares_what_is_missing(
     "command",
     [
         *("plan", "validate", "world", "data", "tiny-model", "encode", "train", "collect"),
-        *("status", "merge", "gc"),
+        *("choose", "derive", "fit", "evaluate", "status", "merge", "gc"),
     ],
 )
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:

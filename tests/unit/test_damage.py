@@ -17,14 +17,17 @@ import yaml
 
 from study_records import write_records, write_stage
 from tasktransfer import json_text
-from tasktransfer.core.nodes import RECIPE_VERSION
+from tasktransfer.core.nodes import RECIPE_VERSION, Start
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.planned import plan_file
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.errors import RecordError
 from tasktransfer.results.predictions import FILE_NAME
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 KEYS: dict[str, Any] = {
@@ -65,15 +68,29 @@ def study(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
     return next(
         run
-        for run in study.plan.runs
+        for run in transfer_runs(study.plan)
         if (run.algorithm, run.seed, run.target) == (algorithm, seed, "dialogue_nli")
     )
 
 
-def gather(study: Study, planned: bool) -> Tables:
-    plan = Path("plan.json")
-    plan.write_text(json.dumps(study.plan_file(study.plan)))
-    return collect(RESULTS, plan if planned else None, Path("tables"))[0]
+def gather(study: Study, by_hand: bool = False) -> Tables:
+    """The tables of a study; ``by_hand``: of ``plan_by_hand``."""
+    return asked(plan_by_hand(study) if by_hand else plan_file(study, study.plan))
+
+
+def plan_by_hand(study: Study) -> dict[str, Any]:
+    """A plan as people write it: records alone, no digests and no trainings before them."""
+    plan = plan_file(study, study.plan)
+    for run in plan["runs"]:
+        del run["digest"], run["stages"]
+    return plan
+
+
+def asked(plan: dict[str, Any]) -> Tables:
+    """The tables that a plan file asks for."""
+    file = Path("plan.json")
+    file.write_text(json.dumps(plan))
+    return collect(RESULTS, file, Path("tables"))[0]
 
 
 # --- kinds of damage ----------------------------------------------------------------------------
@@ -119,8 +136,13 @@ def another_run(record: Path) -> None:
 def another_seed_trained_differently(record: Path) -> None:
     """The same run by other hyperparameters, moved to this one's place."""
     other = opened(training={"learning_rate": 1e-4}, results="other")
-    value = json.loads(record.read_text())["run"]
-    run = next(run for run in other.plan.runs if run.identity == value)
+    value = json.loads(record.read_text())["stage"]
+    keys = ("kind", "label", "seed")
+    run = next(
+        run
+        for run in transfer_runs(other.plan)
+        if all(getattr(run.scored, key) == value[key] for key in keys)
+    )
     made = write_stage(other, run.scored)
     shutil.rmtree(record.parent)
     shutil.move(made.parent, record.parent)
@@ -179,9 +201,9 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "no UTF-8": (no_utf8, "not valid JSON"),
     "folder": (a_folder, "cannot be read"),
     "broken link": (a_broken_link, "cannot be read"),
-    "schema": (edited(schema=2), "schema: found 2"),
+    "schema": (edited(schema=3), "schema: found 3"),
     "no object": (lambda record: record.write_text("[1]"), "a record is a JSON object"),
-    "NaN": (edited(score=float("nan")), "score: found nan"),
+    "NaN": (edited(dev_score=float("nan")), "dev_score: found nan"),
     "infinite": (edited(dev_score=float("inf")), "dev_score: found inf"),
     "another run": (another_run, "holds"),
     "other hyperparameters": (another_seed_trained_differently, "holds the stage"),
@@ -196,36 +218,35 @@ KINDS: dict[str, tuple[Damage, str]] = {
 }
 
 
-@pytest.mark.parametrize("planned", [True, False], ids=["plan", "no plan"])
+@pytest.mark.parametrize("by_hand", [False, True], ids=["plan", "plan by hand"])
 @pytest.mark.parametrize("algorithm", ["baseline", "multitask"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage_is_named_and_moves_no_number(
-    study: Study, kind: str, algorithm: str, planned: bool
+    study: Study, kind: str, algorithm: str, by_hand: bool
 ) -> None:
     damage, said = KINDS[kind]
     run = a_run(study, algorithm)
     record = Path(study.record(run.scored))
-    without = _without(study, record, planned)
+    without = _without(study, record, by_hand)
     damage(record)
-    tables = gather(study, planned)
+    tables = gather(study, by_hand)
     assert tables.problems["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
     (error,) = tables.problems["error"]
     assert said in error
     assert str(record.parent) in error
     assert "\n" not in error
     _same_numbers(tables, without)
-    if planned:
-        state = tables.missing.set_index("path").loc[record.relative_to(RESULTS).as_posix()]
-        assert (state["state"], state["error"]) == ("damaged", error)
-        assert state["reason"] == "damaged record, see problems"
+    state = tables.missing.set_index("path").loc[record.relative_to(RESULTS).as_posix()]
+    assert (state["state"], state["error"]) == ("damaged", error)
+    assert state["reason"] == "damaged record, see problems"
 
 
-def _without(study: Study, record: Path, planned: bool) -> Tables:
+def _without(study: Study, record: Path, by_hand: bool) -> Tables:
     """The tables of the same study without that run."""
     kept = record.parent.with_name("put aside")
     record.parent.rename(kept)
     hidden = kept.rename(Path("hidden"))
-    tables = gather(study, planned)
+    tables = gather(study, by_hand)
     assert tables.problems.empty
     hidden.rename(record.parent)
     return tables
@@ -248,7 +269,7 @@ def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.M
         return read(path)
 
     monkeypatch.setattr(json_text, "read_bytes", refuse)
-    problems = gather(study, planned=True).problems
+    problems = gather(study).problems
     assert problems["error"].tolist() == [f"{record}: cannot be read: Permission denied"]
 
 
@@ -256,21 +277,21 @@ def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.M
 def test_a_file_without_permission_is_named(study: Study) -> None:
     record = Path(study.record(a_run(study).scored))
     record.chmod(0)
-    assert "Permission denied" in gather(study, planned=True).problems["error"].iloc[0]
+    assert "Permission denied" in gather(study).problems["error"].iloc[0]
 
 
 @pytest.mark.parametrize("score", ["same", "other"])
 def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: str) -> None:
     record = Path(study.record(a_run(study).scored))
-    whole = gather(study, planned=True)
+    whole = gather(study)
     copy = record.parent.with_name("copy") / "metrics.json"
     shutil.copytree(record.parent, copy.parent)
     if score == "other":
         value = json.loads(copy.read_text())
-        value["score"] = 99.0
-        value["test"][value["run"]["target"]]["score"] = 99.0
+        (result,) = value["test"].values()
+        result["score"] = 99.0
         copy.write_text(json.dumps(value))
-    tables = gather(study, planned=True)
+    tables = gather(study)
     assert tables.problems["path"].tolist() == [copy.relative_to(RESULTS).as_posix()]
     (error,) = tables.problems["error"]
     assert f"belongs at {record.relative_to(RESULTS)}; this one is left out" in error
@@ -278,29 +299,10 @@ def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: s
     _same_numbers(tables, whole)
 
 
-def test_without_a_plan_neither_of_two_records_is_believed(study: Study) -> None:
-    record = Path(study.record(a_run(study).scored))
-    without = _without(study, record, planned=False)
-    copy = record.parent.with_name("copy") / "metrics.json"
-    shutil.copytree(record.parent, copy.parent)
-    tables = gather(study, planned=False)
-    assert sorted(tables.problems["path"]) == sorted(
-        path.relative_to(RESULTS).as_posix() for path in (record, copy)
-    )
-    assert f"is also claimed by {copy.relative_to(RESULTS)}" in tables.problems["error"].str.cat()
-    _same_numbers(tables, without)
-
-
-def test_results_of_other_hyperparameters_beside_are_no_duplicates_of_the_plan(
-    study: Study,
-) -> None:
+def test_results_of_other_hyperparameters_beside_are_no_copies(study: Study) -> None:
     other = opened(training={"learning_rate": 1e-4})
     write_stage(other, a_run(other).scored)
-    assert gather(study, planned=True).problems.empty
-    # Without a plan nobody knows which of the two is meant, and the message says how they differ.
-    problems = gather(study, planned=False).problems
-    assert len(problems) == 2
-    assert "training.learning_rate is 3e-05 here and 0.0001 there" in problems["error"].str.cat()
+    assert gather(study).problems.empty
 
 
 def test_a_damaged_training_before_the_last_is_named(study: Study) -> None:
@@ -313,7 +315,7 @@ def test_a_damaged_training_before_the_last_is_named(study: Study) -> None:
     write_records(study)
     stage = next(stage for stage in study.plan.stages if stage.kind == "pretrain")
     truncated(record := Path(study.record(stage)))
-    tables = gather(study, planned=True)
+    tables = gather(study)
     assert tables.problems["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
     assert tables.missing.empty
 
@@ -340,39 +342,27 @@ def _one_seed_otherwise(study: Study, **keys: Any) -> Study:
         ({"data": {"tiny_world": {"seed": 5}}}, "data_revision of DailyDialog"),
     ],
 )
-def test_one_seed_of_another_kind_is_refused_without_a_plan(
-    study: Study, keys: dict[str, Any], said: str
-) -> None:
-    _one_seed_otherwise(study, **keys)
+def test_one_seed_of_another_kind_is_refused(study: Study, keys: dict[str, Any], said: str) -> None:
+    """Though a plan written by hand asks for it."""
+    other = _one_seed_otherwise(study, **keys)
+    plan = plan_by_hand(study)
+    (entry,) = (run for run in plan["runs"] if not Path(RESULTS, run["record"]).exists())
+    entry["record"] = f"{a_run(other).scored.path}/metrics.json"
     with pytest.raises(RecordError) as refusal:
-        gather(study, planned=False)
+        asked(plan)
     assert said in str(refusal.value)
     assert str(refusal.value).count("metrics.json") == 2
 
 
-@pytest.mark.parametrize("keys", [{"training": {"learning_rate": 1e-4}}])
-def test_with_a_plan_it_is_not_taken_at_all(study: Study, keys: dict[str, Any]) -> None:
-    _one_seed_otherwise(study, **keys)
-    tables = gather(study, planned=True)
+def test_the_plan_of_a_study_never_asks_for_it(study: Study) -> None:
+    _one_seed_otherwise(study, training={"learning_rate": 1e-4})
+    tables = gather(study)
     assert len(tables.missing) == 1
     assert tables.problems.empty
 
 
-def test_a_plan_without_digests_refuses_too(study: Study) -> None:
-    """As it holds for plan files written by hand."""
-    other = _one_seed_otherwise(study, training={"learning_rate": 1e-4})
-    plan = study.plan_file(study.plan)
-    for run in plan["runs"]:
-        del run["digest"], run["stages"]
-        if run["record"] == f"{a_run(study).scored.path}/metrics.json":
-            run["record"] = f"{a_run(other).scored.path}/metrics.json"
-    Path("plan.json").write_text(json.dumps(plan))
-    with pytest.raises(RecordError, match=r"training\.learning_rate of DailyDialog tiny-bert"):
-        collect(RESULTS, Path("plan.json"), Path("tables"))
-
-
 def test_a_run_that_started_from_other_hyperparameters_is_refused(study: Study) -> None:
-    """A parent that no run ends with, from another config, without a plan."""
+    """A parent that no run ends with, from another config, in a plan written by hand."""
     several = {
         "mode": "named",
         "named": [{"dataset": "DailyDialog", "target": TASKS[0], "sources": TASKS[1:]}],
@@ -380,20 +370,23 @@ def test_a_run_that_started_from_other_hyperparameters_is_refused(study: Study) 
     }
     write_records(mine := opened(multi_source=several))
     pretrained = next(stage for stage in mine.plan.stages if stage.kind == "pretrain")
-    child = next(stage for stage in mine.plan.stages if stage.parent == pretrained)
+    child = next(stage for stage in mine.plan.stages if pretrained in stage.parents)
     other = replace(pretrained, training=replace(pretrained.training, epochs=3))
-    write_stage(mine, other)
-    shutil.rmtree(mine.folder(child))
-    write_stage(mine, replace(child, parent=other))
+    other_child = replace(child, starts=(Start(other),))
+    for stage in (other, other_child):
+        write_stage(mine, stage)
+    plan = plan_by_hand(mine)
+    (entry,) = (run for run in plan["runs"] if run["record"] == f"{child.path}/metrics.json")
+    entry["record"] = f"{other_child.path}/metrics.json"
+    entry["stages"] = [other.path, other_child.path]
     with pytest.raises(RecordError, match=r"training\.epochs of DailyDialog tiny-bert"):
-        gather(mine, planned=False)
+        asked(plan)
 
 
 def test_synthetic_and_real_records_are_refused(study: Study) -> None:
     edited(synthetic=False)(Path(study.record(a_run(study).scored)))
-    for planned in (True, False):
-        with pytest.raises(RecordError, match="synthetic of DailyDialog is"):
-            gather(study, planned)
+    with pytest.raises(RecordError, match="synthetic of DailyDialog is"):
+        gather(study)
 
 
 def test_another_recipe_is_refused(study: Study) -> None:
@@ -401,5 +394,5 @@ def test_another_recipe_is_refused(study: Study) -> None:
     provenance = json.loads(record.read_text())["provenance"]
     edited(provenance=provenance | {"recipe": RECIPE_VERSION + 1})(record)
     # The identity that the digest is of still says 1: the record contradicts itself.
-    tables = gather(study, planned=True)
+    tables = gather(study)
     assert f"provenance.recipe: {RECIPE_VERSION + 1}, but" in tables.problems["error"][0]

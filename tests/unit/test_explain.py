@@ -12,9 +12,10 @@ import yaml
 
 from study_records import write_records, write_stage
 from tasktransfer.cli import main
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.results.state import claim
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import delta, interval, p_equals
 
 ER, DNLI, TC = "emotion_recognition", "dialogue_nli", "topic_classification"

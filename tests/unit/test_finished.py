@@ -14,7 +14,7 @@ import pytest
 from finished_stages import TASKS, finish_all, opened
 
 from tasktransfer import cli
-from tasktransfer.operate.pilot import shards
+from tasktransfer.operate.pilot import left_by_shard
 from tasktransfer.results import damage
 from tasktransfer.results.finished import is_finished, look
 
@@ -44,15 +44,15 @@ def test_a_finished_study_needs_no_temporary_checkpoints() -> None:
 def test_a_missing_child_costs_the_parent_whose_checkpoint_is_gone() -> None:
     study = opened()
     finish_all(study)
-    child = next(s for s in study.plan.stages if s.parent and s.parent.kind == "multitask")
+    stages = study.plan.stages
+    child, parent = next((s, p) for s in stages for p in s.parents if p.kind == "multitask")
     Path(study.record(child)).unlink()
     found = look(study)
-    assert child.parent is not None
     assert found.finished == {s.digest for s in study.plan.stages} - {
         child.digest,
-        child.parent.digest,
+        parent.digest,
     }
-    assert found.again == {child.parent.digest}
+    assert found.again == {parent.digest}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -96,10 +96,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "binary": (written("metrics.json", bytes(range(256))), "not valid JSON"),
     "deep": (written("metrics.json", b"[" * 100_000), "not valid JSON"),
     "no object": (written("metrics.json", b"[]"), "a record is a JSON object"),
-    "schema": (edited(schema=2), "schema: found 2"),
-    "forged": (edited(score=99.0), "score: 99.0, but test"),
+    "schema": (edited(schema=3), "schema: found 3"),
+    "forged": (edited(dev_score=99.0), "dev_score: 99.0, but the best round"),
     "contradicts its identity": (edited(data_revision="x"), "data_revision: 'x', but"),
-    "another run": (edited(run=None, score=None, test={}, predictions=None), "run: None, expected"),
+    "has lost its test": (edited(test={}), "predictions.rows: 4, but test has 0 instances"),
     "names no predictions": (edited(predictions=None), "names no predictions.parquet"),
     "predictions gone": (lambda f: (f / "predictions.parquet").unlink(), "no such file"),
     "predictions cut off": (written("predictions.parquet", b"PAR1"), "SHA-256"),
@@ -121,7 +121,7 @@ def test_a_damaged_record_is_finished_nowhere(
     assert said in found.damaged[stage.digest]
     assert stage.digest not in found.finished
     assert len(found.finished) == 7
-    assert shards(study) == {("tiny-bert", 0): 1}
+    assert left_by_shard(study) == {("tiny-bert", 0): 1}
     for command, count in (("plan", "done: 7, left: 1"), ("status", "7 of 8 trainings done")):
         assert cli.main([command, "--config", "study.yaml"]) == 0
         out = capsys.readouterr().out

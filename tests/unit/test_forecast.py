@@ -12,6 +12,7 @@ from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.operate.forecast import calibrate as calibrating
 from tasktransfer.operate.forecast import estimate
@@ -23,7 +24,7 @@ from tasktransfer.operate.forecast.sizes import Sizes
 from tasktransfer.operate.forecast.speed import Calibration
 from tasktransfer.operate.overview import overview
 from tasktransfer.results.finished import look
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT / "workflow" / "presets" / "paper.yaml"

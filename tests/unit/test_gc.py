@@ -31,7 +31,10 @@ def caches(study: Study) -> None:
     folders = [study.tiny_world, study.tiny_model("tiny-bert")]
     folders += [study.tiny_instances(dataset) for dataset in DATASETS]
     for dataset in study.config.datasets:
-        folders += [study.instances(dataset.name), study.encoded(dataset.name, "tiny-bert")]
+        folders += [
+            study.instances(dataset.name),
+            study.encoded(study.data(dataset.name), "tiny-bert"),
+        ]
     for folder in folders:
         Path(folder).mkdir(parents=True, exist_ok=True)
         Path(folder, "manifest.json").write_text("{}")
@@ -131,9 +134,9 @@ def test_what_is_still_needed_stays() -> None:
     """A temporary checkpoint whose finetune is missing, and a state to go on from."""
     study = opened()
     finish_all(study)
-    child = next(s for s in study.plan.stages if s.parent and s.parent.kind == "multitask")
-    assert child.parent is not None
-    write_checkpoint(Path(study.checkpoint(child.parent)))
+    stages = study.plan.stages
+    child, parent = next((s, p) for s in stages for p in s.parents if p.kind == "multitask")
+    write_checkpoint(Path(study.checkpoint(parent)))
     Path(study.record(child)).unlink()
     (Path(study.folder(child)) / ".resume").mkdir()
     assert find_garbage([study]).items == ()
@@ -208,9 +211,9 @@ def test_caches_and_models_of_other_settings() -> None:
     }
     remove(found)
     assert not Path(old.tiny_world).exists()
-    assert not Path(old.encoded("DailyDialog", "tiny-bert")).exists()
+    assert not Path(old.encoded(old.data("DailyDialog"), "tiny-bert")).exists()
     assert Path(study.tiny_world).exists()
-    assert Path(study.encoded("DailyDialog", "tiny-bert")).exists()
+    assert Path(study.encoded(study.data("DailyDialog"), "tiny-bert")).exists()
     assert Path(study.tiny_model("tiny-bert")).exists()
 
 

@@ -18,6 +18,7 @@ from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.prepared import instances_folder
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
@@ -25,7 +26,7 @@ from tasktransfer.designs.transfer.tables.paper_tables import printed_tables, wr
 from tasktransfer.errors import DataError
 from tasktransfer.models.encoded import is_synthetic, read_manifest
 from tasktransfer.results.records import read_record
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 DATASET, TASKS = "DailyDialog", ["emotion_recognition", "dialogue_nli"]
 PAIR = dict(zip(("source", "target"), TASKS, strict=True))

@@ -15,8 +15,9 @@ from releases import TinyRelease, tiny_release
 from tasktransfer import cli
 from tasktransfer.data.cache import prepare
 from tasktransfer.datasets.feta import archive
+from tasktransfer.designs import open_study
 from tasktransfer.operate import lacking
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 TASK = TASKS[1]
 FEW_DEV = "TTiDB_0.1_percent_few_shot_dev_ids.txt"
@@ -139,7 +140,7 @@ def test_what_is_finished_or_tokenised_needs_no_data() -> None:
     more = opened(data={"release": "."}, seeds=2)
     (text,) = lacking.lacking(more)
     assert "holds no release of DailyDialog" in text
-    manifest = Path(more.encoded("DailyDialog", "tiny-bert"), "manifest.json")
+    manifest = Path(more.encoded(more.data("DailyDialog"), "tiny-bert"), "manifest.json")
     manifest.parent.mkdir(parents=True)
     manifest.touch()
     assert lacking.lacking(more) == ()
@@ -186,7 +187,7 @@ def encode(task: str, spoil: Spoil | None = None) -> tuple[int, Path]:
     datasets = {"DailyDialog": {"tasks": [task]}}
     study = on(spoil, datasets=datasets, models=[model], algorithms=["baseline"])
     prepare("DailyDialog", ".", True, study.instances("DailyDialog"))
-    out = Path(study.encoded("DailyDialog", "gpt"))
+    out = Path(study.encoded(study.data("DailyDialog"), "gpt"))
     where = ["--dataset", "DailyDialog", "--model", "gpt", "--out", str(out)]
     return cli.main(["encode", "--config", "study.yaml", *where]), out
 

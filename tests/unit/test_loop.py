@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from small_models import Loader
-from tasktransfer.core.specs import Training
+from small_models import Loader, small_stage
+from tasktransfer.core.specs import FAMILIES, Family, Sampler, Selection, Training
 from tasktransfer.datasets import get_task
-from tasktransfer.errors import TrainingError
-from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.errors import ConfigError, TrainingError
+from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.models.encoded import EncodedSplit, Ragged
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
+from tasktransfer.training.samplers import Batch
+from tasktransfer.training.selection import dev_loss
 from tasktransfer.training.setup import Setup
 
 TASK = get_task("DailyDialog", "emotion_recognition")
@@ -37,11 +43,13 @@ def trained_on(
     split: EncodedSplit,
     training: Training = TRAINING,
     setup: Setup = SETUP,
-    seed: int = 0,
+    **stage: Any,
 ) -> Trained:
+    """Train on a split and select on it too. ``stage``: what of the stage is not at its default."""
+    told = small_stage(TASK.name, training=training, **stage)
     progress = Progress(1, "test", io.StringIO())
     splits = {TASK.name: split}
-    return train(model, {TASK.name: TASK}, splits, splits, training, seed, setup, progress)
+    return train(model, told, {TASK.name: TASK}, splits, splits, setup, progress)
 
 
 def weights(model: FamilyModel) -> Tensor:
@@ -53,7 +61,7 @@ def test_equal_seeds_give_equal_weights_and_another_seed_does_not(load: Loader) 
     for seed in (0, 0, 1):
         model, split = load("encoder", "DailyDialog", TASK.name)
         history = trained_on(model, split, seed=seed)
-        made.append((weights(model), [e.train_loss for e in history.epochs]))
+        made.append((weights(model), [one.train_loss for one in history.rounds]))
     assert torch.equal(made[0][0], made[1][0])
     assert made[0][1] == made[1][1]
     assert not torch.equal(made[0][0], made[2][0])
@@ -68,20 +76,22 @@ def test_the_size_of_micro_batches_changes_nothing_but_rounding(load: Loader) ->
     assert (made[0] - made[1]).norm() / made[0].norm() < 1e-5
 
 
-def test_the_first_of_equally_good_epochs_is_kept(load: Loader) -> None:
+def test_the_first_of_equally_good_rounds_is_kept(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
-    still = replace(TRAINING, learning_rate=1e-12)  # no prediction changes: every epoch ties
+    still = replace(TRAINING, learning_rate=1e-12)  # no prediction changes: every round ties
     history = trained_on(model, split, still)
-    assert len({epoch.selection_score for epoch in history.epochs}) == 1
-    assert history.best_epoch == 1
+    assert len({one.selection_score for one in history.rounds}) == 1
+    assert history.best_round == 1
 
 
-def test_the_best_weights_are_those_of_the_best_epoch(load: Loader) -> None:
+def test_the_best_weights_are_those_of_the_best_round(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     history = trained_on(model, split, replace(TRAINING, epochs=12))
     model.module.load_state_dict(history.best_weights)
     again = trained_on(model, split, replace(TRAINING, epochs=1, learning_rate=1e-12))
-    assert again.best_score == history.best_score == max(e.selection_score for e in history.epochs)
+    assert (
+        again.best_score == history.best_score == max(one.selection_score for one in history.rounds)
+    )
 
 
 def test_gradients_are_clipped_to_the_norm_asked_for(load: Loader) -> None:
@@ -93,28 +103,196 @@ def test_gradients_are_clipped_to_the_norm_asked_for(load: Loader) -> None:
 
 
 class Poisoned:
-    """A model whose loss stops being a number at the third micro-batch."""
+    """A model whose loss stops being a number at one of its micro-batches."""
 
-    def __init__(self, model: FamilyModel) -> None:
-        self._model = model
+    def __init__(self, model: FamilyModel, at: int = 3) -> None:
+        self._model, self._at = model, at
         self.module = model.module
         self.weight = model.weight
         self.side_by_side, self.paths = model.side_by_side, model.paths
         self.training_micro_batches = model.training_micro_batches
         self.prediction_micro_batches = model.prediction_micro_batches
         self.predict = model.predict
-        self.save = model.save
+        self.save, self.parts = model.save, model.parts
         self._calls = 0
 
     def loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:
         self._calls += 1
         value = self._model.loss(split, examples)
-        return value * float("nan") if self._calls == 3 else value
+        return value * float("nan") if self._calls == self._at else value
 
 
-def test_a_loss_that_is_no_number_stops_with_task_epoch_update_and_remedy(load: Loader) -> None:
+def test_a_loss_that_is_no_number_stops_with_task_round_update_and_remedy(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     with pytest.raises(
-        TrainingError, match=r"emotion_recognition became nan in epoch 1, update \d.*learning_rate"
+        TrainingError, match=r"emotion_recognition became nan in round 1, update \d.*learning_rate"
     ):
         trained_on(Poisoned(model), split, setup=setup_with(1))
+
+
+# --- rounds and what selects them ---------------------------------------------------------------
+
+
+def test_a_round_may_be_any_number_of_updates_and_changes_no_weight(load: Loader) -> None:
+    made = []
+    for every in (None, 1, 3):
+        model, split = load("encoder", "DailyDialog", TASK.name)
+        selection = Selection((TASK.name,), every=every)
+        history = trained_on(model, split, selection=selection)
+        made.append(weights(model))
+        updates = TRAINING.epochs * math.ceil(len(split) / TRAINING.batch_size)
+        rounds = TRAINING.epochs if every is None else math.ceil(updates / every)
+        assert [one.round for one in history.rounds] == list(range(1, rounds + 1))
+        assert history.samples == TRAINING.epochs * len(split)
+        assert history.tokens == TRAINING.epochs * len(split.sequences.values)
+    assert torch.equal(made[0], made[1])
+    assert torch.equal(made[0], made[2])
+
+
+@pytest.mark.parametrize(
+    ("family", "measure"),
+    [
+        *[(family, measure) for family in FAMILIES for measure in ("micro_f1", "loss")],
+        ("decoder", "perplexity"),
+        ("encoder_decoder", "perplexity"),
+    ],
+)
+def test_the_best_round_is_that_of_the_named_measure(
+    family: Family, measure: str, load: Loader
+) -> None:
+    model, split = load(family, "DailyDialog", TASK.name)
+    selection = Selection((TASK.name,), measure)
+    faster = replace(TRAINING, learning_rate=1e-2)
+    history = trained_on(model, split, faster, family=family, selection=selection)
+    values = [one.dev[TASK.name][measure] for one in history.rounds]
+    assert values == [one.selection_score for one in history.rounds]
+    assert len(set(values)) > 1 or measure == "micro_f1"
+    best = (max if MEASURES[measure].higher_is_better else min)(values)
+    assert (history.best_score, history.best_round) == (best, 1 + values.index(best))
+    if measure == "perplexity":
+        losses = [one.dev[TASK.name]["loss"] for one in history.rounds]
+        assert values == pytest.approx([math.exp(loss) for loss in losses])
+
+
+def test_the_dev_loss_is_the_mean_without_dropout_in_micro_batches_of_any_size(
+    load: Loader,
+) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    model.module.eval()
+    plain = float(model.loss(split, range(len(split))).detach()) / len(split)
+    for tokens in (1, 100_000):
+        assert dev_loss(model, split, setup_with(tokens)) == pytest.approx(plain, rel=1e-5)
+
+
+@pytest.mark.parametrize("measure", ["perplexity", "exact_match", "nonsense", "spearman"])
+def test_a_measure_that_the_task_has_not_is_refused_with_those_that_it_has(
+    measure: str, load: Loader
+) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    with pytest.raises(ConfigError, match=rf"selection.measure: found '{measure}'.*score, .*loss"):
+        trained_on(model, split, selection=Selection((TASK.name,), measure))
+
+
+def test_a_dev_loss_that_is_no_number_stops_the_training(load: Loader) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    with pytest.raises(TrainingError, match=r"dev loss of emotion_recognition became nan"):
+        one_batch = replace(TRAINING, batch_size=len(split), epochs=1)
+        poisoned = Poisoned(model, at=2)  # one update, then dev
+        trained_on(poisoned, split, one_batch, setup_with(100_000), selection=BY_LOSS)
+
+
+BY_LOSS = Selection((TASK.name,), "loss")
+
+
+def test_patience_ends_the_training_after_so_many_rounds_without_a_better_one(
+    load: Loader,
+) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    still = replace(TRAINING, learning_rate=1e-12, epochs=9)
+    history = trained_on(model, split, still, selection=Selection((TASK.name,), patience=3))
+    assert (len(history.rounds), history.best_round) == (4, 1)
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    improving = replace(BY_LOSS, patience=1)
+    history = trained_on(model, split, replace(TRAINING, epochs=3), selection=improving)
+    assert (len(history.rounds), history.best_round) == (3, 3)
+
+
+# --- updates of several tasks -------------------------------------------------------------------
+
+NLI = get_task("DailyDialog", "dialogue_nli")
+
+
+def two_tasks(load: Loader) -> tuple[FamilyModel, dict[str, EncodedSplit]]:
+    """A model with two heads, and two tasks on the same instances."""
+    model, split = load("encoder", "DailyDialog", TASK.name, others=(NLI.name,))
+    labels = Ragged(split.labels.values % NLI.classes, split.labels.starts)
+    return model, {TASK.name: split, NLI.name: replace(split, task=NLI.name, labels=labels)}
+
+
+def trained_on_both(model: FamilyModel, splits: dict[str, EncodedSplit], **changes: Any) -> Trained:
+    stage = small_stage(TASK.name, NLI.name, **{"training": TRAINING} | changes)
+    dev = {TASK.name: splits[TASK.name]}
+    tasks = {TASK.name: TASK, NLI.name: NLI}
+    return train(model, stage, tasks, splits, dev, SETUP, Progress(1, "test", io.StringIO()))
+
+
+def test_an_update_of_several_tasks_is_one_step_on_the_mean_of_their_losses(load: Loader) -> None:
+    model, splits = two_tasks(load)
+    means = {name: model.loss(s, range(len(s))) / len(s) for name, s in splits.items()}
+    (torch.stack(list(means.values())).sum() / 2).backward()  # type: ignore[no-untyped-call]
+    wanted = {
+        n: p.grad.to_dense() for n, p in model.module.named_parameters() if p.grad is not None
+    }
+    model.module.zero_grad()
+    batches = tuple(Batch(name, tuple(range(len(s))), 0.5) for name, s in splits.items())
+    moving = list(model.module.parameters())
+    losses = set_gradients(model, moving, splits, batches, 64, SETUP)
+    assert torch.allclose(torch.stack(losses), torch.stack(list(means.values())), rtol=1e-5)
+    gradients = {n: p.grad for n, p in model.module.named_parameters() if p.grad is not None}
+    assert gradients.keys() == wanted.keys()
+    for name, gradient in gradients.items():
+        assert torch.allclose(gradient, wanted[name], rtol=1e-4, atol=1e-7), name
+
+
+@pytest.mark.parametrize("sampler", ["uniform", "together"])
+def test_several_tasks_are_trained_by_any_sampler(sampler: Sampler, load: Loader) -> None:
+    model, splits = two_tasks(load)
+    history = trained_on_both(model, splits, sampler=sampler)
+    assert {*history.rounds[-1].train_loss} == {*splits}
+    passes = 2 * TRAINING.epochs
+    assert history.samples == passes * len(splits[TASK.name]) or sampler == "uniform"
+
+
+# --- what moves ---------------------------------------------------------------------------------
+
+
+def test_parts_that_are_not_trained_keep_every_byte(load: Loader) -> None:
+    model, splits = two_tasks(load)
+    before = {name: p.detach().clone() for name, p in model.module.named_parameters()}
+    trained_on_both(model, splits, trains=(f"head.{TASK.name}",))
+    moved = {n for n, p in model.module.named_parameters() if not torch.equal(p, before[n])}
+    assert moved == {f"heads.{TASK.name}.{name}" for name in ("weight", "bias")}
+    frozen = [p for n, p in model.module.named_parameters() if n not in moved]
+    assert not any(p.requires_grad or p.grad is not None for p in frozen)
+
+
+@pytest.mark.parametrize(
+    ("family", "part"),
+    [("encoder", "encoder"), ("decoder", "body"), ("encoder_decoder", "decoder")],
+)
+def test_a_part_of_any_family_moves_alone(family: Family, part: str, load: Loader) -> None:
+    model, split = load(family, "DailyDialog", TASK.name)
+    before = {name: p.detach().clone() for name, p in model.module.named_parameters()}
+    wanted = {id(p) for p in model.parts()[part].values()}
+    trained_on(model, split, replace(TRAINING, epochs=1), trains=(part,), family=family)
+    moved = {id(p) for n, p in model.module.named_parameters() if not torch.equal(p, before[n])}
+    assert moved
+    assert moved <= wanted
+
+
+def test_an_unknown_part_is_named_with_those_that_there_are(load: Loader) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name)
+    with pytest.raises(
+        ConfigError, match=r"trains: no part 'adapter'; .*encoder, head.emotion_recognition"
+    ):
+        trained_on(model, split, trains=("adapter",))

@@ -13,10 +13,13 @@ import yaml
 
 from study_records import write_records
 from tasktransfer.cli import main
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.planned import plan_file
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.state import claim
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 ER, DNLI = "emotion_recognition", "dialogue_nli"
 KEYS: dict[str, Any] = {
@@ -39,14 +42,14 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> Run:
     return next(
         run
-        for run in study.plan.runs
+        for run in transfer_runs(study.plan)
         if (run.algorithm, run.target, run.seed) == (algorithm, target, seed)
     )
 
 
 def missing(study: Study) -> pd.DataFrame:
     """Rows by (algorithm, target, seed)."""
-    Path("plan.json").write_text(json.dumps(study.plan_file(study.plan)))
+    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
     tables, _ = collect(Path("results"), Path("plan.json"), Path("tables"))
     return tables.missing.set_index(["algorithm", "target", "seed"])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from record_factory import make_record
+from record_factory import Run, as_schema_1, make_record
 
 from constructed_records import make_provenance
 from tasktransfer.errors import RecordError
@@ -18,6 +18,7 @@ from tasktransfer.files import replacing
 from tasktransfer.results.predictions import Prediction, read_predictions, write_predictions
 from tasktransfer.results.records import (
     Record,
+    best_round,
     comparable,
     read_record,
     record_schema,
@@ -25,7 +26,9 @@ from tasktransfer.results.records import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-TRANSFER = ("DailyDialog", "bert", "multitask", ("dialogue_nli",), "emotion_recognition", 3)
+TARGET = "emotion_recognition"
+TRANSFER = ("DailyDialog", "bert", "multitask", ("dialogue_nli",), TARGET, 3)
+FINETUNED = ("DailyDialog", "bert", "pretrain_finetune", ("dialogue_nli",), TARGET, 3)
 
 
 @pytest.fixture
@@ -54,17 +57,29 @@ def test_what_is_written_is_read_back(tmp_path: Path, record: Record) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["metrics.json"]
 
 
-def test_a_stage_without_a_run_has_no_score(tmp_path: Path, record: Record) -> None:
-    bare = record | {"run": None, "score": None, "test": {}}
-    write_record(tmp_path / "m.json", bare)  # type: ignore[arg-type]
-    assert read_record(tmp_path / "m.json")["run"] is None
+def test_a_stage_that_is_not_tested_has_no_results(tmp_path: Path, record: Record) -> None:
+    bare: Any = record | {"test": {}}
+    write_record(tmp_path / "m.json", bare)
+    assert read_record(tmp_path / "m.json") == bare
+
+
+def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
+    tmp_path: Path, record: Record
+) -> None:
+    untrained = put(record["rounds"][0], "round", 0) | {"selection_score": -4.5}
+    changed: Any = record | {"rounds": [untrained, *record["rounds"]]}
+    changed["dev_score"] = changed["rounds"][2]["selection_score"]
+    write_record(tmp_path / "m.json", changed)
+    chosen = put(put(changed, "best_round", 0), "dev_score", -4.5)
+    write_record(tmp_path / "m.json", chosen)
+    assert best_round(read_record(tmp_path / "m.json")) == untrained
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("score", float("nan"), "score: found nan"),
-        ("epochs.1.train_loss.dialogue_nli", float("inf"), "epochs[1].train_loss.dialogue_nli"),
+        ("dev_score", float("nan"), "dev_score: found nan"),
+        ("rounds.1.train_loss.dialogue_nli", float("inf"), "rounds[1].train_loss.dialogue_nli"),
         ("stage.identity.lr", float("-inf"), "stage.identity.lr: found -inf"),
         ("provenance.seconds.train", -1.0, "provenance.seconds.train: found -1.0"),
         (
@@ -74,21 +89,20 @@ def test_a_stage_without_a_run_has_no_score(tmp_path: Path, record: Record) -> N
         ),
         ("provenance.started", "yesterday", "provenance.started: found 'yesterday'"),
         ("stage.seed", True, "stage.seed: found true, expected a whole number"),
-        ("stage.parent", "abc", "stage.parent: found 'abc'"),
-        ("dev_score", 130.0, "dev_score: found 130.0"),
+        ("stage.parents", ["abc"], "stage.parents[0]: found 'abc'"),
         ("stage.kind", ..., "stage.kind: is missing"),
         ("extra", 1, "extra: unknown key"),
-        ("schema", 2, "schema: found 2, this version reads schema 1"),
-        ("best_epoch", 3, "best_epoch: 3, but there are 2 epochs"),
-        ("best_epoch", 1, "dev_score: 61.25, but epochs[0].selection_score is 30.625"),
-        ("epochs.0.epoch", 2, "epochs: must be numbered"),
-        ("score", 60.0, "score: 60.0, but test.emotion_recognition.score is 61.25"),
-        ("score", None, "score: None"),
-        ("run", None, "run: null, but the record has a score"),
-        ("run.seed", 4, "run.seed: 4, but stage.seed is 3"),
-        ("run.sources", [], "run.sources"),
-        ("run.sources", ["emotion_recognition"], "cannot be a source of itself"),
+        ("run", None, "run: unknown key"),
+        ("schema", 3, "schema: found 3"),
+        ("best_round", 3, "best_round: 3, but the rounds are 1 to 2"),
+        ("best_round", 1, "dev_score: 61.25, but the best round's is 30.625"),
+        ("rounds.0.round", 2, "rounds: must be numbered"),
+        ("rounds", [], "rounds: must be numbered"),
+        ("rounds.0.dev.emotion_recognition.accuracy", 130.0, "rounds[0].dev.emotion_recognition"),
+        (f"test.{TARGET}.metrics.accuracy", 130.0, "test.emotion_recognition.metrics"),
+        (f"test.{TARGET}.score", None, "test.emotion_recognition.score: found null"),
         ("stage.identity.seed", 4, "stage.digest"),
+        ("few_sample", False, "few_sample: False, but stage.identity.few_sample is True"),
         ("sizes", {}, "sizes: no sizes of"),
         (
             "predictions",
@@ -112,6 +126,68 @@ def test_a_wrong_record_is_refused_by_name_on_both_sides(
     with pytest.raises(RecordError) as refusal:
         read_record(path)
     assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize("run", [TRANSFER, FINETUNED])
+def test_records_of_schema_1_are_read_as_schema_2(tmp_path: Path, run: Run) -> None:
+    record = make_record(run, 61.25)
+    path = tmp_path / "metrics.json"
+    path.write_text(json.dumps(as_schema_1(record, run)))
+    assert read_record(path) == record
+
+
+def test_a_schema_1_record_of_a_stage_without_a_run_is_read(tmp_path: Path, record: Record) -> None:
+    bare: Any = record | {"test": {}}
+    path = tmp_path / "metrics.json"
+    path.write_text(json.dumps(as_schema_1(bare, None)))
+    assert read_record(path) == bare
+
+
+def test_nothing_is_written_as_schema_1(tmp_path: Path, record: Record) -> None:
+    old: Any = as_schema_1(record, TRANSFER)
+    with pytest.raises(RecordError, match="schema: found 1"):
+        write_record(tmp_path / "metrics.json", old)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("run", ..., "run: missing"),
+        ("score", ..., "score: missing"),
+        ("epochs", ..., "epochs: missing"),
+        ("best_epoch", ..., "best_epoch: missing"),
+        ("score", float("nan"), "score: nan, but test.emotion_recognition.score is 61.25"),
+        ("score", 60.0, "score: 60.0, but test.emotion_recognition.score is 61.25"),
+        ("score", None, "score: None"),
+        ("run", None, "run: null, but the record has a score"),
+        ("run", 3, "run: found int"),
+        ("run.seed", 4, "run.seed: 4, but stage.seed is 3"),
+        ("run.target", "dialogue_nli", "test: no result of the target dialogue_nli"),
+        ("test", {}, "test: no result of the target emotion_recognition"),
+        ("epochs", 3, "rounds: found 3"),
+        ("epochs.0.epoch", 2, "rounds: must be numbered"),
+        ("epochs.0.epoch", ..., "rounds[0].round: is missing"),
+        ("epochs.0.seconds", -1, "rounds[0].seconds: found -1"),
+        ("best_epoch", 3, "best_round: 3, but the rounds are 1 to 2"),
+        ("best_epoch", 1, "dev_score: 61.25, but the best round's is 30.625"),
+        ("stage.parent", "abc", "stage.parents[0]: found 'abc'"),
+        ("stage.kind", ..., "stage.kind: is missing"),
+        ("stage", 3, "stage: found 3"),
+        ("extra", 1, "extra: unknown key"),
+        ("rounds", [], "rounds: unknown key"),
+        ("schema", True, "schema: found True"),
+    ],
+)
+def test_a_wrong_record_of_schema_1_is_refused_by_name(
+    tmp_path: Path, record: Record, key: str, value: Any, said: str
+) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text(json.dumps(put(as_schema_1(record, TRANSFER), key, value)))
+    with pytest.raises(RecordError) as refusal:
+        read_record(path)
+    assert said in str(refusal.value)
+    assert str(path) in str(refusal.value)
 
 
 def test_every_cut_of_a_record_is_refused(tmp_path: Path, record: Record) -> None:
@@ -149,10 +225,10 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_comparable_leaves_out_provenance_and_times_only(record: Record) -> None:
     again = put(record, "provenance", make_provenance(commit=None, tokens_per_second=1.0))
-    again = put(again, "epochs.0.seconds", 9.0)
+    again = put(again, "rounds.0.seconds", 9.0)
     assert comparable(again) == comparable(record)
-    assert comparable(put(record, "score", 61.0)) != comparable(record)
-    assert comparable(put(record, "epochs.0.train_loss.dialogue_nli", 2.0)) != comparable(record)
+    assert comparable(put(record, "dev_score", 61.0)) != comparable(record)
+    assert comparable(put(record, "rounds.0.train_loss.dialogue_nli", 2.0)) != comparable(record)
 
 
 def test_the_schema_agrees_with_the_checks(record: Record) -> None:
@@ -161,13 +237,13 @@ def test_the_schema_agrees_with_the_checks(record: Record) -> None:
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(record)
     for key, value in [
-        ("schema", 2),
+        ("schema", 1),
         ("extra", 1),
-        ("score", "x"),
+        ("dev_score", "x"),
         ("stage.kind", ...),
-        ("stage.parent", "abc"),
+        ("stage.parents", ["abc"]),
         ("provenance.host.device", "tpu"),
-        ("dev_score", 130.0),
+        ("rounds.0.seconds", -1),
     ]:
         assert not validator.is_valid(put(record, key, value)), key
 
@@ -209,9 +285,7 @@ def rows(n: int = 3) -> list[Prediction]:
 
 
 def write(path: Path, kept: list[Prediction]) -> Any:
-    return write_predictions(
-        path, kept, digest="0" * 64, dataset="DailyDialog", target="dialogue_nli"
-    )
+    return write_predictions(path, kept, digest="0" * 64, dataset="DailyDialog")
 
 
 def test_predictions_are_read_back(tmp_path: Path) -> None:
@@ -221,7 +295,7 @@ def test_predictions_are_read_back(tmp_path: Path) -> None:
     assert file["rows"] == 3
     assert table["prediction"].to_pylist() == [["a", "b"]] * 3
     assert table["instance_id"].to_pylist() == ["d-0", "d-1", "d-0"]
-    assert table.schema.metadata[b"target"] == b"dialogue_nli"
+    assert table.schema.metadata[b"dataset"] == b"DailyDialog"
     assert write(path, rows())["sha256"] == file["sha256"]
 
 

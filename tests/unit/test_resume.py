@@ -10,11 +10,10 @@ from typing import Any, NoReturn
 
 import pytest
 import torch
-from test_plan import BASE as STAGE
 from torch import Tensor, nn
 
-from small_models import Loader
-from tasktransfer.core.specs import FAMILIES, Family, Training
+from small_models import Loader, small_stage
+from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import MemoryShortageError
 from tasktransfer.models.encoded import EncodedSplit
@@ -24,10 +23,12 @@ from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots
-from tasktransfer.training.run import belongs_to, tasks_of
+from tasktransfer.training.run import belongs_to
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.starts import tasks_of
 
 TASK = get_task("DailyDialog", "emotion_recognition")
+STAGE = small_stage(TASK.name, "dialogue_nli")
 TRAINING = Training(epochs=5, batch_size=2, learning_rate=1e-3, dropout=0.3)
 
 
@@ -36,14 +37,14 @@ class KilledError(Exception):
 
 
 class Killing(Progress):
-    """Ends the process, so to speak, after an epoch, before its state is kept."""
+    """Ends the process, so to speak, after a round, before its state is kept."""
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, last_round: int) -> None:
         super().__init__(1, "test", io.StringIO())
-        self._last_epoch = epoch
+        self._last_round = last_round
 
-    def epoch(self, epoch: int, *_: Any) -> None:
-        if epoch == self._last_epoch:
+    def round(self, number: int, *_: Any) -> None:
+        if number == self._last_round:
             raise KilledError
 
 
@@ -63,21 +64,23 @@ def run(
     kept: Snapshots | None,
     *,
     kill_after: int | None = None,
-    training: Training = TRAINING,
     how: Setup | None = None,
+    keep_round: Callable[[int], None] | None = None,
+    **stage: Any,
 ) -> Trained:
     progress = Progress(1, "test", io.StringIO()) if kill_after is None else Killing(kill_after)
     splits = {TASK.name: split}
+    told = small_stage(TASK.name, seed=3, **{"training": TRAINING} | stage)
     tasks = {TASK.name: TASK}
-    return train(model, tasks, splits, splits, training, 3, how or setup(), progress, kept)
+    return train(model, told, tasks, splits, splits, how or setup(), progress, kept, keep_round)
 
 
 def outcome(trained: Trained, model: FamilyModel) -> tuple[Any, ...]:
     """All that a record or a checkpoint is made of, but for times."""
-    epochs = [replace(epoch, seconds=0.0) for epoch in trained.epochs]
+    rounds = [replace(one, seconds=0.0) for one in trained.rounds]
     best = torch.cat([w.flatten().float() for w in trained.best_weights.values()])
     last = torch.cat([p.detach().flatten() for p in model.module.parameters()])
-    return epochs, trained.best_epoch, trained.samples, trained.tokens, best.tolist(), last.tolist()
+    return rounds, trained.best_round, trained.samples, trained.tokens, best.tolist(), last.tolist()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -96,11 +99,49 @@ def test_a_killed_training_goes_on_and_ends_bit_for_bit_the_same(
     assert outcome(trained, model) == undisturbed
 
 
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection((TASK.name,), every=2, keep="every"),
+        Selection((TASK.name,), "loss", every=3),
+        Selection((TASK.name,), every=1, patience=6),
+    ],
+)
+def test_rounds_measures_and_patience_go_on_too(
+    selection: Selection, load: Loader, tmp_path: Path
+) -> None:
+    stage: dict[str, Any] = {"selection": selection, "trains": ("encoder",), "sampler": "uniform"}
+
+    def once(kill_after: int | None, folder: Path | None) -> tuple[Trained, FamilyModel, list[int]]:
+        model, split = load("encoder", "DailyDialog", TASK.name)
+        numbers: list[int] = []
+        keeps = numbers.append if selection.keep == "every" else None
+        kept = snapshots(folder) if folder else None
+        return (
+            run(model, split, kept, kill_after=kill_after, keep_round=keeps, **stage),
+            model,
+            numbers,
+        )
+
+    trained, model, numbers = once(None, None)
+    undisturbed = outcome(trained, model)
+    assert trained.last > 3
+    for death in (1, 3):
+        with pytest.raises(KilledError):
+            once(death, tmp_path)
+    again, model, rest = once(None, tmp_path)
+    assert again.resumed_after == [2]
+    assert outcome(again, model) == undisturbed
+    if selection.keep == "every":
+        assert numbers == list(range(trained.last + 1))
+        assert rest == numbers[3:]
+
+
 def test_every_process_orders_a_model_s_weights_alike() -> None:
     """The optimiser's state goes by number: in another order it would be written over the wrong
     weights, past their end where they are smaller. A set's order changes with the process."""
     names = tuple(DATASETS["DailyDialog"].tasks)
-    several = replace(STAGE, train_tasks=names[::-1], select_on=names[:1])
+    several = small_stage(*names[::-1])
     assert list(tasks_of(several)) == sorted(names)
 
 
@@ -189,6 +230,7 @@ class Small:
     def __init__(self, model: FamilyModel, tokens: int) -> None:
         self._model, self._tokens = model, tokens
         self.module, self.weight, self.save = model.module, model.weight, model.save
+        self.parts = model.parts
         self.side_by_side, self.paths = model.side_by_side, model.paths
         self.training_micro_batches = model.training_micro_batches
         self.prediction_micro_batches = model.prediction_micro_batches
@@ -225,10 +267,10 @@ def test_out_of_memory_halves_the_micro_batch_and_changes_no_number(load: Loader
     how = setup(longest * 4)
     tight = run(small, split, None, training=still, how=how)
     assert small.refused
-    assert [e.train_loss for e in tight.epochs] == [
-        {TASK.name: pytest.approx(e.train_loss[TASK.name], rel=1e-5)} for e in plain.epochs
+    assert [e.train_loss for e in tight.rounds] == [
+        {TASK.name: pytest.approx(e.train_loss[TASK.name], rel=1e-5)} for e in plain.rounds
     ]
-    assert [e.dev for e in tight.epochs] == [e.dev for e in plain.epochs]
+    assert [e.dev for e in tight.rounds] == [e.dev for e in plain.rounds]
     tokens = how.train_budget.tokens
     assert tokens < longest * 4
     assert f"out of memory: training in micro-batches of {tokens} tokens" in how.notes

@@ -21,7 +21,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.operate import folders
 from tasktransfer.operate.costs import as_text as costs_as_text
 from tasktransfer.operate.costs import costs
-from tasktransfer.operate.folders import held_if_free, is_trained
+from tasktransfer.operate.folders import held_if_free, is_in_use
 from tasktransfer.operate.pace import Piece, pace
 from tasktransfer.operate.status import Watcher, progress
 from tasktransfer.operate.status_text import as_text
@@ -85,7 +85,7 @@ def test_a_failed_job_that_is_no_training_is_told(job: str) -> None:
     logs, data = Path("results/logs"), Path(study.instances("DailyDialog"))
     model, encoded = (
         Path(study.tiny_model("tiny-bert")),
-        Path(study.encoded("DailyDialog", "tiny-bert")),
+        Path(study.encoded(study.data("DailyDialog"), "tiny-bert")),
     )
     log, whole = {
         "tiny world": (logs / "tiny_world.log", Path(study.tiny_world)),
@@ -129,18 +129,18 @@ def test_groups_are_models_and_algorithms() -> None:
         "(multitask)": 7,
     }
     assert seen["left"] == 0
-    assert "nothing is left to train" in as_text(seen)
+    assert "nothing is left to make" in as_text(seen)
 
 
 def test_a_checkpoint_trained_once_more_is_no_longer_done() -> None:
     study = opened()
     finish_all(study)
-    child = next(s for s in study.plan.stages if s.parent and s.parent.kind == "multitask")
+    stages = study.plan.stages
+    child, parent = next((s, p) for s in stages for p in s.parents if p.kind == "multitask")
     Path(study.record(child)).unlink()
-    assert child.parent is not None
     seen = Watcher(study).look()
     assert (seen["left"], seen["again"], seen["totals"]["done"]) == (2, 1, 6)
-    with claim(Path(study.folder(child.parent)), print):
+    with claim(Path(study.folder(parent)), print):
         assert Watcher(study).look()["totals"]["running"] == 1
 
 
@@ -184,10 +184,10 @@ def test_a_folder_is_held_only_if_nobody_trains_there(tmp_path: Path) -> None:
     folder = tmp_path / "stage"
     with held_if_free(folder) as held:
         assert held
-        assert is_trained(folder)
+        assert is_in_use(folder)
         with held_if_free(folder) as again:
             assert not again
-    assert not is_trained(folder)
+    assert not is_in_use(folder)
     (folder / "train.log").touch()
     claimed_elsewhere(folder)
     with held_if_free(folder) as held:
@@ -198,7 +198,7 @@ def test_a_clock_that_is_ahead_on_another_machine_is_no_matter(tmp_path: Path) -
     (tmp_path / "train.log").touch()
     (tmp_path / ".claim").touch()
     claimed_elsewhere(tmp_path, log_age=-120)
-    assert folders.trained_elsewhere(tmp_path)
+    assert folders.in_use_elsewhere(tmp_path)
 
 
 # --- pace ---------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def test_a_look_at_the_papers_study_is_quick(monkeypatch: pytest.MonkeyPatch) ->
         folder = Path(study.folder(stage))
         folder.mkdir(parents=True)
         record = make(stage)
-        if record["run"] is not None:
+        if stage.tested:
             sha256 = hashlib.sha256(b"").hexdigest()
             record["predictions"] = {"file": "predictions.parquet", "rows": 4, "sha256": sha256}
             (folder / "predictions.parquet").touch()

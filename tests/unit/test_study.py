@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import pytest
 import yaml
 
 from tasktransfer.config.overrides import from_texts
-from tasktransfer.designs.transfer.collect.planned import read_plan
+from tasktransfer.core.nodes import Start
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import overview
 from tasktransfer.results.revisions import UNKNOWN
-from tasktransfer.results.study import Study, open_study
+from tasktransfer.results.study import Study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
@@ -42,6 +45,10 @@ def write(**keys: Any) -> Path:
 
 def opened(need_inputs: bool = True, **keys: Any) -> Study:
     return open_study(write(**keys), need_inputs=need_inputs)
+
+
+def encoded(study: Study) -> str:
+    return study.encoded(study.data("DailyDialog"), "tiny-bert")
 
 
 def a_release(folder: Path, text: str = "{}") -> None:
@@ -73,14 +80,11 @@ def test_places_are_named_after_content() -> None:
 
 
 def test_encoded_depends_on_model_data_and_tasks_only() -> None:
-    first = opened().encoded("DailyDialog", "tiny-bert")
-    assert opened(training={"epochs": 3}).encoded("DailyDialog", "tiny-bert") == first
-    longer = opened(models=[MODEL | {"max_length": 65}]).encoded("DailyDialog", "tiny-bert")
-    assert longer != first
-    fewer = opened(datasets={"DailyDialog": {"tasks": TASKS[:2]}})
-    assert fewer.encoded("DailyDialog", "tiny-bert") != first
-    turned = opened(datasets={"DailyDialog": {"tasks": TASKS[::-1]}})
-    assert turned.encoded("DailyDialog", "tiny-bert") == first
+    first = encoded(opened())
+    assert encoded(opened(training={"epochs": 3})) == first
+    assert encoded(opened(models=[MODEL | {"max_length": 65}])) != first
+    assert encoded(opened(datasets={"DailyDialog": {"tasks": TASKS[:2]}})) != first
+    assert encoded(opened(datasets={"DailyDialog": {"tasks": TASKS[::-1]}})) == first
 
 
 def test_tiny_models_are_made_from_the_tiny_world_whatever_the_release() -> None:
@@ -95,13 +99,16 @@ def test_where_stages_start() -> None:
     study = opened()
     base = next(s for s in study.plan.stages if s.kind == "baseline")
     fine = next(s for s in study.plan.stages if s.kind == "finetune")
-    assert fine.parent is not None
-    assert study.start(base) == study.tiny_model("tiny-bert")
-    assert study.start(fine) == f"results/{fine.parent.path}/checkpoint"
-    assert study.start_revision(base) is None
-    assert study.stage(base.digest[:12]) is base
-    with pytest.raises(ConfigError, match="no stage of this study has the digest"):
-        study.stage("0" * 12)
+    (start,), (parent,) = fine.starts, fine.parents
+    assert study.base_model("tiny-bert") == study.tiny_model("tiny-bert")
+    assert study.start(start) == f"results/{parent.path}/checkpoint"
+    kept = replace(parent, selection=replace(parent.selection, keep="every"))
+    assert study.start(Start(kept, 3)) == f"results/{kept.path}/rounds/3"
+    assert study.base_revision(base) is None
+    assert study.node(base.digest[:12]) is base
+    assert fine in study.users(parent)
+    with pytest.raises(ConfigError, match="no training, fit or evaluation of this study has the"):
+        study.node("0" * 12)
 
 
 def test_hub_names_and_folders() -> None:
@@ -180,17 +187,17 @@ def select(picked: Any) -> None:
 
 def test_auto_grows_when_the_selection_is_there() -> None:
     study = opened(multi_source=AUTO)
-    assert study.selection_pending
+    assert study.plan.choice is not None
+    assert not study.plan.choice.made
     assert len(study.plan.runs) == 21
-    assert study.with_selection() is study
     select(PICKED)
-    grown = study.with_selection()
+    grown = opened(multi_source=AUTO)
     # Token ids that are made before it picks are those that its trainings read.
-    assert grown.encoded("DailyDialog", "tiny-bert") == study.encoded("DailyDialog", "tiny-bert")
-    assert not grown.selection_pending
+    assert encoded(grown) == encoded(study)
+    assert grown.plan.choice is not None
+    assert grown.plan.choice.made
     assert len(grown.plan.runs) == 21 + 3
-    assert opened(multi_source=AUTO).records() == grown.records()
-    assert len(grown.single_source_plan.runs) == 21
+    assert grown.plan.choice.stages == study.plan.stages
 
 
 @pytest.mark.parametrize(
@@ -210,7 +217,7 @@ def test_a_selection_that_does_not_fit_is_refused(picked: Any, part: str) -> Non
 
 def test_a_selection_does_not_matter_when_it_is_not_asked_for() -> None:
     select([])
-    assert opened().selection is None
+    assert opened().plan.choice is None
 
 
 def test_which_checkpoints_are_written_and_kept() -> None:
@@ -235,7 +242,7 @@ def test_what_stages_leave_is_known_before_the_choice() -> None:
 
 def test_the_plan_file_is_what_the_analysis_reads() -> None:
     study = opened()
-    Path("plan.json").write_text(json.dumps(study.plan_file(study.plan)))
+    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
     read = read_plan(Path("plan.json"))
     assert [f"results/{run.record}" for run in read.runs] == [
         study.record(run.scored) for run in study.plan.runs

@@ -12,22 +12,25 @@ import pyarrow.parquet as pq
 import pytest
 from record_factory import (
     Run,
+    as_schema_1,
+    data_of,
     make_plan,
-    make_provenance,
     make_record,
     record_path,
     single_source_runs,
     write_study,
 )
 
+from constructed_records import make_provenance
 from tasktransfer.core.digests import digest_of
+from tasktransfer.core.specs import Training
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.columns import TABLES, names
+from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
 from tasktransfer.designs.transfer.collect.store import collect, read_tables, write_tables
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import write_record
-from tasktransfer.results.study import TABLES_VERSION
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
@@ -40,7 +43,7 @@ def score(run: Run) -> float:
     return base + (0.0 if not sources else 4.0 if sources == ("a_task",) else -5.0)
 
 
-def gather(tmp_path: Path, plan: Path | None) -> Tables:
+def gather(tmp_path: Path, plan: Path) -> Tables:
     return collect(tmp_path, plan, tmp_path / "tables")[0]
 
 
@@ -118,16 +121,6 @@ def test_holes_are_listed_with_their_reason(tmp_path: Path) -> None:
     assert math.isnan(row.improvement)
 
 
-@pytest.mark.parametrize("planned", [True, False])
-def test_without_a_plan_the_full_square_is_expected(tmp_path: Path, planned: bool) -> None:
-    gone = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
-    plan = write_study(tmp_path, RUNS, score, leave_out=lambda run: run == gone)
-    tables = gather(tmp_path, plan if planned else None)
-    assert tables.missing[["source", "target", "seed"]].to_numpy().tolist() == [
-        ["a_task", "b_task", 1]
-    ]
-
-
 def test_a_zero_baseline_has_a_delta_but_no_percentage(tmp_path: Path) -> None:
     plan = write_study(tmp_path, RUNS, lambda run: 7.0 if run[3] else 0.0)
     deltas = gather(tmp_path, plan).deltas
@@ -146,7 +139,7 @@ def test_a_damaged_record_is_named_and_left_out(tmp_path: Path, damage: str) -> 
     elif damage == "nan":
         path.write_text(text.replace('"score": 55.0', '"score": NaN'))
     elif damage == "version":
-        path.write_text(text.replace('"schema": 1', '"schema": 7'))
+        path.write_text(text.replace('"schema": 2', '"schema": 7'))
     else:
         path.write_text(json.dumps(make_record((*run[:5], 9), 1.0)))
     tables = gather(tmp_path, plan)
@@ -156,23 +149,52 @@ def test_a_damaged_record_is_named_and_left_out(tmp_path: Path, damage: str) -> 
     assert one(tables.missing, source="a_task", target="b_task").reason.startswith("damaged")
 
 
-def test_of_two_records_of_one_run_neither_is_believed(tmp_path: Path) -> None:
-    write_study(tmp_path, RUNS, score)
+def test_a_second_record_of_a_planned_stage_is_a_problem_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    plan = write_study(tmp_path, RUNS, score)
     run = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
     write_record(tmp_path / "stages" / "copy" / "metrics.json", make_record(run, 99.0))
-    tables = gather(tmp_path, None)
-    assert set(tables.problems.path) == {record_path(run), "stages/copy/metrics.json"}
-    assert len(tables.runs) == 17
-    assert one(tables.missing, source="a_task").seed == 1
+    tables = gather(tmp_path, plan)
+    assert tables.problems.path.tolist() == ["stages/copy/metrics.json"]
+    said = tables.problems.error.iloc[0]
+    assert "multitask a_task -> b_task seed 1" in said
+    assert f"belongs at {record_path(run)}; this one is left out" in said
+    assert one(tables.runs, source="a_task", target="b_task", seed=1).score == 55.0
+    assert tables.missing.empty
+
+
+def test_a_record_without_the_planned_test_result_is_a_problem(tmp_path: Path) -> None:
+    plan = write_study(tmp_path, RUNS, score)
+    run = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
+    path = tmp_path / record_path(run)
+    path.write_text(json.dumps(make_record(run, 55.0, test={})))
+    tables = gather(tmp_path, plan)
+    assert tables.problems.path.tolist() == [record_path(run)]
+    said = "has no test result of b_task, planned DailyDialog bert multitask a_task -> b_task"
+    assert said in tables.problems.error.iloc[0]
+    assert one(tables.missing, source="a_task", target="b_task").state == "damaged"
+
+
+def test_records_of_both_schemas_make_the_same_tables(tmp_path: Path) -> None:
+    plan = write_study(tmp_path, RUNS, score)
+    tables = gather(tmp_path, plan)
+    for run in RUNS[::2]:
+        path = tmp_path / record_path(run)
+        path.write_text(json.dumps(as_schema_1(json.loads(path.read_text()), run)))
+    mixed = gather(tmp_path, plan)
+    for name in TABLES:
+        pd.testing.assert_frame_equal(getattr(mixed, name), getattr(tables, name))
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"synthetic": True}, "synthetic of DailyDialog is"),
-        ({"data_revision": "r2"}, "data_revision of DailyDialog is 'r1'"),
-        ({"few_sample": False}, "few_sample of DailyDialog"),
-        ({"provenance": make_provenance(recipe=99)}, "provenance.recipe is"),
+        ({"data": data_of("DailyDialog", "r2")}, "data_revision of DailyDialog is 'r1'"),
+        ({"data": data_of("DailyDialog", few_sample=False)}, "few_sample of DailyDialog"),
+        ({"training": Training(epochs=7)}, "training.epochs of DailyDialog bert is 30"),
+        ({"recipe": 99}, "provenance.recipe is"),
         (
             {"sizes": {"b_task": {"train": 9, "dev": 9, "test": 4}}},
             "sizes.b_task of DailyDialog",
@@ -180,11 +202,20 @@ def test_of_two_records_of_one_run_neither_is_believed(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_compared_is_refused(
-    tmp_path: Path, changes: dict[str, Any], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], said: str
 ) -> None:
+    """Whatever the plan says: no plan of one config asks for such records."""
     plan = write_study(tmp_path, RUNS, score)
     run = ("DailyDialog", "bert", "baseline", (), "b_task", 1)
-    write_record(tmp_path / record_path(run), make_record(run, 51.0, **changes))
+    if "recipe" in changes:
+        monkeypatch.setattr("tasktransfer.core.nodes.RECIPE_VERSION", changes["recipe"])
+        changes = {"provenance": make_provenance(recipe=changes["recipe"])}
+    record = make_record(run, 51.0, **changes)
+    write_record(tmp_path / record_path(run), record)
+    asked = json.loads(plan.read_text())
+    (entry,) = (entry for entry in asked["runs"] if entry["record"] == record_path(run))
+    entry["digest"] = record["stage"]["digest"]
+    plan.write_text(json.dumps(asked))
     with pytest.raises(RecordError) as refusal:
         gather(tmp_path, plan)
     assert said in str(refusal.value)
@@ -196,9 +227,14 @@ def test_what_cannot_be_compared_is_refused(
 def test_two_datasets_may_have_two_data_revisions(tmp_path: Path) -> None:
     friends = single_source_runs("Friends", ["bert"], TASKS[:2], [0], ["multitask"])
     write_study(tmp_path, RUNS, score)
-    write_study(tmp_path, friends, score, data_revision="r2")
+    for run in friends:
+        record = make_record(run, score(run), data=data_of("Friends", "r2"))
+        write_record(tmp_path / record_path(run), record)
+    asked = make_plan([*RUNS, *friends])
+    for entry in asked["runs"][len(RUNS) :]:
+        del entry["digest"]  # a plan need not say it
     plan = tmp_path / "both.json"
-    plan.write_text(json.dumps(make_plan([*RUNS, *friends])))
+    plan.write_text(json.dumps(asked))
     assert len(gather(tmp_path, plan).runs) == 18 + 4
 
 
@@ -215,7 +251,7 @@ def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
 
 def test_nothing_usable_is_an_error_with_the_first_problem(tmp_path: Path) -> None:
     plan = write_study(tmp_path, RUNS, score, leave_out=lambda run: True)
-    with pytest.raises(RecordError, match="no usable run record among 0 found and 18 planned"):
+    with pytest.raises(RecordError, match="no usable record of 18 planned runs"):
         gather(tmp_path, plan)
     path = tmp_path / record_path(RUNS[0])
     path.parent.mkdir(parents=True)
@@ -261,5 +297,5 @@ def test_changed_columns_come_with_another_version() -> None:
     every = {**columns.TABLES, **columns.STATISTICS}
     found = {table: [[name, str(kind)] for name, kind, _ in every[table]] for table in every}
     assert digest_of(found)[:12] == COLUMNS_OF_VERSION[TABLES_VERSION], (
-        "raise TABLES_VERSION in study.py and put the new digest here"
+        "raise TABLES_VERSION in planned.py and put the new digest here"
     )

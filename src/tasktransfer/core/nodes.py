@@ -22,6 +22,7 @@ from tasktransfer.core.specs import (
     Training,
     plain_fields,
 )
+from tasktransfer.errors import ConfigError
 
 RECIPE_VERSION = 3
 """Raise this when a change in the code changes the numbers of a training (not for comments,
@@ -97,6 +98,13 @@ class Start:
     parts: tuple[str, ...] = ()
     into: tuple[str, ...] = ()
     merged: Merge | None = None
+
+    def __post_init__(self) -> None:
+        if self.stage and self.at != "best" and self.stage.selection.keep != "every":
+            raise ConfigError(
+                f"start from {self.stage.label} at {self.at}: this stage keeps its best round "
+                "alone; give its selection keep: every, or start at best"
+            )
 
     @property
     def is_plain(self) -> bool:
@@ -382,13 +390,15 @@ class Run:
         (stage,) = self.outcome.stages
         return stage
 
+    @property
+    def judged(self) -> tuple[Node, ...]:
+        """The fit, or the stages whose parameters its outcome has."""
+        return (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages
+
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """Its trainings, those that others start from before these."""
-        tops: tuple[Node, ...] = (
-            (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages
-        )
-        return tuple(node for node in with_ancestors(tops) if isinstance(node, Stage))
+        return tuple(node for node in with_ancestors(self.judged) if isinstance(node, Stage))
 
 
 def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:

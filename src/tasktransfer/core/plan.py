@@ -105,17 +105,14 @@ class PlanBuilder:
 
     def __init__(self, name_of: Callable[[Step, tuple[Start, ...]], tuple[str, str]]) -> None:
         self._name_of = name_of
+        self._stages: dict[str, Stage] = {}
         self._nodes: dict[str, Node] = {}
         self._runs: list[Run] = []
 
     def add(self, run: Run) -> None:
         """A run, with its outcome and evaluations and all that they use."""
         self._runs.append(run)
-        for stage in run.stages:
-            self._nodes.setdefault(stage.digest, stage)
-        fits = (run.outcome,) if isinstance(run.outcome, Fit) else ()
-        tops: tuple[Node, ...] = (*run.evaluations, *fits)
-        for node in with_ancestors(tops):
+        for node in with_ancestors((*run.judged, *run.evaluations)):
             self._nodes.setdefault(node.digest, node)
 
     def stages(
@@ -126,7 +123,8 @@ class PlanBuilder:
         training: Training,
         seed: int,
     ) -> dict[Step, Stage]:
-        """The stage of each step of a method, on a run's data, model, hyperparameters and seed."""
+        """The stage of each step of a method, on a run's data, model, hyperparameters and seed.
+        The plan has those that a run is added for."""
         stages: dict[Step, Stage] = {}
         before: Step | None = None
         for step in steps:
@@ -151,14 +149,9 @@ class PlanBuilder:
                 sampler=step.sampler,
                 tests=None if step.test_on is None else tuple(sorted(step.test_on)),
             )
-            stages[step] = self._interned(stage)
+            stages[step] = self._stages.setdefault(stage.digest, stage)
             before = step
         return stages
-
-    def _interned(self, stage: Stage) -> Stage:
-        same = self._nodes.setdefault(stage.digest, stage)
-        assert isinstance(same, Stage)
-        return same
 
     def plan(self, choice: Choice | None = None) -> Plan:
         """Everything that was added, nodes before those that use them."""

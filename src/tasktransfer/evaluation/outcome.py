@@ -2,113 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from tasktransfer.core.nodes import Evaluation, Outcome, Start
+from tasktransfer.core.nodes import Evaluation, Outcome, Stage, Start
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import values_of
 from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
+from tasktransfer.models.parts import lay_over
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.workers import Workers
 
 TOKENS = 4096
+"""Tokens of a micro-batch; no answer depends on it beyond floating-point noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where an evaluation's inputs are. ``encoded``: model name → folder of the token ids of its
+    data; ``checkpoint``: start → folder of the round that it names."""
+
+    encoded: Mapping[str, Path]
+    checkpoint: Callable[[Start], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answers of an outcome on a split, in its order."""
+    """The answers of an outcome on a split, in its order; ``values`` are the numbers that they
+    stand for, NaN where they stand for none."""
 
-    split: EncodedSplit
     predictions: list[tuple[str, ...]]
     values: list[float]
 
 
-def answered(
-    evaluation: Evaluation,
-    outcome: Outcome,
-    encoded: Mapping[str, Path],
-    folder_of: Any,
-    threads: int = 1,
-) -> Answered:
+def answered(evaluation: Evaluation, outcome: Outcome, places: Places, threads: int) -> Answered:
     """Let the models of an outcome answer.
-
-    Args:
-        encoded: model name → folder of the token ids of the evaluation's data.
-        folder_of: start → the checkpoint's folder.
 
     Raises:
         ConfigError: how the outcome combines its starts does not fit the evaluation.
         DataError, ModelError: token ids or a checkpoint are missing or damaged.
     """
     torch.set_num_threads(max(1, threads))
-    starts = _chosen(outcome, evaluation)
-    each = [_one(evaluation, start, encoded, folder_of) for start in starts]
-    if len(each) == 1:
-        return each[0]
-    task = get_task(evaluation.data.name, evaluation.task)
-    values = [float(value) for value in np.mean([one.values for one in each], axis=0)]
-    numbers = values_of(task, [(label,) for label in task.labels])
-    nearest = [min(range(len(numbers)), key=lambda i: abs(numbers[i] - v)) for v in values]
-    return Answered(each[0].split, [(task.labels[index],) for index in nearest], values)
+    if outcome.combine == "mean":
+        return _mean(evaluation, [_answers(evaluation, [s], places) for s in outcome.starts])
+    if outcome.combine == "route":
+        return _answers(evaluation, [_routed(evaluation, outcome)], places)
+    return _answers(evaluation, outcome.starts, places)
 
 
-def _chosen(outcome: Outcome, evaluation: Evaluation) -> Sequence[Start]:
-    if any(start.merged or start.parts or start.stage is None for start in outcome.starts):
-        raise ConfigError(
-            f"{evaluation.label}: merged parameters are judged through a stage that starts from "
-            "them; name that stage as the outcome"
-        )
-    if outcome.combine != "route":
-        return outcome.starts
+def _routed(evaluation: Evaluation, outcome: Outcome) -> Start:
+    """The model of the evaluation's domain."""
     domain = evaluation.settings.get("domain")
     if domain not in outcome.domains:
         raise ConfigError(
             f"{evaluation.label}: settings.domain is {domain!r}, the outcome has "
             f"{', '.join(outcome.domains)}"
         )
-    return (outcome.starts[outcome.domains.index(domain)],)
+    return outcome.starts[outcome.domains.index(domain)]
 
 
-def _one(
-    evaluation: Evaluation, start: Start, encoded: Mapping[str, Path], folder_of: Any
-) -> Answered:
-    stage = start.stage
-    assert stage is not None
-    folder = encoded[stage.model.name]
+def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
+    """The mean of the models' numbers, and the label nearest to it."""
     task = get_task(evaluation.data.name, evaluation.task)
-    tasks = {name: get_task(evaluation.data.name, name) for name in {*stage.tasks, task.name}}
+    values = [float(value) for value in np.mean([one.values for one in each], axis=0)]
+    numbers = values_of(task, [(label,) for label in task.labels])
+    nearest = (min(range(len(numbers)), key=lambda i: abs(numbers[i] - v)) for v in values)
+    return Answered([(task.labels[index],) for index in nearest], values)
+
+
+def _answers(evaluation: Evaluation, starts: Sequence[Start], places: Places) -> Answered:
+    """What one model answers, or one that is merged from several."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = load_model(
-        stage.model.family,
-        str(folder_of(start)),
-        None,
-        dict(sorted(tasks.items())),
-        read_manifest(folder),
-        folder / "tokenizer",
-        seed=stage.seed,
-        fidelity=stage.training.fidelity,
-        loss_on=stage.training.loss_on,
-        dropout=None,
-        device=device,
-    )
-    split = read_split(folder, task.name, evaluation.split)
-    split = split.limited(evaluation.settings.get("limit"))
-    setup = Setup(
-        device, TokenBudget(TOKENS, "training"), TokenBudget(TOKENS, "evaluation"), "float32",
-        Workers(1),
-    )  # fmt: skip
+    model, split = _loaded(evaluation, starts, places, device)
+    budgets = TokenBudget(TOKENS, "training"), TokenBudget(TOKENS, "evaluation")
+    setup = Setup(device, *budgets, "float32", Workers(1))
     predictions = setup.eval_budget.fitting(
         lambda tokens: predict(model, split, tokens, setup), undo=lambda: None
     )
+    task = get_task(evaluation.data.name, evaluation.task)
     values = values_of(task, predictions) if task.labels else [float("nan")] * len(predictions)
-    return Answered(split, predictions, values)
+    return Answered(predictions, values)
+
+
+def _loaded(
+    evaluation: Evaluation, starts: Sequence[Start], places: Places, device: torch.device
+) -> tuple[FamilyModel, EncodedSplit]:
+    """The first start's model, with the named parts of all starts laid over it."""
+    stages = [start.stage for start in starts if start.stage is not None]
+    if len(stages) < len(starts):
+        raise ConfigError(f"{evaluation.label}: a base model has no head; name a stage to judge")
+    folder = places.encoded[stages[0].model.name]
+
+    def load(start: Start, stage: Stage) -> FamilyModel:
+        names = sorted({*stage.tasks, evaluation.task})
+        return load_model(
+            stage.model.family,
+            places.checkpoint(start),
+            None,
+            {name: get_task(evaluation.data.name, name) for name in names},
+            read_manifest(folder),
+            folder / "tokenizer",
+            seed=stage.seed,
+            fidelity=stage.training.fidelity,
+            loss_on=stage.training.loss_on,
+            dropout=None,
+            device=device,
+        )
+
+    model = load(starts[0], stages[0])
+    if len(starts) > 1 or starts[0].parts:
+        others = [(start, load(start, stage)) for start, stage in zip(starts, stages, strict=True)]
+        lay_over(model, others)
+    split = read_split(folder, evaluation.task, evaluation.split)
+    return model, split.limited(evaluation.settings.get("limit"))

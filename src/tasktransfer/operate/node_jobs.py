@@ -120,11 +120,11 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
             found = classifier.probabilities(instances, features)
             predictions, values = answers(task, found), expected_values(task, found)
         else:
-            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # imports torch
+            from tasktransfer.evaluation.outcome import Places, answered  # noqa: PLC0415  # torch
 
             models = [stage.model.name for stage in node.of.stages]
             encoded = {model: Path(study.encoded(node.data, model)) for model in models}
-            told = answered(node, node.of, encoded, study.start, threads)
+            told = answered(node, node.of, Places(encoded, study.start), threads)
             predictions, values = told.predictions, told.values
             instances = instances[: len(predictions)]
         golds = [one.target for one in instances]

@@ -10,6 +10,7 @@ from typing import Any
 from tasktransfer.errors import RecordError
 
 ONLY_HERE = ("run", "score", "epochs", "best_epoch")
+NOT_HERE = ("rounds", "best_round")
 
 
 def upgraded(old: dict[str, Any]) -> dict[str, Any]:
@@ -21,6 +22,9 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
     for key in ONLY_HERE:
         if key not in old:
             raise RecordError(f"{key}: missing")
+    for key in NOT_HERE:
+        if key in old:
+            raise RecordError(f"{key}: unknown key, schema 1 has none")
     problem = _run_problem(old) if isinstance(old.get("stage"), dict) else None
     if problem:
         raise RecordError(problem)

@@ -159,6 +159,18 @@ class Study:
         return says_synthetic(Path(self.instances(dataset)))
 
     def encoded(self, data: Data, model: str) -> str:
+        """Folder of the instances of some data as token ids of a model."""
+        place = self._encoded.get((data.digest, model))
+        if place is None:
+            place = self._encoded[data.digest, model] = self._encoded_folder(data, model)
+        return place
+
+    @cached_property
+    def _encoded(self) -> dict[tuple[str, str], str]:
+        """What ``encoded`` has told: thousands of trainings read a few folders."""
+        return {}
+
+    def _encoded_folder(self, data: Data, model: str) -> str:
         """Folder of the instances of the study's tasks as token ids of a model. It is named after
         the tasks too, so that a task which is added later is encoded."""
         identity = {

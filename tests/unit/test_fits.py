@@ -1,0 +1,210 @@
+"""Fits by a library, the recipe that reads them, the table of measures, and their records."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from tasktransfer.core.nodes import Data, Evaluation, Fit
+from tasktransfer.data import recipes
+from tasktransfer.data.recipes import Ingredients, prepend_labels, recipe_named
+from tasktransfer.datasets import get_task
+from tasktransfer.errors import ConfigError, DataError, RecordError
+from tasktransfer.fits import LEARNERS, answers, learner_named, ranked
+from tasktransfer.metrics.measures import MEASURES, out_of_range, pearson, spearman
+from tasktransfer.results.damage import damage_of_node
+from tasktransfer.results.node_records import (
+    Row,
+    node_identity,
+    read_node_record,
+    read_rows,
+    write_node_record,
+    write_rows,
+)
+from tasktransfer.tasks.card import Instance
+
+TASK = get_task("DailyDialog", "emotion_recognition")
+WORDS = {"happiness": "glad", "anger": "furious", "sadness": "tears"}
+
+
+def instance(number: int, label: str) -> Instance:
+    text = f"A: I am {WORDS[label]} today , {'very ' * (number % 3)}much"
+    return Instance(
+        f"i{number}", f"d{number // 2}", TASK.name, text, 3, {"utterance": text}, (), (label,), (4,)
+    )
+
+
+INSTANCES = [instance(number, label) for number in range(20) for label in WORDS]
+
+
+def test_logistic_regression_on_words_is_scikit_learns(tmp_path: Path) -> None:
+    learner = LEARNERS["logistic_texts"]
+    classifier = learner.fit(TASK, INSTANCES, None, {"C": 0.5}, 0)
+    texts = [f" {one.context}" for one in INSTANCES]
+    card = replace(TASK, query="")
+    bare = learner.fit(card, INSTANCES, None, {"C": 0.5}, 0)
+    counts = CountVectorizer().fit_transform(texts)
+    gold = [TASK.labels.index(one.target[0]) for one in INSTANCES]
+    theirs = LogisticRegression(C=0.5, max_iter=250).fit(counts, gold)
+    ours = bare.probabilities(INSTANCES, None)
+    assert np.allclose(ours[:, theirs.classes_], theirs.predict_proba(counts), atol=1e-9)
+    assert ours[:, [i for i in range(len(TASK.labels)) if i not in theirs.classes_]].sum() == 0
+    classifier.save(tmp_path)
+    again = learner.load(tmp_path)
+    assert np.array_equal(
+        again.probabilities(INSTANCES, None), classifier.probabilities(INSTANCES, None)
+    )
+    assert answers(TASK, ours) == [one.target for one in INSTANCES]
+    assert all(
+        labels[0] == one.target[0]
+        for labels, one in zip(ranked(TASK, ours), INSTANCES, strict=True)
+    )
+
+
+def test_logistic_regression_on_two_classes_of_representations() -> None:
+    generator = np.random.default_rng(0)
+    pair = [one for one in INSTANCES if one.target[0] != "anger"]
+    gold = np.array([one.target[0] == "sadness" for one in pair])
+    features = generator.normal(size=(len(pair), 4)) + gold[:, None]
+    classifier = LEARNERS["logistic"].fit(TASK, pair, features, {}, 0)
+    theirs = LogisticRegression(max_iter=250).fit(features, gold).predict_proba(features)[:, 1]
+    column = TASK.labels.index("sadness")
+    assert np.allclose(classifier.probabilities(pair, features)[:, column], theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("task", "instances", "part"),
+    [
+        ("causal_emotion_span_extraction", INSTANCES, "is span; logistic regression takes"),
+        (TASK.name, INSTANCES[:1], "all training instances have one label"),
+    ],
+)
+def test_what_cannot_be_learnt_is_refused(task: str, instances: list[Instance], part: str) -> None:
+    with pytest.raises(DataError, match=part):
+        LEARNERS["logistic_texts"].fit(get_task("DailyDialog", task), instances, None, {}, 0)
+
+
+def test_unknown_names_say_which_there_are() -> None:
+    with pytest.raises(ConfigError, match="no learner is named 'fasttxt'; there are logistic"):
+        learner_named("fasttxt", {})
+    with pytest.raises(ConfigError, match="no recipe is named 'perturb'; there are prepend_labels"):
+        recipe_named("perturb", {})
+
+
+def test_labels_are_put_before_the_context_and_offsets_move(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(recipes, "read_instances", lambda cache, task, split: INSTANCES[:2])
+    ingredients = Ingredients(
+        caches=(tmp_path,),
+        rank=(lambda task, instances: [("anger", "fear", "disgust")] * len(instances),),
+        checkpoints=(),
+        tasks=(TASK.name,),
+        settings={"k": 2, "task": TASK.name},
+    )
+    derived = prepend_labels(ingredients)
+    assert {split for _, split in derived} == {"train", "dev", "test"}
+    for before, after in zip(INSTANCES, derived[TASK.name, "train"], strict=False):
+        assert after.context == f"anger fear {before.context}"
+        assert after.context[after.focus :] == before.context[before.focus :]
+        assert after.context[after.starts[0] :] == before.context[before.starts[0] :]
+
+
+# --- measures -------------------------------------------------------------------------------------
+
+
+def test_correlations_are_scipys_with_ties_and_without_spread() -> None:
+    generator = np.random.default_rng(1)
+    for _ in range(50):
+        first, second = generator.integers(0, 5, size=(2, 30)).astype(float)
+        assert spearman(first, second) == pytest.approx(spearmanr(first, second).statistic)
+    assert pearson(np.ones(5), np.arange(5.0)) == 0.0
+
+
+def test_a_measure_has_a_direction_and_a_range() -> None:
+    assert MEASURES["accuracy"].better(51, 50) and MEASURES["loss"].better(0.4, 0.5)
+    assert MEASURES["loss"].worst == math.inf and MEASURES["score"].worst == -math.inf
+    assert out_of_range({"accuracy": 100.0000001, "loss": 900.0, "spearman": -1.0}) is None
+    assert out_of_range({"spearman": -1.1}) == "spearman is -1.1, outside -1 to 1"
+    assert out_of_range({"perplexity": 0.9}) == "perplexity is 0.9, outside 1 to inf"
+    assert out_of_range({"a_measure_of_ours": -5.0}) is None
+
+
+# --- records --------------------------------------------------------------------------------------
+
+FIT = Fit("logistic_texts", Data("DailyDialog", "r1"), (TASK.name,))
+NODE = Evaluation(FIT, FIT.data, TASK.name, ("spearman",))
+
+
+def finish(folder: Path, spearman: float = 0.5) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [Row(TASK.name, "i1", "d1", ("anger",), ("anger",), 1.0, 1.0, 100.0)]
+    write_node_record(
+        folder,
+        {
+            "schema": 2,
+            "node": node_identity(NODE),
+            "synthetic": True,
+            "instances": {TASK.name: 1},
+            "measures": {TASK.name: {"spearman": spearman}},
+            "rows": write_rows(folder, rows, NODE.digest),
+            "provenance": {
+                "tasktransfer": "0",
+                "versions": {},
+                "commit": None,
+                "dirty": None,
+                "config_digest": "",
+                "study": "s",
+                "started": "2026-01-01T00:00:00Z",
+                "seconds": 1.0,
+                "notes": [],
+            },
+        },
+    )
+    return folder
+
+
+def test_a_record_of_an_evaluation_is_read_as_it_was_written(tmp_path: Path) -> None:
+    folder = finish(tmp_path)
+    record = read_node_record(folder)
+    assert record["measures"] == {TASK.name: {"spearman": 0.5}}
+    assert read_rows(folder).to_pylist()[0]["gold"] == ["anger"]
+    assert damage_of_node(folder, NODE) is None
+    assert damage_of_node(tmp_path / "nothing", NODE) is None
+
+
+def test_a_measure_out_of_its_range_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"spearman is 1\.5, outside -1 to 1"):
+        finish(tmp_path, 1.5)
+    assert not (tmp_path / "metrics.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"node": {}}, "node.kind: is missing"),
+        ({"synthetic": "yes"}, "synthetic: found 'yes'"),
+        ({"extra": 1}, "unknown key 'extra'"),
+    ],
+)
+def test_a_damaged_record_is_told(tmp_path: Path, change: dict[str, object], part: str) -> None:
+    folder = finish(tmp_path)
+    value = json.loads((folder / "metrics.json").read_text())
+    (folder / "metrics.json").write_text(json.dumps(value | change))
+    assert part in str(damage_of_node(folder, NODE))
+
+
+def test_lost_rows_and_another_node_are_damage(tmp_path: Path) -> None:
+    folder = finish(tmp_path)
+    other = replace(NODE, measures=("micro_f1",))
+    assert f"expected {other.digest[:12]}" in str(damage_of_node(folder, other))
+    (folder / "rows.parquet").write_bytes(b"x")
+    assert "SHA-256" in str(damage_of_node(folder, NODE))

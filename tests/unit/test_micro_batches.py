@@ -1,0 +1,72 @@
+"""How a batch is cut into micro-batches: pure, no model."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+from small_splits import split_of
+
+from tasktransfer.models.micro_batches import even_micro_batches, micro_batches_by_length
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=40),
+    st.integers(1, 4),
+    st.integers(10, 300),
+    st.booleans(),
+)
+def test_micro_batches_hold_every_example_once_within_the_budget(
+    lengths: list[int], options: int, budget: int, padded: bool
+) -> None:
+    split = split_of(lengths, options)
+    micro_batches = micro_batches_by_length(split, range(len(lengths)), budget, padded=padded)
+    assert sorted(u for some in micro_batches for u in some) == list(range(len(lengths)))
+    for micro_batch in micro_batches:
+        each = [lengths[u] * options for u in micro_batch]
+        assert (max(each) * len(each) if padded else sum(each)) <= budget or len(micro_batch) == 1
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=40),
+    st.integers(1, 4),
+    st.integers(8, 300),
+)
+def test_even_micro_batches_are_even_in_number_and_in_size(
+    lengths: list[int], options: int, budget: int
+) -> None:
+    split = split_of(lengths, options)
+    micro_batches = even_micro_batches(split, range(len(lengths)), budget)
+    assert sorted(u for some in micro_batches for u in some) == list(range(len(lengths)))
+    sizes = [sum(lengths[u] * options for u in micro_batch) for micro_batch in micro_batches]
+    largest_example = max(lengths) * options
+    assert all(size <= budget + largest_example for size in sizes)
+    alone = len(micro_batches) == len(lengths)
+    assert alone or max(sizes) - min(sizes) <= 2 * largest_example
+    whole = sum(sizes)
+    asked = 1 if whole <= budget else 2 * math.ceil(whole / (2 * budget))
+    assert len(micro_batches) <= min(asked, len(lengths))
+    in_order = [lengths[u] for micro_batch in micro_batches for u in micro_batch]
+    assert in_order == sorted(lengths, reverse=True)
+
+
+def test_batches_of_like_lengths_fill_every_micro_batch() -> None:
+    split = split_of([50] * 60, options=1)
+    assert [len(some) for some in even_micro_batches(split, range(60), 1024)] == [15] * 4
+    assert [len(some) for some in even_micro_batches(split, range(60), 8)] == [1] * 60
+    assert [len(some) for some in even_micro_batches(split, range(60), 3000)] == [60]
+    assert [len(some) for some in even_micro_batches(split, range(60), 2999)] == [30] * 2
+
+
+def test_limit_takes_a_fixed_subset_in_order() -> None:
+    split = split_of(list(range(1, 21)), options=2)
+    some = split.limited(5)
+    assert len(some) == len(some.ids) == 5
+    assert [int(i) for i in some.ids] == sorted(int(i) for i in some.ids)
+    for example, name in enumerate(some.ids):
+        lengths = [len(some.sequences[s]) for s in some.sequence_range(example)]
+        assert lengths == [int(name) + 1] * 2
+    assert split.limited(None) is split
+    assert split.limited(20) is split
+    assert split.limited(5).ids == some.ids

@@ -1,0 +1,335 @@
+"""What a node's digest depends on, the order of nodes, and nodes as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from tasktransfer.core import node_json
+from tasktransfer.core.nodes import (
+    SHORT,
+    Data,
+    Evaluation,
+    Fit,
+    Node,
+    Outcome,
+    Run,
+    Stage,
+    Start,
+    with_ancestors,
+)
+from tasktransfer.core.specs import ModelSpec, Selection, Training
+from tasktransfer.errors import ConfigError
+
+A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
+
+DATA = Data("DailyDialog", "r1", {"few_sample": True})
+MODEL = ModelSpec("m", "encoder", "w1", 128)
+BASE = Stage(
+    kind="multitask",
+    label="ER+DNLI@DNLI",
+    data=DATA,
+    model=MODEL,
+    train_tasks=(A, B),
+    selection=Selection((B,)),
+    training=Training(),
+    seed=0,
+)
+FINE = replace(BASE, kind="finetune", label="DNLI", train_tasks=(B,), starts=(Start(BASE),))
+KEPT = replace(BASE, selection=Selection((B,), keep="every"))
+DERIVED = Data("DailyDialog", "r1", {"k": 1}, "prepend_labels", (Fit("fasttext", DATA, (A,)),))
+FIT = Fit("probes", DATA, (A, B), on=Start(FINE))
+OUTCOME = Outcome((Start(FINE), Start(BASE)), "mean")
+EVALUATION = Evaluation(OUTCOME, DERIVED, A, ("accuracy",))
+
+OTHER_TRAINING: dict[str, Any] = {
+    "learning_rate": 1e-4,
+    "batch_size": 61,
+    "epochs": 31,
+    "max_grad_norm": 2.0,
+    "precision": "float32",
+    "task_weighting": "none",
+    "loss_on": "sequence",
+    "fidelity": "tlidb",
+    "dropout": 0.0,
+    "limit_train": 5,
+    "limit_dev": 5,
+    "limit_test": 5,
+}
+OTHER_SELECTION: dict[str, Any] = {
+    "tasks": (A,),
+    "measure": "loss",
+    "every": 100,
+    "patience": 3,
+    "keep": "every",
+}
+OTHER_MODEL: dict[str, Any] = {"family": "decoder", "weights": "w2", "max_length": 129}
+OTHER_DATA: dict[str, Any] = {
+    "name": "Friends",
+    "revision": "r2",
+    "settings": {"few_sample": False},
+    "recipe": "shuffle",
+}
+OTHER_STAGE: dict[str, Any] = {
+    "train_tasks": (A, B, C),
+    "seed": 1,
+    "starts": (Start(BASE),),
+    "trains": ("head",),
+    "sampler": "uniform",
+    "tests": (),
+}
+OTHER_START: dict[str, Any] = {
+    "stage": None,
+    "at": "last",
+    "parts": ("encoder",),
+    "into": ("second_encoder",),
+    "merged": "mean",
+}
+
+NAMES = {Stage: {"kind", "label"}, ModelSpec: {"name"}}
+"""Fields for paths and people, which no digest depends on."""
+OF_THEIR_OWN = {Stage: {"data", "model", "selection", "training"}, Data: {"uses"}}
+"""Fields that are dataclasses or nodes, whose own fields are tried one by one."""
+
+
+def changed_stages() -> dict[str, Stage]:
+    """The stage with one value another than in ``BASE``, or in a start of ``FINE``."""
+
+    def each(part: str, values: dict[str, Any]) -> dict[str, Stage]:
+        whole = getattr(BASE, part)
+        return {
+            f"{part}.{key}": replace(BASE, **{part: replace(whole, **{key: value})})
+            for key, value in values.items()
+        }
+
+    start = Start(KEPT)
+    return {
+        **{key: replace(BASE, **{key: value}) for key, value in OTHER_STAGE.items()},
+        **each("data", OTHER_DATA),
+        **each("model", OTHER_MODEL),
+        **each("selection", OTHER_SELECTION),
+        **each("training", OTHER_TRAINING),
+        "data.uses": replace(BASE, data=DERIVED),
+        "the start": FINE,
+        "another start": replace(FINE, starts=(start,)),
+        **{
+            f"start.{key}": replace(FINE, starts=(replace(start, **{key: value}),))
+            for key, value in OTHER_START.items()
+        },
+        "two starts": replace(FINE, starts=(start, start)),
+    }
+
+
+OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
+    "fit": (
+        FIT,
+        {
+            "learner": "fasttext",
+            "data": DERIVED,
+            "tasks": (A,),
+            "seed": 1,
+            "settings": {"C": 1.0},
+            "on": None,
+        },
+    ),
+    "outcome": (
+        OUTCOME,
+        {"starts": OUTCOME.starts[:1], "combine": "route", "domains": ("a", "b")},
+    ),
+    "evaluation": (
+        EVALUATION,
+        {
+            "of": FIT,
+            "data": DATA,
+            "task": B,
+            "measures": ("f1",),
+            "split": "dev",
+            "settings": {"beam": 4},
+        },
+    ),
+    "derived data": (
+        DERIVED,
+        {
+            "name": "Friends",
+            "revision": "r2",
+            "settings": {"k": 2},
+            "recipe": "shuffle",
+            "uses": (),
+        },
+    ),
+}
+
+
+def test_every_change_gives_another_digest() -> None:
+    digests = {name: stage.digest for name, stage in changed_stages().items()}
+    assert BASE.digest not in digests.values()
+    assert len(set(digests.values())) == len(digests)
+    for name, (node, values) in OTHERS.items():
+        changed = {node.digest, *(replace(node, **{k: v}).digest for k, v in values.items())}
+        assert len(changed) == 1 + len(values), name
+
+
+def test_every_field_is_tried_above() -> None:
+    tried: dict[type[Any], set[str]] = {
+        Stage: set(OTHER_STAGE),
+        Data: set(OTHER_DATA),
+        ModelSpec: set(OTHER_MODEL),
+        Selection: set(OTHER_SELECTION),
+        Training: set(OTHER_TRAINING),
+        Start: set(OTHER_START),
+    }
+    for kind, names in tried.items():
+        apart = NAMES.get(kind, set()) | OF_THEIR_OWN.get(kind, set())
+        assert {field.name for field in fields(kind)} == names | apart
+    for node, values in OTHERS.values():
+        assert {field.name for field in fields(node)} == set(values)
+
+
+def test_digests_are_pinned() -> None:
+    """Results on disk are found by them: they may change only together with RECIPE_VERSION and
+    LIBRARY_VERSION. The stage's are older than most fields, which are at their default here."""
+    assert BASE.digest == "87cb13bf3ec2b13f3a117359fdf1d51ab5ce23422d267ebd1e3413daf22a211a"
+    assert {
+        "finetune": FINE.digest[:SHORT],
+        "data": DERIVED.digest[:SHORT],
+        "fit": FIT.digest[:SHORT],
+        "evaluation": EVALUATION.digest[:SHORT],
+    } == {
+        "finetune": "8b837f515789",
+        "data": "f5bf2057fbe0",
+        "fit": "3b7921331fb0",
+        "evaluation": "119e9f5c8d26",
+    }
+
+
+def test_names_change_no_digest() -> None:
+    renamed = replace(BASE, kind="other", label="X", model=replace(MODEL, name="other"))
+    assert renamed.digest == BASE.digest
+    assert renamed.path != BASE.path
+
+
+def test_what_a_field_means_at_its_default_may_be_written_out() -> None:
+    """The base model as the one start is no start."""
+    assert replace(BASE, starts=(Start(None),)).digest == BASE.digest
+
+
+def test_the_recipe_version_changes_every_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasktransfer.core.nodes.RECIPE_VERSION", 999)
+    assert replace(BASE).digest != BASE.digest
+
+
+def test_what_is_tested_is_what_selects_unless_it_is_said() -> None:
+    assert BASE.tested == (B,)
+    assert replace(BASE, selection=Selection((A, B))).tested == ()
+    assert replace(BASE, tests=(A, C)).tested == (A, C)
+    assert replace(BASE, tests=(C,)).tasks == (B, A, C)
+
+
+def test_paths_end_in_the_digest() -> None:
+    short = BASE.digest[:SHORT]
+    assert BASE.path == f"stages/multitask/DailyDialog/m/ER+DNLI@DNLI/seed0-{short}"
+    for node in (DERIVED, FIT, EVALUATION):
+        assert node.path.endswith(node.digest[:SHORT])
+    many = replace(FIT, tasks=tuple(f"task{number}" for number in range(190)))
+    assert "task0+task1+task2+task3+186more_on_DNLI@best" in many.path
+
+
+def test_what_a_node_uses_comes_before_it_and_once() -> None:
+    assert with_ancestors((FINE, FINE)) == (BASE, FINE)
+    (labels,) = DERIVED.uses
+    assert with_ancestors((EVALUATION,)) == (labels, DERIVED, BASE, FINE, EVALUATION)
+    assert with_ancestors((FIT,)) == (BASE, FINE, FIT)
+    assert FINE.parents == (BASE,)
+    assert replace(FINE, starts=(Start(KEPT), Start(KEPT, "last"))).parents == (KEPT,)
+    assert BASE.uses == ()
+    assert replace(BASE, data=DERIVED).uses == (DERIVED,)
+
+
+def test_the_stages_of_a_run_are_those_of_its_outcome_in_order() -> None:
+    last = replace(FINE, seed=1, starts=(Start(FINE),))
+    run = Run("method", "m", 0, {}, Outcome((Start(last),)))
+    assert run.stages == (BASE, FINE, last)
+    assert run.scored is last
+    assert Run("probe", "m", 0, {}, FIT).stages == (BASE, FINE)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        BASE,
+        FINE,
+        *changed_stages().values(),
+        DATA,
+        DERIVED,
+        FIT,
+        replace(FIT, on=Start(None, "last")),
+        EVALUATION,
+        replace(EVALUATION, of=FIT),
+    ],
+)
+def test_a_node_survives_json(node: Any) -> None:
+    again = node_json.from_json(type(node), node_json.to_json(node), "--node")
+    assert again == node
+    assert (again.digest, again.path) == (node.digest, node.path)
+
+
+def test_defaults_stay_out_of_json() -> None:
+    assert node_json.to_json(BASE) == {
+        "kind": "multitask",
+        "label": "ER+DNLI@DNLI",
+        "data": {"name": "DailyDialog", "revision": "r1", "settings": {"few_sample": True}},
+        "model": {"name": "m", "family": "encoder", "weights": "w1", "max_length": 128},
+        "train_tasks": [A, B],
+        "selection": {"tasks": [B]},
+        "training": {},
+        "seed": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"colour": "red"}, "colour: Unexpected keyword argument, found 'red'"),
+        ({"seed": "0"}, "seed: Input should be a valid integer, found '0'"),
+        ({"seed": True}, "seed: Input should be a valid integer"),
+        ({"seed": -1}, "seed: found -1"),
+        ({"model": {"name": "m"}}, "model.family: Field required"),
+        ({"model": None}, "model: "),
+        ({"training": {"epochs": 0}}, "training.epochs: found 0"),
+        ({"training": {"rate": 0.1}}, "training.rate: Unexpected keyword"),
+        ({"selection": {"tasks": []}}, "selection.tasks: is empty"),
+        ({"selection": {"tasks": "A"}}, "selection.tasks: "),
+        ({"sampler": "clever"}, "sampler: "),
+        ({"starts": [{"stage": None, "at": "first"}]}, "starts.0.at"),
+        ({"label": ""}, "label: is empty"),
+    ],
+)
+def test_what_is_no_stage_is_refused_by_key(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        node_json.from_json(Stage, node_json.to_json(BASE) | changes, "--stage")
+    assert str(caught.value).startswith("--stage: no stage: ")
+    assert said in str(caught.value)
+    assert "node_json.to_json" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, [], "x", 3, {}])
+def test_what_is_no_object_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigError, match="--stage: no stage"):
+        node_json.from_json(Stage, value, "--stage")
+
+
+def test_what_a_stage_starts_from_is_checked_too() -> None:
+    value = node_json.to_json(FINE)
+    value["starts"][0]["stage"]["training"] = {"batch_size": 0}
+    with pytest.raises(ConfigError, match=r"training\.batch_size: found 0"):
+        node_json.from_json(Stage, value, "--stage")
+
+
+def test_a_chain_that_never_ends_is_refused() -> None:
+    stage = BASE
+    for seed in range(30):
+        stage = replace(stage, seed=seed, starts=(Start(stage),))
+    with pytest.raises(ConfigError, match="nested more than 40 levels deep"):
+        node_json.from_json(Stage, node_json.to_json(stage), "--stage")
