@@ -270,18 +270,25 @@ class Study:
 
     def tests(self, kind: str) -> bool:
         """Whether every stage of a kind is tested, and leaves predictions."""
-        return all(stage.tested for stage in self.plan.stages if stage.kind == kind)
+        return all(stage.tested for stage in self._expected if stage.kind == kind)
 
     def starts_from_others(self, kind: str) -> bool:
         """Whether stages of a kind start from other stages."""
-        return any(stage.starts for stage in self.plan.stages if stage.kind == kind)
+        return any(stage.starts for stage in self._expected if stage.kind == kind)
 
     @cached_property
     def _used_kinds(self) -> frozenset[str]:
         """Kinds of stages whose parameters another node uses."""
+        nodes = (*self.plan.nodes, *self._expected)
         return frozenset(
-            used.kind for node in self.plan.nodes for used in node.uses if isinstance(used, Stage)
+            used.kind for node in nodes for used in node.uses if isinstance(used, Stage)
         )
+
+    @cached_property
+    def _expected(self) -> tuple[Stage, ...]:
+        """The stages, and some like those that a choice will add."""
+        choice = self.plan.choice
+        return (*self.plan.stages, *(choice.like if choice else ()))
 
     def users(self, node: Node) -> Sequence[Node]:
         """The nodes that use this one."""
