@@ -195,7 +195,7 @@ def test_another_workflow_on_the_folder_keeps_all_of_its_own() -> None:
     with claim(Path(old.folder(old.plan.stages[3])), print):
         found = find_garbage([study], records=True)
         assert found.items == ()
-        assert "is being trained" in found.remarks[0]
+        assert "is being made" in found.remarks[0]
     assert find_garbage([study], records=True).items
 
 
@@ -211,9 +211,9 @@ def test_caches_and_models_of_other_settings() -> None:
     }
     remove(found)
     assert not Path(old.tiny_world).exists()
-    assert not Path(old.encoded("DailyDialog", "tiny-bert")).exists()
+    assert not Path(old.encoded(old.data("DailyDialog"), "tiny-bert")).exists()
     assert Path(study.tiny_world).exists()
-    assert Path(study.encoded("DailyDialog", "tiny-bert")).exists()
+    assert Path(study.encoded(study.data("DailyDialog"), "tiny-bert")).exists()
     assert Path(study.tiny_model("tiny-bert")).exists()
 
 
@@ -279,7 +279,7 @@ def test_while_auto_has_not_picked_other_trainings_stay() -> None:
     study = opened(datasets={"DailyDialog": {"tasks": TASKS}}, multi_source=auto)
     found = find_garbage([study], records=True)
     assert found.items == ()
-    assert "has not picked yet" in found.remarks[0]
+    assert "is not made yet" in found.remarks[0]
 
 
 def test_the_command_removes_only_when_told(
