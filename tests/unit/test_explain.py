@@ -14,6 +14,7 @@ from study_records import write_records, write_stage
 from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import delta, interval, p_equals
@@ -74,7 +75,7 @@ def text(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]:
     return [
         run
-        for run in study.plan.runs
+        for run in transfer_runs(study.plan)
         if (run.algorithm, run.sources, run.target) == (algorithm, sources, DNLI)
     ]
 
@@ -141,7 +142,7 @@ def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -
     seed = asked(capsys, *CELL)["seeds"][1]
     first, second = seed["trainings"]
     assert [first["kind"], second["kind"]] == ["multitask", "finetune"]
-    assert (first["parent"], second["parent"]) == (None, first["digest"])
+    assert (first["parents"], second["parents"]) == ([], [first["digest"]])
     assert second["digest"] == run.scored.digest
     assert second["record"] == study.record(run.scored)
     assert second["log"] == f"{study.folder(run.scored)}/train.log"
