@@ -138,10 +138,6 @@ def test_a_checkpoint_trained_once_more_is_no_longer_done() -> None:
     stages = study.plan.stages
     child, parent = next((s, p) for s in stages for p in s.parents if p.kind == "multitask")
     Path(study.record(child)).unlink()
-<<<<<<< HEAD
-=======
-    (parent,) = child.parents
->>>>>>> operate
     seen = Watcher(study).look()
     assert (seen["left"], seen["again"], seen["totals"]["done"]) == (2, 1, 6)
     with claim(Path(study.folder(parent)), print):
