@@ -62,6 +62,11 @@ def from_json(kind: type[AnyNode], value: Any, source: str) -> AnyNode:
     from pydantic import ValidationError  # noqa: PLC0415  # the Snakefile imports this module
 
     noun = _NOUNS[kind]
+    if not isinstance(value, dict):
+        raise ConfigError(
+            f"{source}: no {noun}: found a {type(value).__name__}, expected an object; "
+            "give what node_json.to_json made"
+        )
     if _depth(value) > MOST_LEVELS:
         raise ConfigError(f"{source}: no {noun}: it is nested more than {MOST_LEVELS} levels deep")
     try:
