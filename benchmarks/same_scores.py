@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasktransfer.core.specs import Training
+from tasktransfer.core.nodes import Data, Stage
+from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.models.encoded import read_manifest, read_split
 from tasktransfer.models.load import load_model
@@ -48,9 +49,13 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
     budgets = TokenBudget(train_tokens, "training"), TokenBudget(eval_tokens, "evaluation")
     setup = Setup(cpu, *budgets, precision)
     training = Training(epochs=chosen.epochs, batch_size=20, learning_rate=chosen.learning_rate)
+    stage = Stage(
+        "baseline", task.short, Data(task.dataset, ""), ModelSpec("", manifest["family"], "", 0),
+        (task.name,), Selection((task.name,)), training, seed,
+    )  # fmt: skip
     trained = train(
-        model, {task.name: task}, {task.name: splits["train"]}, {task.name: splits["dev"]},
-        training, seed, setup, Progress(1, "", io.StringIO()),
+        model, stage, {task.name: task}, {task.name: splits["train"]}, {task.name: splits["dev"]},
+        setup, Progress(1, "", io.StringIO()),
     )  # fmt: skip
     model.module.load_state_dict(trained.best_weights)
     return trained.best_score, evaluate(model, task, splits["test"], setup, "default").score

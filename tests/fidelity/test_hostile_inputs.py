@@ -20,6 +20,7 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
+from tasktransfer.core.node_json import to_json
 from tasktransfer.designs import open_study
 
 SECONDS = 2.0
@@ -137,7 +138,7 @@ def cases(base: Path) -> list[Case]:
         arguments += ["--policy", "named", "--runs", "runs.yaml"]
         files = {"study.yaml": CHALLENGE, "runs.yaml": CONFIGS[name]}
         add(f"runs: {name}", files, arguments, "runs.yaml")
-    trained = ["train", *study, "--encoded", "e", "--start", "s", "--out", "out"]
+    trained = ["train", *study, "--encoded", "e", "--base", "s", "--out", "out"]
     for name, text in JSONS.items():
         add(f"--stage: {name}", {"s.json": text}, [*trained, "--stage", "@s.json"], "--stage")
         release: dict[str, str | bytes] = {"bad/TLiDB_Friends.json": text}
@@ -153,11 +154,15 @@ def cases(base: Path) -> list[Case]:
     os.chdir(base / "whole")
     Path("study.yaml").write_text(STUDY)
     opened = open_study("study.yaml")
-    stage = json.dumps(opened.plan.stages[0].to_json())
-    nested = stage
+    stage = nested = to_json(opened.plan.stages[0])
     for _ in range(200):
-        nested = stage.replace('"parent": null', f'"parent": {nested}')
-    add("--stage: a chain", {"s.json": nested}, [*trained, "--stage", "@s.json"], "--stage")
+        nested = {**stage, "starts": [{"stage": nested}]}
+    add(
+        "--stage: a chain",
+        {"s.json": json.dumps(nested)},
+        [*trained, "--stage", "@s.json"],
+        "--stage",
+    )
     for name, text in JSONS.items():
         files = {opened.record(opened.plan.stages[0]): text}
         add(f"record: {name}", files, ["collect", *study, "--complete"], "metrics.json")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from releases import PAPER_TASKS
-from small_models import first_instances, make_model
-from tasktransfer.core.nodes import Stage
+from small_models import first_instances, make_model, small_stage
+from tasktransfer.core.nodes import Data
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
@@ -65,34 +65,19 @@ def test_every_task_trains_and_scores_with_every_family(
     encoded: tuple[Family, Path, dict[str, Path]], dataset: str, task: str, tmp_path: Path
 ) -> None:
     family, checkpoint, folders = encoded
-    stage = Stage(
-        dataset=dataset,
-        data_revision="real",
-        few_sample=True,
+    stage = small_stage(
+        task,
+        data=Data(dataset, "real", {"few_sample": True}),
         model=ModelSpec("small", family, "sha256:0", 384),
-        train_tasks=(task,),
-        select_on=(task,),
-        parent=None,
         training=Training(epochs=2, batch_size=12, learning_rate=1e-3, limit_test=10),
         seed=1,
-        task_shorts={t: c.short for t, c in DATASETS[dataset].tasks.items()},
     )
-    run = {
-        "dataset": dataset,
-        "model": "small",
-        "family": family,
-        "algorithm": "baseline",
-        "sources": [],
-        "target": task,
-        "seed": 1,
-    }
     out = tmp_path / "out"
     train_stage(
         Job(
             stage=stage,
-            run=run,
             encoded=folders[dataset],
-            start=str(checkpoint),
+            base=str(checkpoint),
             revision=None,
             out=out,
             save_checkpoint=True,
@@ -102,9 +87,9 @@ def test_every_task_trains_and_scores_with_every_family(
         )
     )
     record = read_record(out / "metrics.json")
-    assert record["score"] is not None and 0 <= record["score"] <= 100
-    assert len(record["epochs"]) == 2
-    losses = [epoch["train_loss"][task] for epoch in record["epochs"]]
+    assert 0 <= record["test"][task]["score"] <= 100
+    assert len(record["rounds"]) == 2
+    losses = [one["train_loss"][task] for one in record["rounds"]]
     assert all(math.isfinite(loss) and loss > 0 for loss in losses)
     assert losses[1] < losses[0], "two passes over a few instances must lower their loss"
     assert record["predictions"] is not None

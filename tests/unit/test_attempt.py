@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from record_factory import make_record, stages_of
 
+from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import (
     DataError,
     MemoryShortageError,
@@ -22,21 +24,22 @@ from tasktransfer.errors import (
     TaskTransferError,
     TrainingError,
 )
+from tasktransfer.results.build_record import stage_identity
 from tasktransfer.results.damage import damage
 from tasktransfer.results.records import Record
-from tasktransfer.results.state import history, last_error, stage_state
+from tasktransfer.results.state import history, last_error, unfinished
 from tasktransfer.training import attempt as module
 from tasktransfer.training.attempt import attempt
 from tasktransfer.training.job import Job
 
 RUN = ("DailyDialog", "bert", "baseline", (), "dialogue_nli", 0)
 RECORD = make_record(RUN, 50.0)
-STAGE = stages_of(RUN)[-1]
+(STAGE,) = stages_of(RUN)
 
 
-def job(out: Path, *, checkpoint: bool = False) -> Job:
+def job(out: Path, *, stage: Stage = STAGE, checkpoint: bool = False) -> Job:
     return Job(
-        stage=STAGE,
+        stage=stage,
         encoded=out,
         base="base",
         revision=None,
@@ -106,6 +109,20 @@ def test_a_stage_that_lacks_something_is_trained(
     assert trainings == []
 
 
+def test_a_stage_whose_rounds_are_gone_is_trained(
+    tmp_path: Path, trainings: list[Callable[[Job], None]]
+) -> None:
+    keeping = replace(STAGE, selection=replace(STAGE.selection, keep="every"))
+    record = {**RECORD, "stage": stage_identity(keeping)}
+    finish(tmp_path, record)  # type: ignore[arg-type]
+    (tmp_path / "rounds").mkdir()
+    attempt(job(tmp_path, stage=keeping))
+    (tmp_path / "rounds").rmdir()
+    trainings += [lambda what: finish(what.out, record)]  # type: ignore[arg-type]
+    attempt(job(tmp_path, stage=keeping))
+    assert trainings == []
+
+
 def test_the_record_of_another_stage_is_not_taken_for_this_one(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
@@ -157,7 +174,7 @@ def test_ctrl_c_is_an_interruption_and_no_failure(
     assert history(tmp_path)[-1]["event"] == "interrupted"
     for last in ("interrupted", "Traceback (most recent call last):\nKeyboardInterrupt"):
         (tmp_path / "train.log").write_text(f"10 %\n{last}\n")
-        assert stage_state(tmp_path).state == "interrupted"
+        assert unfinished(tmp_path).state == "interrupted"
     attempt(job(tmp_path), 2)
     assert trainings == []
 
@@ -217,23 +234,23 @@ def test_of_two_workflows_one_trains_and_the_other_waits_for_it(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     holder = hold(tmp_path, 1.0, finished())
-    assert stage_state(tmp_path).state == "running"
+    assert unfinished(tmp_path).state == "running"
     attempt(job(tmp_path))  # trains nothing: there is no training planned
     assert holder.wait(10) == 0
-    assert stage_state(tmp_path).state == "done"
+    assert damage(tmp_path, STAGE.digest) is None
 
 
 def test_a_killed_holder_frees_its_stage(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     holder = hold(tmp_path, 600)
-    claim = stage_state(tmp_path).claim
+    claim = unfinished(tmp_path).claim
     assert claim is not None
     assert (claim["pid"], claim["device"]) == (holder.pid, "fake")
     holder.kill()
     holder.wait(10)
     (tmp_path / "train.log").write_text("some progress\n")
-    assert stage_state(tmp_path).state == "interrupted"
+    assert unfinished(tmp_path).state == "interrupted"
     trainings += [succeeding]
     began = time.monotonic()
     attempt(job(tmp_path), 2)
@@ -241,10 +258,10 @@ def test_a_killed_holder_frees_its_stage(
 
 
 def test_the_state_of_a_failed_stage_names_the_error(tmp_path: Path) -> None:
-    assert stage_state(tmp_path).state == "waiting"
+    assert unfinished(tmp_path).state == "waiting"
     log = tmp_path / "train.log"
     log.write_text("10 %\nerror: the loss became nan\n\n")
-    assert stage_state(tmp_path) == stage_state(tmp_path).__class__("failed", "the loss became nan")
+    assert unfinished(tmp_path) == unfinished(tmp_path).__class__("failed", "the loss became nan")
     log.write_text('Traceback (most recent call last):\n  File "x"\nKeyError: 1\n')
     assert last_error(log) == "KeyError: 1"
     log.write_bytes(b"\xff" * 100_000 + os.linesep.encode() + b"20 %\n")

@@ -14,7 +14,7 @@ from test_models import KINDS
 from test_packing import rows_of
 from torch import Tensor, nn
 
-from small_models import Loader
+from small_models import Loader, small_stage
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.models import attention
@@ -106,9 +106,10 @@ def test_threads_that_work_side_by_side_give_the_same_weights(load: Loader, fami
         splits = {task.name: split}
         quiet = Progress(1, "test", io.StringIO())
         setup = setup_with(workers)
-        trained = train(model, {task.name: task}, splits, splits, training, 0, setup, quiet)
+        stage = small_stage(task.name, family=family, training=training)
+        trained = train(model, stage, {task.name: task}, splits, splits, setup, quiet)
         weights = torch.cat([p.detach().flatten() for p in model.module.parameters()])
-        made.append((weights, [epoch.train_loss for epoch in trained.epochs]))
+        made.append((weights, [one.train_loss for one in trained.rounds]))
     assert torch.equal(made[0][0], made[1][0])
     assert made[0][1] == made[1][1]
     assert (made[0][0] - made[2][0]).norm() / made[2][0].norm() < 1e-4

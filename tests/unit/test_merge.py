@@ -124,7 +124,7 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 6
     captured = capsys.readouterr()
     assert stage.path in captured.out
-    assert "1 stage with other numbers" in captured.err
+    assert "1 record with other numbers" in captured.err
 
 
 def test_equal_numbers_made_elsewhere_are_no_conflict(ours: Study, theirs: Study) -> None:
@@ -159,10 +159,13 @@ SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "family",
     ),
     "other data": (lambda r: r.update(data_revision="mine"), "data_revision"),
-    "no test": (lambda r: r.update(test={}, predictions=None), "test has results of no task"),
+    "no test": (lambda r: r.update(test={}, predictions=None), "test: no task, expected"),
     "predictions are not named": (lambda r: r.update(predictions=None), "names no predictions"),
     "other predictions": (lambda r: r["predictions"].update(sha256="0" * 64), "SHA-256"),
-    "a path outside": (lambda r: r["predictions"].update(file="../x"), "predictions.file"),
+    "a path outside": (
+        lambda r: r["predictions"].update(file="../x"),
+        "names no predictions",
+    ),
 }
 
 

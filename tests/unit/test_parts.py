@@ -73,6 +73,14 @@ def test_a_start_without_parts_brings_all_that_both_models_have(load: Loader) ->
     assert torch.equal(values(model, f"head.{EMOTIONS}"), before)
 
 
+def test_named_parts_win_over_a_whole_model(load: Loader) -> None:
+    model, whole, expert = (shifted(load, by) for by in (0.0, 1.0, 2.0))
+    starts = [(Start(STAGES[1], parts=("encoder",)), expert), (Start(STAGES[0]), whole)]
+    lay_over(model, starts)
+    assert torch.equal(values(model, "encoder"), values(expert, "encoder"))
+    assert torch.equal(values(model, f"head.{EMOTIONS}"), values(whole, f"head.{EMOTIONS}"))
+
+
 def test_a_part_may_lead_into_another(load: Loader) -> None:
     model = shifted(load, 0.0, EMOTIONS)
     other = shifted(load, 1.0, EMOTIONS)

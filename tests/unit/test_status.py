@@ -21,7 +21,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.operate import folders
 from tasktransfer.operate.costs import as_text as costs_as_text
 from tasktransfer.operate.costs import costs
-from tasktransfer.operate.folders import held_if_free, is_trained
+from tasktransfer.operate.folders import held_if_free, is_in_use
 from tasktransfer.operate.pace import Piece, pace
 from tasktransfer.operate.status import Watcher, progress
 from tasktransfer.operate.status_text import as_text
@@ -129,7 +129,7 @@ def test_groups_are_models_and_algorithms() -> None:
         "(multitask)": 7,
     }
     assert seen["left"] == 0
-    assert "nothing is left to train" in as_text(seen)
+    assert "nothing is left to make" in as_text(seen)
 
 
 def test_a_checkpoint_trained_once_more_is_no_longer_done() -> None:
@@ -184,10 +184,10 @@ def test_a_folder_is_held_only_if_nobody_trains_there(tmp_path: Path) -> None:
     folder = tmp_path / "stage"
     with held_if_free(folder) as held:
         assert held
-        assert is_trained(folder)
+        assert is_in_use(folder)
         with held_if_free(folder) as again:
             assert not again
-    assert not is_trained(folder)
+    assert not is_in_use(folder)
     (folder / "train.log").touch()
     claimed_elsewhere(folder)
     with held_if_free(folder) as held:
@@ -198,7 +198,7 @@ def test_a_clock_that_is_ahead_on_another_machine_is_no_matter(tmp_path: Path) -
     (tmp_path / "train.log").touch()
     (tmp_path / ".claim").touch()
     claimed_elsewhere(tmp_path, log_age=-120)
-    assert folders.trained_elsewhere(tmp_path)
+    assert folders.in_use_elsewhere(tmp_path)
 
 
 # --- pace ---------------------------------------------------------------------------------------

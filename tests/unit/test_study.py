@@ -230,6 +230,16 @@ def test_which_checkpoints_are_written_and_kept() -> None:
     assert not alone.makes_checkpoint("multitask")
 
 
+def test_what_stages_leave_is_known_before_the_choice() -> None:
+    """The workflow's rules name their files before it is made."""
+    several = {**AUTO, "algorithms": ["pretrain_finetune", "multitask_finetune"]}
+    study = opened(algorithms=["multitask"], multi_source=several)
+    assert {stage.kind for stage in study.plan.stages} == {"baseline", "multitask"}
+    assert study.makes_checkpoint("pretrain") and study.makes_checkpoint("multitask")
+    assert not study.tests("pretrain") and study.tests("multitask")
+    assert study.starts_from_others("finetune")
+
+
 def test_the_plan_file_is_what_the_analysis_reads() -> None:
     study = opened()
     Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))

@@ -386,7 +386,7 @@ def test_auto_picks_then_trains_and_then_rests(tmp_path: Path) -> None:
     several = {"pretrain": 1, "multitask": 1, "finetune": 2}
     assert made.run(FAKE_SELECTION=picked) == {
         **(Counter(single) + Counter(several)),
-        "select": 1,
+        "choose": 1,
         "collect": 1,
     }
     assert len(made.paths("", "metrics.json")) == 21 + 4

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tasktransfer.core.stage import STAGE_KINDS
 from test_dag import SMALL, Sandbox, sandbox
 
 from tasktransfer import cli
+from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 
 THIRD = "topic_classification"
 KEYS = {"datasets": {"DailyDialog": {"tasks": [*SMALL["datasets"]["DailyDialog"]["tasks"], THIRD]}}}

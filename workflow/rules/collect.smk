@@ -12,7 +12,7 @@ rule collect:
         "../../envs/figures.yaml"
     params:
         study=study_options,
-        runs=planned_runs,
+        runs=collected_for,
     message:
         f"collecting the records into {STUDY.tables}"
     shell:

@@ -34,10 +34,14 @@ def encode_options(wildcards):
     return f"{OPENED_BY} {which} --model {model}"
 
 
-def planned_runs(wildcards):
-    """What the plan's runs are: tables are collected again where it is another."""
+def collected_for(wildcards):
+    """The study and its runs: tables name both, and are collected again where they are others."""
+    study = latest()
+    runs = [
+        [run.method, run.model, run.seed, to_json(run.about)] for run in study.plan.runs
+    ]
     return digest_of(
-        [to_json(run.about) for run in latest().plan.runs] + records(wildcards)
+        [DESIGN.tables_version, study.config.digest, runs, records(wildcards)]
     )
 
 

@@ -63,16 +63,15 @@ def pilot(chosen: argparse.Namespace) -> None:
 
     study = open_study(chosen)
     _check_names(study, chosen)
-    shards = {
-        shard: left for shard, left in pilot.shards(study).items() if _is_asked_for(shard, chosen)
-    }
-    if not shards:
-        print("every stage that was asked for is finished: nothing to submit")
+    counts = pilot.left_by_shard(study)
+    shards = {shard: left for shard, left in counts.items() if shard and _is_asked(shard, chosen)}
+    if not shards and None not in counts:
+        print("all that was asked for is finished: nothing to submit")
         return
     folder = chosen.out or Path(study.config.results) / "pilot"
     texts = pilot.scripts(study, _resources(chosen), folder, shards)
     paths = pilot.write_scripts(texts, folder)
-    left = {pilot.name_of(shard): f" ({count} to train)" for shard, count in shards.items()}
+    left = {pilot.name_of(shard): f" ({count} to make)" for shard, count in shards.items()}
     if not chosen.submit:
         for path in paths:
             print(f"{path}{left.get(path.stem, '')}")
@@ -99,16 +98,18 @@ def _resources(chosen: argparse.Namespace) -> Resources:
 
 
 def records(chosen: argparse.Namespace) -> None:
-    """List where the records of the study's stages belong, a line each, parents first."""
+    """List where the records of the study's nodes belong, a line each, used ones first."""
+    from tasktransfer.operate.pilot import shard_of
+
     study = open_study(chosen)
     _check_names(study, chosen)
-    for stage in study.plan.stages:
-        if _is_asked_for((stage.model.name, stage.seed), chosen):
-            print(study.record(stage))
+    for node in study.plan.nodes:
+        if _is_asked(shard_of(node), chosen):
+            print(study.record(node))
 
 
-def _is_asked_for(shard: Shard, chosen: argparse.Namespace) -> bool:
-    model, seed = shard
+def _is_asked(shard: Shard | None, chosen: argparse.Namespace) -> bool:
+    model, seed = shard or (None, None)
     return chosen.model in (None, model) and chosen.seed in (None, seed)
 
 

@@ -30,19 +30,27 @@ _NOUNS: dict[type[Any], str] = {
 
 def to_json(node: Any) -> Any:
     """A node, or any part of one, with everything that it uses, as plain JSON values."""
-    if is_dataclass(node):
+    kind = type(node)
+    if kind in (str, int, float, bool, type(None)):
+        return node
+    if is_dataclass(kind):
         return {
-            field.name: to_json(value)
-            for field in fields(node)
-            if (value := getattr(node, field.name)) != _default(field)
+            name: to_json(value)
+            for name, default in _fields(kind)
+            if (value := getattr(node, name)) != default
         }
     if isinstance(node, tuple | list):
         return [to_json(item) for item in node]
     return dict(node) if isinstance(node, Mapping) else node
 
 
-def _default(field: Any) -> Any:
-    return field.default_factory() if field.default_factory is not MISSING else field.default
+@cache
+def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    """Name and default of each field; once a class, since thousands of stages are told."""
+    return tuple(
+        (f.name, f.default if f.default_factory is MISSING else f.default_factory())
+        for f in fields(kind)
+    )
 
 
 def from_json(kind: type[AnyNode], value: Any, source: str) -> AnyNode:
@@ -54,6 +62,11 @@ def from_json(kind: type[AnyNode], value: Any, source: str) -> AnyNode:
     from pydantic import ValidationError  # noqa: PLC0415  # the Snakefile imports this module
 
     noun = _NOUNS[kind]
+    if not isinstance(value, dict):
+        raise ConfigError(
+            f"{source}: no {noun}: found a {type(value).__name__}, expected an object; "
+            "give what node_json.to_json made"
+        )
     if _depth(value) > MOST_LEVELS:
         raise ConfigError(f"{source}: no {noun}: it is nested more than {MOST_LEVELS} levels deep")
     try:

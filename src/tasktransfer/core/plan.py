@@ -30,12 +30,14 @@ from tasktransfer.core.steps import Step
 class Choice:
     """A choice that is made once, from the results of some stages, and adds runs to the plan.
 
-    ``file``: where it is written down, relative to the results folder.
+    ``file``: where it is written down, relative to the results folder. ``like``: stages like those
+    that it adds, as what each kind of stage leaves has to be known before it is made.
     """
 
     file: str
     stages: tuple[Stage, ...]
     made: bool
+    like: tuple[Stage, ...] = ()
 
 
 @dataclass(frozen=True)

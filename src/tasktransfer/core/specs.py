@@ -92,7 +92,7 @@ class Selection:
     ``metrics.MEASURES``, which also says whether more is better. ``every``: updates in a round;
     None: a round is an epoch. ``patience``: the training ends after so many rounds without a
     better one; None: never before its last epoch. ``keep``: ``every`` leaves the parameters of all
-    rounds, round 0 (untrained) among them, on the disk.
+    rounds on the disk, those of round 0 too, the untrained model, which is never the best.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN

@@ -62,7 +62,8 @@ class Design:
     ``config``: the class that its config files are checked by. ``kinds``: of stages, as paths and
     rules of the workflow name them. ``plan``: (config, revisions
     of data and models) → plan. ``outputs``: study → its files.
-    ``collect``: (study, complete) makes the tables, all or none if ``complete``; ``statistics``,
+    ``collect``: (study, complete) makes the tables, all or none if ``complete``, and again when
+    ``tables_version`` has changed; ``statistics``,
     ``figures`` and ``report`` make theirs. ``choose``: makes the choice that the plan waits for.
     ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
     the provenance of each record says. ``recipes`` of derived data, ``learners`` of fits and
@@ -85,3 +86,4 @@ class Design:
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
+    tables_version: int = 1

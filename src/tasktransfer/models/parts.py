@@ -46,8 +46,9 @@ def lay_over(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) ->
 
     Args:
         model: changed in place.
-        starts: what is taken, and the model that it is taken from. Starts that lead into the same
-            part are merged element by element, as they all say.
+        starts: what is taken, and the model that it is taken from. Those that name no parts are
+            laid first, so that named parts win. Several that lead into the same part are merged
+            element by element, as they all say.
 
     Raises:
         ConfigError: a part is unknown, or several starts lead into it and do not say how they are
@@ -55,6 +56,11 @@ def lay_over(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) ->
         ModelError: a part has other parameters or shapes than the one that it leads into, or is
             merged with.
     """
+    _lay(model, [(start, other) for start, other in starts if not start.parts])
+    _lay(model, [(start, other) for start, other in starts if start.parts])
+
+
+def _lay(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
     parts = model.parts()
     sources: dict[str, list[_Source]] = {}
     for start, other in starts:

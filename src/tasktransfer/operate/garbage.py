@@ -3,8 +3,8 @@
 Records and predictions are small, and cannot be made again without the hardware and the hours that
 they took: those of other studies and settings stay unless they are asked for. What is removed is
 named below, file by file: nothing else in the results folder is touched, links are neither followed
-nor removed, and nothing where a training runs. If a training runs that none of the given studies
-wants, another workflow uses the folder: then everything that is not of these studies stays.
+nor removed, and nothing where a job runs. If a job runs that none of the given studies wants,
+another workflow uses the folder: then everything that is not of these studies stays.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Any, Literal
 
 from tasktransfer import locks
 from tasktransfer.config import TINY
-from tasktransfer.core.nodes import Stage
-from tasktransfer.errors import ConfigError
-from tasktransfer.operate.folders import held_if_free, is_trained
+from tasktransfer.core.nodes import Node, Stage
+from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.operate.folders import held_if_free, is_in_use
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.merge import RESUME
-from tasktransfer.operate.offered import STAGES, Place, places
+from tasktransfer.operate.offered import LAYOUT, PARAMETERS, Place, places, recorded, through_link
 from tasktransfer.results.finished import is_start
-from tasktransfer.results.rounds import CHECKPOINT
-from tasktransfer.results.state import CLAIM, HISTORY, LOG, PREDICTIONS, RECORD
+from tasktransfer.results.node_records import ROWS
+from tasktransfer.results.state import CLAIM, HISTORY, JOB_LOG, LOG, PREDICTIONS, RECORD
 from tasktransfer.results.study import Study
 
 Kind = Literal[
@@ -43,13 +43,16 @@ Kind = Literal[
 ]
 
 _PART = re.compile(r"^\..+\.\d+\.part$")
+_ARROW = re.compile(r"^(.+\.arrow|manifest\.json)$")
 _DRAFT = re.compile(r"^\.(?P<name>.+?)\.(?:\d+\.part|draft|old)$")
+_ROOMS = frozenset(Path(room).name for room in LAYOUT)
 _CACHES = {
     "data": re.compile(r"^tiny-world-[0-9a-f]{12}$"),
     "data/instances": re.compile(r"^[A-Za-z]+-[0-9a-f]{12}-(few|full)$"),
     "models": re.compile(r"^.+-[0-9a-f]{12}$"),
 }
-_ENCODED_OF = re.compile(r"^[A-Za-z]+-[0-9a-f]{12}-(few|full)$")
+_ENCODED_OF = re.compile(r"^\w+-[0-9a-f]{12}(-few|-full)?$")
+"""Of instances that are read, or derived."""
 _ENCODED = re.compile(r"^.+-[0-9a-f]{12}$")
 
 
@@ -57,14 +60,14 @@ _ENCODED = re.compile(r"^.+-[0-9a-f]{12}$")
 class Item:
     """Something to remove: paths that belong together and lie in one folder, and their bytes.
 
-    ``held_by``: the stage's folder, or the cache, that must not be in use meanwhile.
+    ``held_by``: the node's folder, or the cache, that must not be in use meanwhile.
     """
 
     kind: Kind
     paths: tuple[str, ...]
     bytes: int
     held_by: str
-    of_stage: bool
+    of_node: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,31 +118,31 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
         ConfigError: the studies have different results folders.
     """
     results = _shared_folder(studies)
-    wanted = {stage.path: stage for study in studies for stage in study.plan.stages}
+    wanted = {node.path: node for study in studies for node in study.plan.nodes}
     remarks = list(_links(results))
-    offered = list(places(results))
-    strangers = [p for p in offered if p.path not in wanted and is_trained(p.folder)]
+    there = list(places(results))
+    foreign = [p for p in there if p.path not in wanted and is_in_use(p.folder)]
     settled = not any(study.choice_pending for study in studies)
-    if strangers:
+    if foreign:
         remarks.append(
-            f"{strangers[0].folder} is being trained, and is of none of these studies: what is of "
+            f"{foreign[0].folder} is being made, and is of none of these studies: what is of "
             "other studies is left alone; give their configs too (--config FIRST SECOND)"
         )
     if not settled:
         remarks.append(
-            "multi_source: auto has not picked yet: trainings of other settings are left alone, "
-            "since some may be picked again"
+            "a choice that the plan depends on is not made yet: what is of other settings is left "
+            "alone, since some may be chosen again"
         )
     items: list[Item] = []
     kept: list[tuple[str, int]] = []
-    for place in offered:
+    for place in there:
         if place.path in wanted:
             items += _of_wanted(place, wanted[place.path], studies)
-        elif settled and not strangers:
-            found, stays = _of_stranger(place, records=records)
-            items += found
+        elif settled and not foreign:
+            removed, stays = _of_unwanted(place, records=records)
+            items += removed
             kept += stays
-    items += _caches(results, studies, leave_whole=bool(strangers))
+    items += _caches(results, studies, leave_whole=bool(foreign))
     return Garbage(str(results), tuple(items), tuple(kept), tuple(remarks))
 
 
@@ -153,36 +156,37 @@ def _shared_folder(studies: Sequence[Study]) -> Path:
 
 def _links(results: Path) -> Iterator[str]:
     """Links in the layout's upper folders; what they lead to is not looked at."""
-    for name in (STAGES, "data", "data/instances", "data/encoded", "models"):
+    for name in (*LAYOUT, *_CACHES, "data/encoded"):
         if (results / name).is_symlink():
             yield f"{results / name} is a link: what it leads to is not looked at"
 
 
-# --- stages -------------------------------------------------------------------------------------
+# --- nodes --------------------------------------------------------------------------------------
 
 
-def _of_wanted(place: Place, stage: Stage, studies: Sequence[Study]) -> Iterator[Item]:
-    """Of a stage that a study wants: states and half-written files, and a checkpoint if it neither
-    stays nor is needed, in any of the studies."""
-    if is_trained(place.folder):
+def _of_wanted(place: Place, node: Node, studies: Sequence[Study]) -> Iterator[Item]:
+    """Of a node that a study wants: states and half-written files, and a stage's parameters if
+    they neither stay nor are needed, in any of the studies."""
+    if is_in_use(place.folder):
         return
     names = _names(place.folder)
-    if RECORD in names:
+    if RECORD in names and isinstance(node, Stage):
         yield from _item("states of trainings that are finished", place, names, [RESUME])
-        mine = [s for s in studies if stage.digest[:12] in s.plan.by_digest]
-        if not any(s.keeps(stage.kind) or is_start(s, stage) for s in mine):
+        mine = [s for s in studies if place.digest in s.plan.by_digest]
+        if not any(s.keeps(node.kind) or is_start(s, node) for s in mine):
             kind: Kind = "checkpoints that nothing starts from any more"
-            yield from _item(kind, place, names, [CHECKPOINT])
+            yield from _item(kind, place, names, PARAMETERS)
     yield from _item("half-written files", place, names, _parts(names))
 
 
-def _of_stranger(place: Place, *, records: bool) -> tuple[list[Item], list[tuple[str, int]]]:
-    """Of a stage that no study wants: what is removed, and what stays."""
-    if is_trained(place.folder):
+def _of_unwanted(place: Place, *, records: bool) -> tuple[list[Item], list[tuple[str, int]]]:
+    """Of a node that no study wants: what is removed, and what stays."""
+    if is_in_use(place.folder):
         return [], []
     names = _names(place.folder)
-    bulk = [CHECKPOINT, RESUME, *_parts(names)]
-    small = [RECORD, PREDICTIONS, LOG, HISTORY, CLAIM]
+    bulk = [*PARAMETERS, RESUME, *_parts(names)] if place.is_stage else _parts(names)
+    small = [RECORD, PREDICTIONS, LOG] if place.is_stage else [RECORD, ROWS, JOB_LOG]
+    small += [*_recorded_parts(place), HISTORY, CLAIM]
     if RECORD not in names:
         kind: Kind = "unfinished trainings of other settings"
         return list(_item(kind, place, names, [*bulk, *small])), []
@@ -190,8 +194,17 @@ def _of_stranger(place: Place, *, records: bool) -> tuple[list[Item], list[tuple
         kind = "records and predictions of other settings"
         return list(_item(kind, place, names, [*bulk, *small])), []
     stays = sum(bytes_under(place.folder / name) for name in small if name in names)
-    items = list(_item("checkpoints of other settings", place, names, bulk))
-    return items, [(str(place.folder), stays)]
+    kind = "checkpoints of other settings" if place.is_stage else "half-written files"
+    return list(_item(kind, place, names, bulk)), [(str(place.folder), stays)]
+
+
+def _recorded_parts(place: Place) -> tuple[str, ...]:
+    """What a node's record names beside itself; of one that is not finished, what its kind leaves
+    by the same name everywhere."""
+    try:
+        return recorded(place.folder, is_stage=place.is_stage).parts
+    except RecordError:
+        return tuple(n for n in sorted(_names(place.folder)) if _ARROW.match(n))
 
 
 def _names(folder: Path) -> frozenset[str]:
@@ -210,7 +223,7 @@ def _item(kind: Kind, place: Place, names: frozenset[str], wanted: Sequence[str]
     paths = [str(place.folder / name) for name in wanted if name in names]
     if paths:
         size = sum(bytes_under(path) for path in paths)
-        yield Item(kind, tuple(paths), size, str(place.folder), of_stage=True)
+        yield Item(kind, tuple(paths), size, str(place.folder), of_node=True)
 
 
 # --- caches and models --------------------------------------------------------------------------
@@ -238,27 +251,18 @@ def _caches(results: Path, studies: Sequence[Study], *, leave_whole: bool) -> It
 
 
 def _cache_item(kind: Kind, path: Path, held_by: Path) -> Item:
-    return Item(kind, (str(path),), bytes_under(path), str(held_by), of_stage=False)
+    return Item(kind, (str(path),), bytes_under(path), str(held_by), of_node=False)
 
 
 def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
     """Folders of caches, with the names that caches have in them. Links are left out."""
     for below, pattern in _CACHES.items():
-        if not _through_link(results, below):
+        if not through_link(results, below):
             yield results / below, pattern
-    if not _through_link(results, "data/encoded"):
+    if not through_link(results, "data/encoded"):
         for name in sorted(_names(results / "data/encoded")):
             if _ENCODED_OF.match(name):
                 yield results / "data/encoded" / name, _ENCODED
-
-
-def _through_link(results: Path, below: str) -> bool:
-    path = results
-    for part in below.split("/"):
-        path = path / part
-        if path.is_symlink():
-            return True
-    return False
 
 
 def _needed(study: Study) -> Iterator[str]:
@@ -290,7 +294,7 @@ def remove(garbage: Garbage) -> Removed:
             try:
                 for path in item.paths:
                     _remove(Path(path))
-                if item.of_stage:
+                if item.of_node:
                     _drop_empty(Path(item.held_by))
             except OSError as error:
                 left.append(f"{error.filename or item.paths[0]}: {error.strerror}")
@@ -302,7 +306,7 @@ def remove(garbage: Garbage) -> Removed:
 @contextmanager
 def _held(item: Item) -> Iterator[bool]:
     place = Path(item.held_by)
-    if item.of_stage:
+    if item.of_node:
         with held_if_free(place) as held:
             yield held
         return
@@ -321,12 +325,14 @@ def _remove(path: Path) -> None:
 
 
 def _drop_empty(folder: Path) -> None:
-    """Folders of a stage that are empty now, up to its kind. One with files of others stays."""
+    """Folders of a node that are empty now, up to its kind. One with files of others stays."""
     names = _names(folder)
     if names <= {CLAIM} and not any(e.is_symlink() for e in os.scandir(folder)):
         with suppress(OSError):
             (folder / CLAIM).unlink(missing_ok=True)
-            for place in (folder, *list(folder.parents)[:3]):
+            for place in (folder, *folder.parents):
+                if place.name in _ROOMS:
+                    break
                 place.rmdir()
 
 

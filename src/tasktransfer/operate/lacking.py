@@ -86,9 +86,8 @@ def _needed(study: Study, dataset: str) -> dict[str, set[str]]:
     if all(encoded.values()):
         return {}
     needed: dict[str, set[str]] = {}
-    finished = look(study).finished
-    for stage in study.plan.stages:
-        if stage.dataset != dataset or stage.digest in finished:
+    for stage in look(study).left(study):
+        if stage.dataset != dataset:
             continue
         if encoded[stage.data.digest, stage.model.name]:
             continue

@@ -1,64 +1,85 @@
-"""What another results folder offers: its finished stages, checked before any is taken."""
+"""What a results folder offers: the folders of its nodes, and their records, checked before any is
+taken."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from tasktransfer.core.nodes import Stage
+import pyarrow as pa
+
+from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.forecast.model_size import tensor_shapes
+from tasktransfer.results.damage import damage, node_damage
+from tasktransfer.results.node_records import (
+    ROWS,
+    NodeRecord,
+    parts_of,
+    read_node_record,
+    read_rows,
+)
 from tasktransfer.results.predictions import read_predictions
-from tasktransfer.results.records import Record, comparable, read_record
-from tasktransfer.results.rounds import CHECKPOINT
+from tasktransfer.results.records import PredictionsFile, Record, comparable, read_record
+from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
 from tasktransfer.results.state import PREDICTIONS, RECORD
 
 STAGES = "stages"
-_FOLDER = re.compile(r"^seed(-?\d+)-([0-9a-f]{12})$")
+_SEEDED = re.compile(r"^seed-?\d+-([0-9a-f]{12})$")
+LAYOUT = {
+    STAGES: (4, _SEEDED),
+    "fits": (3, _SEEDED),
+    "evaluations": (2, re.compile(r"^([0-9a-f]{12})$")),
+    "data/derived": (1, re.compile(r"^.+-([0-9a-f]{12})$")),
+}
+"""Folder of a kind of node → how many levels of folders come before a node's own, and the name of
+that, which ends in the digest."""
+
+PARAMETERS = (CHECKPOINT, ROUNDS)
+"""What a stage leaves for others to start from; not part of its record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stage's folder by the known layout: stages/kind/dataset/model/label/seed-digest."""
+    """A node's folder by the layout. ``path`` is relative to the results folder; ``digest``: the
+    first 12 hex digits, as the path ends in them."""
 
-    folder: Path
-    kind: str
-    dataset: str
-    model: str
-    label: str
-    seed: int
+    results: Path
+    path: str
     digest: str
-    """The first 12 hex digits, as the path ends in them."""
 
     @property
-    def path(self) -> str:
-        """Relative to the results folder."""
-        return "/".join((STAGES, self.kind, self.dataset, self.model, self.label, self.folder.name))
+    def folder(self) -> Path:
+        return self.results / self.path
+
+    @property
+    def is_stage(self) -> bool:
+        return self.path.startswith(f"{STAGES}/")
 
 
 def places(results: Path) -> Iterator[Place]:
-    """Every stage folder of a results folder, in the order of their names. Links are not followed,
+    """Every node's folder of a results folder, in the order of their names. Links are not followed,
     and what does not fit the layout is not looked at."""
-    for kind in _folders(results / STAGES):
-        for dataset in _folders(kind):
-            for model in _folders(dataset):
-                for label in _folders(model):
-                    for folder in _folders(label):
-                        match = _FOLDER.match(folder.name)
-                        if match:
-                            yield Place(
-                                folder, kind.name, dataset.name, model.name, label.name,
-                                int(match[1]), match[2],
-                            )  # fmt: skip
+    for room, (levels, name) in LAYOUT.items():
+        folders = [] if through_link(results, room) else [results / room]
+        for _ in range(levels + 1):
+            folders = [inner for folder in folders for inner in _folders(folder)]
+        for folder in folders:
+            if match := name.match(folder.name):
+                yield Place(results, folder.relative_to(results).as_posix(), match[1])
+
+
+def through_link(results: Path, below: str) -> bool:
+    """Whether a folder of the layout is a link, or lies in one."""
+    inner = Path(below)
+    return any((results / part).is_symlink() for part in (inner, *inner.parents[:-1]))
 
 
 def _folders(folder: Path) -> list[Path]:
-    if folder.is_symlink():
-        return []
     try:
         entries = [Path(e.path) for e in os.scandir(folder) if e.is_dir(follow_symlinks=False)]
     except OSError:
@@ -66,123 +87,142 @@ def _folders(folder: Path) -> list[Path]:
     return sorted(entries)
 
 
-def checked_record(place: Place, stage: Stage | None) -> Record:
-    """The record of a place, after everything that can be checked about it.
+# --- one node -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A node's record, and what it names beside it: the file of predictions or rows, and parts
+    (files and folders)."""
+
+    record: Record | NodeRecord
+    digest: str
+    rows_file: str
+    rows: PredictionsFile | None
+    parts: tuple[str, ...]
+
+    def table(self, folder: Path) -> pa.Table:
+        """The predictions or rows.
+
+        Raises:
+            RecordError: they are absent or damaged.
+        """
+        if self.rows_file == ROWS:
+            return read_rows(folder)
+        return read_predictions(folder / PREDICTIONS, self.rows)
+
+
+def recorded(folder: Path, *, is_stage: bool) -> Recorded:
+    """What the record in a node's folder says.
+
+    Raises:
+        RecordError: it is absent or damaged.
+    """
+    if is_stage:
+        record = read_record(folder / RECORD)
+        return Recorded(record, record["stage"]["digest"], PREDICTIONS, record["predictions"], ())
+    made = read_node_record(folder)
+    return Recorded(made, made["node"]["digest"], ROWS, made["rows"], tuple(parts_of(made)))
+
+
+def offered(place: Place, node: Node | None) -> Recorded:
+    """The record of a place, after everything that can be checked about it alone.
 
     Args:
-        stage: the stage that this study expects there; None: any.
+        node: what this study expects there; None: anything.
 
     Raises:
         RecordError: damaged, of another schema or digest, at odds with its place, or not what this
             study calls by that digest.
     """
-    file = place.folder / RECORD
-    record = read_record(file)
-    made = record["stage"]
-    problem = _misplaced(made, place) or _at_odds(record)
-    if problem is None and stage is not None:
-        problem = _unexpected(record, stage)
+    told = recorded(place.folder, is_stage=place.is_stage)
+    path = _path_of(told.record)
+    problem = None
+    if path != place.path:
+        problem = f"is the record of {path}, but lies under {place.path}"
+    elif node is not None and told.digest != node.digest:
+        problem = f"digest is {told.digest}, expected {node.digest}"
+    elif isinstance(node, Stage):
+        tested = tuple(sorted(cast(Record, told.record)["test"]))
+        if tested != node.tested:
+            problem = f"test: {', '.join(tested) or 'no task'}, expected {', '.join(node.tested)}"
     if problem:
-        raise RecordError(f"{file}: {problem}")
-    return record
+        raise RecordError(f"{place.folder / RECORD}: {problem}")
+    return told
 
 
-def _misplaced(made: Any, place: Place) -> str | None:
-    for key in ("kind", "dataset", "model", "label", "seed"):
-        if made[key] != getattr(place, key):
-            return f"stage.{key} is {made[key]!r}, but it lies under {getattr(place, key)!r}"
-    if not made["digest"].startswith(place.digest):
-        return f"stage.digest is {made['digest']}, but it lies under {place.digest}"
-    return None
+def _path_of(record: Any) -> str:
+    """Where a record belongs, by what it says of itself."""
+    node = record.get("stage") or record["node"]
+    short, identity, dataset = node["digest"][:SHORT], node["identity"], node["dataset"]
+    if "stage" in record:
+        name = f"{node['kind']}/{dataset}/{node['model']}/{node['label']}"
+        return f"{STAGES}/{name}/seed{node['seed']}-{short}"
+    if node["kind"] == "fit":
+        name = f"{identity['learner']}/{dataset}/{node['label']}"
+        return f"fits/{name}/seed{identity['seed']}-{short}"
+    if node["kind"] == "evaluation":
+        return f"evaluations/{dataset}/{node['label']}/{short}"
+    return f"data/derived/{identity['derived']['recipe']}/{dataset}-{short}"
 
 
-def _at_odds(record: Record) -> str | None:
-    """What the record says beside its identity must be what the identity says."""
-    made: Any = record["stage"]
-    identity = made["identity"]
-    keys = ("dataset", "train_tasks", "select_on", "seed")
-    said = {f"stage.{key}": made[key] for key in keys}
-    said |= {"data_revision": record["data_revision"], "few_sample": record["few_sample"]}
-    for key, value in said.items():
-        identified = identity.get(key.removeprefix("stage."))
-        if identified != value:
-            return f"{key} is {value!r}, stage.identity says {identified!r}"
-    model = identity.get("model")
-    family = model.get("family") if isinstance(model, dict) else None
-    if family != made["family"]:
-        return f"stage.family is {made['family']!r}, stage.identity says {family!r}"
-    return None
-
-
-def _unexpected(record: Record, stage: Stage) -> str | None:
-    """Names of models are the studies' own; everything else must be as this study has it."""
-    if record["stage"]["digest"] != stage.digest:
-        return f"stage.digest is {record['stage']['digest']}, expected {stage.digest}"
-    tested = tuple(sorted(record["test"]))
-    if tested != stage.tested:
-        return f"test has results of {', '.join(tested) or 'no task'}, expected {stage.tested}"
-    return None
-
-
-def check_predictions(folder: Path, record: Record) -> Path | None:
-    """The file of predictions, its rows, SHA-256 and stage checked against the record; None where
-    the record has none.
+def check_files(place: Place, told: Recorded) -> None:
+    """Refuse what a record names beside it unless it is there, whole, and of this node.
 
     Raises:
-        RecordError: absent, damaged, or not the one that the record was written with.
+        RecordError: a file is absent, damaged, a link, or not the one the record was written with.
     """
-    expected = record["predictions"]
-    if expected is None:
-        if record["test"]:
-            raise RecordError(f"{folder / RECORD}: predictions: names no {PREDICTIONS}")
-        return None
-    file = folder / PREDICTIONS
-    if expected["file"] != PREDICTIONS:
-        named = expected["file"]
-        raise RecordError(
-            f"{folder / RECORD}: predictions.file is {named!r}, expected {PREDICTIONS!r}"
-        )
-    if file.is_symlink():
-        raise RecordError(f"{file}: is a link; give the file itself")
-    table = read_predictions(file, expected)
-    stage = (table.schema.metadata or {}).get(b"stage", b"").decode("utf-8", "replace")
-    if stage != record["stage"]["digest"]:
-        raise RecordError(f"{file}: predictions of stage {stage}, the record beside is of another")
-    return file
+    problem = (damage if place.is_stage else node_damage)(place.folder, told.digest)
+    files = [told.rows_file] * (told.rows is not None)
+    links = [link for part in (*files, *told.parts) for link in _links(place.folder / part)]
+    if problem or links:
+        raise RecordError(problem or f"{links[0]}: is a link; give the file itself")
+    if told.rows is not None:
+        footer = told.table(place.folder).schema.metadata or {}
+        digest = footer.get(b"stage" if place.is_stage else b"node", b"").decode(errors="replace")
+        if digest != told.digest:
+            file = place.folder / told.rows_file
+            raise RecordError(f"{file}: is of {digest or 'no node'}, its record is of another")
 
 
-def checkpoint_problem(folder: Path) -> str | None:
-    """What is wrong with the checkpoint of a stage's folder; None: nothing, or there is none."""
-    checkpoint = folder / CHECKPOINT
-    if checkpoint.is_symlink():
-        return f"{checkpoint}: is a link"
-    if not checkpoint.is_dir():
+def parameters_problem(folder: Path) -> str | None:
+    """What is wrong with a folder of parameters; None: nothing, or there is none."""
+    if links := _links(folder):
+        return f"{links[0]}: is a link"
+    if not folder.is_dir():
         return None
-    for file in sorted(checkpoint.rglob("*")):
-        if file.is_symlink():
-            return f"{file}: is a link"
-    weights = sorted(checkpoint.glob("*.safetensors"))
+    weights = sorted(folder.rglob("*.safetensors"))
     if not weights:
-        return f"{checkpoint}: holds no *.safetensors"
+        return f"{folder}: holds no *.safetensors"
     cut = [file for file in weights if tensor_shapes(file) is None]
     return f"{cut[0]}: damaged or cut off" if cut else None
 
 
-def renamed(record: Record, model: str) -> Record:
-    """The record as this study would have it, where the other one calls the model otherwise."""
+def _links(path: Path) -> list[Path]:
+    """The links that something is or holds."""
+    inner = [] if path.is_symlink() or not path.is_dir() else sorted(path.rglob("*"))
+    return [each for each in (path, *inner) if each.is_symlink()]
+
+
+def renamed(told: Recorded, model: str) -> Recorded:
+    """A stage's record as this study would have it, where the other calls the model otherwise."""
+    record = cast(Record, told.record)
     theirs = record["stage"]["model"]
     if theirs == model:
-        return record
+        return told
     note = f"merged: the model was called {theirs}"
     provenance = record["provenance"] | {"notes": [*record["provenance"]["notes"], note]}
     stage = record["stage"] | {"model": model}
-    return {**record, "stage": stage, "provenance": provenance}
+    return replace(told, record={**record, "stage": stage, "provenance": provenance})
 
 
-def differences(ours: Record, theirs: Record) -> list[str]:
-    """Where two records of one stage differ, but for provenance and times: ``key: ours, theirs``.
-    The digest of the file of predictions is left out: equal predictions may be packed otherwise."""
-    mine, other = (_flat(_without_packing(record)) for record in (ours, theirs))
+# --- comparing ----------------------------------------------------------------------------------
+
+
+def differences(ours: Recorded, theirs: Recorded) -> list[str]:
+    """Where two records of one node differ, but for provenance and times: ``key: ours, theirs``.
+    The digest of the file of rows is left out: equal rows may be packed otherwise."""
+    mine, other = (_flat(_comparable(told)) for told in (ours, theirs))
     absent = object()
     return [
         f"{key}: {mine.get(key, absent)!r} here, {other.get(key, absent)!r} there"
@@ -193,11 +233,15 @@ def differences(ours: Record, theirs: Record) -> list[str]:
     ]
 
 
-def _without_packing(record: Record) -> dict[str, Any]:
-    kept = comparable(record)
-    if kept["predictions"] is not None:
-        kept["predictions"] = {**kept["predictions"], "sha256": None}
-    return kept
+def _comparable(told: Recorded) -> dict[str, Any]:
+    if told.rows_file == PREDICTIONS:
+        kept = comparable(cast(Record, told.record))
+    else:
+        kept = {key: value for key, value in told.record.items() if key != "provenance"}
+        # What a study calls it is its own.
+        kept["node"] = {**cast(NodeRecord, told.record)["node"], "label": None}
+    name = "predictions" if told.rows_file == PREDICTIONS else "rows"
+    return {**kept, name: {**told.rows, "sha256": None} if told.rows else None}
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:
@@ -207,7 +251,7 @@ def _flat(value: Any, path: str = "") -> dict[str, Any]:
         parts = [(f"{path}[{number}]", item) for number, item in enumerate(value)]
     else:
         return {path: value}
-    found: dict[str, Any] = {} if parts else {path: type(value).__name__}
+    leaves: dict[str, Any] = {} if parts else {path: type(value).__name__}
     for key, item in parts:
-        found |= _flat(item, key)
-    return found
+        leaves |= _flat(item, key)
+    return leaves

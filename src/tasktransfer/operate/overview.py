@@ -16,11 +16,12 @@ from tasktransfer.operate.forecast.disk import disk
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.speed import Calibration, Device
 from tasktransfer.operate.lacking import lacking
-from tasktransfer.results.finished import Found, look
+from tasktransfer.results.finished import OnDisk, look
+from tasktransfer.results.node_records import NOUNS
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import device_pool
 
-NOTHING_KNOWN = Found({}, frozenset(), {}, frozenset())
+NOTHING = OnDisk({}, frozenset(), {}, frozenset())
 
 SEVERAL = "(several)"
 """Stands for the target of a training on several sources before the target is known."""
@@ -44,7 +45,7 @@ def overview(
         calibration: of this machine; None: what is remembered.
         device: what it will run on; None: what its records were made on, else what is here.
     """
-    found = NOTHING_KNOWN if study.unknown else look(study)
+    there = NOTHING if study.unknown else look(study)
     return {
         "study": study.config.study,
         "config": study.config_file,
@@ -57,8 +58,9 @@ def overview(
             "by_method": study.plan.counts(),
             "choice_pending": study.choice_pending,
         },
-        "trainings": _trainings(study, found),
-        "estimate": _estimate(Estimates(study, device, calibration), found, devices),
+        "trainings": _trainings(study, there),
+        "others": others(study, there),
+        "estimate": _estimate(Estimates(study, device, calibration), there, devices),
     }
 
 
@@ -71,10 +73,26 @@ def _synthetic(study: Study) -> bool | None:
 # --- counts -------------------------------------------------------------------------------------
 
 
-def _trainings(study: Study, found: Found) -> dict[str, Any]:
+def others(study: Study, there: OnDisk) -> list[dict[str, Any]]:
+    """What is no training, by kind of node: how many there are, are done and left."""
+    nodes = [node for node in study.plan.nodes if not isinstance(node, Stage)]
+    counts = Counter(NOUNS[type(node)] for node in nodes)
+    done = Counter(NOUNS[type(node)] for node in nodes if node.digest in there.finished)
+    return [
+        {
+            "kind": kind,
+            "total": total,
+            "done": None if study.unknown else done[kind],
+            "left": None if study.unknown else total - done[kind],
+        }
+        for kind, total in counts.items()
+    ]
+
+
+def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
     plan = study.plan
     kinds = Counter(stage.kind for stage in plan.stages)
-    done = None if study.unknown else len(found.finished)
+    done = None if study.unknown else len(plan.stages) - len(there.left(study))
     return {
         "total": len(plan.stages),
         "without_variants": len(
@@ -84,8 +102,8 @@ def _trainings(study: Study, found: Found) -> dict[str, Any]:
         "by_dataset_and_model": _by_dataset_and_model(study),
         "done": done,
         "left": None if done is None else len(plan.stages) - done,
-        "again": None if done is None else len(found.again),
-        "damaged": [*found.damaged.values()],
+        "again": None if done is None else len(there.again),
+        "damaged": [*there.damaged.values()],
     }
 
 
@@ -108,20 +126,20 @@ def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
 # --- estimates ----------------------------------------------------------------------------------
 
 
-def _estimate(estimates: Estimates, found: Found, devices: int | None) -> dict[str, Any]:
+def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[str, Any]:
     study = estimates.study
-    there, which = _devices(estimates, devices)
-    left = [stage for stage in study.plan.stages if stage.digest not in found.finished]
-    space = disk(estimates, left, found, there)
+    count, which = _devices(estimates, devices)
+    left = there.left(study)
+    space = disk(estimates, left, there, count)
     return {
         "device": estimates.device,
-        "devices": there,
+        "devices": count,
         "devices_from": which,
         "speed_from": _speed_from(estimates),
         "sizes_from": _sizes_from(estimates),
-        "total": _sum(estimates, study.plan.stages, there),
-        "left": _sum(estimates, left, there),
-        "by_target": _by_target(estimates, found),
+        "total": _sum(estimates, study.plan.stages, count),
+        "left": _sum(estimates, left, count),
+        "by_target": _by_target(estimates, there),
         "disk_bytes": {
             "there": space.there,
             "kept_checkpoints": space.kept,
@@ -187,7 +205,7 @@ def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[st
     }
 
 
-def _by_target(estimates: Estimates, found: Found) -> list[dict[str, Any]]:
+def _by_target(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
     """Trainings, done and hours of every target; a training belongs to the task that selects its
     best epoch, a source's baseline therefore to the source."""
     study = estimates.study
@@ -202,7 +220,7 @@ def _by_target(estimates: Estimates, found: Found) -> list[dict[str, Any]]:
             stages = groups.get((dataset, target), [])
             if not stages:
                 continue
-            left = [stage for stage in stages if stage.digest not in found.finished]
+            left = [stage for stage in stages if stage.digest not in there.finished]
             rows.append(
                 {
                     "dataset": dataset,

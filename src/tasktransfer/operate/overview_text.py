@@ -149,8 +149,16 @@ def _progress(seen: dict[str, Any]) -> list[str]:
     return [
         *absent,
         f"done: {done:,}, left: {left:,}{more}",
+        *others(seen["others"]),
         *damaged(seen["trainings"]["damaged"]),
     ]
+
+
+def others(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What is no training, on a line."""
+    names = {"data": "derived data", "fit": "fits", "evaluation": "evaluations"}
+    told = (f"{row['done']:,} of {row['total']:,} {names[row['kind']]}" for row in rows)
+    return [f"made besides: {', '.join(told)}"] if rows else []
 
 
 def damaged(problems: Sequence[str]) -> list[str]:
@@ -161,6 +169,6 @@ def damaged(problems: Sequence[str]) -> list[str]:
     shown += [f"  and {len(problems) - SHOWN:,} more"] * (len(problems) > SHOWN)
     return [
         f"{counted(len(problems), 'damaged record')}: snakemake sets each aside "
-        "(metrics.json.damaged-1) and trains its stage once more",
+        "(metrics.json.damaged-1) and makes its node once more",
         *shown,
     ]

@@ -1,7 +1,7 @@
 """Batch scripts that run a study in a few large jobs instead of thousands of small ones.
 
 A job for every training costs a cluster's scheduler seconds each. A pilot is one job with several
-GPUs in which Snakemake's local executor trains one shard: all stages of one model and seed. Shards
+GPUs in which Snakemake's local executor trains one shard: all nodes of one model and seed. Shards
 share nothing but what is prepared before them, so they run side by side on one results folder.
 Standard library only.
 """
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasktransfer.core.nodes import Node, Stage, with_ancestors
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
@@ -45,12 +46,21 @@ class Resources:
     options: tuple[str, ...] = ()
 
 
-def shards(study: Study) -> dict[Shard, int]:
-    """The shards of a study that are not finished, in the order of its plan, and how many
-    trainings each of them has left."""
+def left_by_shard(study: Study) -> dict[Shard | None, int]:
+    """How many nodes each shard has left, in the order of the plan; None: those of no shard."""
     finished = look(study).finished
-    left = [stage for stage in study.plan.stages if stage.digest not in finished]
-    return dict(Counter((stage.model.name, stage.seed) for stage in left))
+    left = [node for node in study.plan.nodes if node.digest not in finished]
+    return dict(Counter(shard_of(node) for node in left))
+
+
+def shard_of(node: Node) -> Shard | None:
+    """The shard that makes a node: that of the trainings it is made from. None where these are of
+    several or none: ``prepare`` makes it if token ids are made of it, else ``finish``."""
+    if isinstance(node, Stage):
+        return node.model.name, node.seed
+    stages = [each for each in with_ancestors((node,)) if isinstance(each, Stage)]
+    shards = {(stage.model.name, stage.seed) for stage in stages}
+    return shards.pop() if len(shards) == 1 else None
 
 
 def name_of(shard: Shard) -> str:
@@ -64,7 +74,8 @@ def scripts(
     """The batch scripts by name: prepare, one per shard, finish.
 
     ``prepare`` makes what shards share (data, token ids, tiny models); ``finish`` runs the whole
-    study once more: what a shard left, what is picked only now (multi-source), tables, figures.
+    study once more: what is of no shard or was left by one, what is chosen only now, tables,
+    figures.
 
     Raises:
         ConfigError: the current folder, in which the jobs run, does not hold the workflow.
@@ -189,8 +200,8 @@ def _sbatch(path: Path, after: list[str], before: Mapping[str, str]) -> str:
         ) from error
     except subprocess.SubprocessError as error:
         said = getattr(error, "stderr", None) or str(error)
-        known = ", ".join(f"{name} {number}" for name, number in before.items()) or "nothing"
+        submitted = ", ".join(f"{name} {number}" for name, number in before.items()) or "nothing"
         raise ConfigError(
-            f"{path}: sbatch refused it: {said.strip()}; submitted already: {known}"
+            f"{path}: sbatch refused it: {said.strip()}; submitted already: {submitted}"
         ) from error
     return done.stdout.strip().split(";")[0]

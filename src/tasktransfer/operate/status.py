@@ -1,8 +1,8 @@
 """How far a study is: what is done, running, waiting or failed, how fast it goes, how long still.
 
-Read off the stages' folders, so it works while Snakemake runs, on this machine or on others that
+Read off the nodes' folders, so it works while Snakemake runs, on this machine or on others that
 share the results folder, and when nothing runs. It looks at each folder once, reads more only of
-trainings that have begun and are not finished, and of the few that ended lately.
+nodes that have begun and are not finished, and of the few trainings that ended lately.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.nodes import Stage
+from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.operate.folders import state_of
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.inputs import unfinished_inputs
+from tasktransfer.operate.overview import others
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
-from tasktransfer.results.finished import Found, look
-from tasktransfer.results.state import HISTORY, LOG, StageState, history
+from tasktransfer.results.finished import OnDisk, look
+from tasktransfer.results.node_records import NOUNS
+from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, Unfinished, history
 from tasktransfer.results.study import Study
 
 STATES = ("done", "running", "waiting", "failed", "interrupted")
@@ -30,11 +32,11 @@ _PROGRESS = re.compile(r"\] +(\d+) % (\S+)/s, (\S+) gone, (\S+) left")
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A training that has begun and is not finished."""
+class Begun:
+    """A node that has begun and is not finished."""
 
-    stage: Stage
-    state: StageState
+    node: Node
+    state: Unfinished
     events: list[dict[str, Any]]
 
 
@@ -60,30 +62,32 @@ class Watcher:
 
     def look(self) -> dict[str, Any]:
         """How far the study is, as plain data: ``totals`` and ``groups`` (per model and algorithm;
-        a kind of stage where no run ends with it), counted by state; ``running`` with device,
-        progress and time left; ``inputs``: data, token ids and tiny models that are being made or
-        could not be; ``failed`` with the last line of the error and the log; throughput;
-        ``seconds_left``, None where nothing tells."""
+        a kind of stage where no run ends with it), counted by state; ``others``: what is no
+        training, by kind; ``left``: nodes of all kinds; ``running`` with device, progress and time
+        left; ``inputs``: data, token ids and tiny models that are being made or could not be;
+        ``failed`` with the last line of the error and the log; throughput; ``seconds_left``, None
+        where nothing tells."""
         self.study = self.study.with_choice()
-        study, now, found = self.study, time.time(), look(self.study)
-        left = len(study.plan.stages) - len(found.finished)
-        begun = _begun(study, found)
-        states = {each.stage.digest: each.state.state for each in begun}
-        groups = _groups(study, found, states)
+        study, now, there = self.study, time.time(), look(self.study)
+        left = len(study.plan.nodes) - len(there.finished)
+        begun = _begun(study, there)
+        states = {each.node.digest: each.state.state for each in begun}
+        groups = _groups(study, there, states)
         running = [_running(study, each) for each in begun if each.state.state == "running"]
         return {
             "study": study.config.study,
             "results": study.config.results,
             "trainings": len(study.plan.stages),
             "left": left,
-            "again": len(found.again),
-            "damaged": [*found.damaged.values()],
+            "again": len(there.again),
+            "damaged": [*there.damaged.values()],
             "choice_pending": study.choice_pending,
             "totals": _added(row["states"] for row in groups),
-            **self._pace(found, running, now),
-            "started_again": self._started_again(found),
+            **self._pace(there, running, now),
+            "started_again": self._started_again(there),
             "groups": groups,
-            # Trainings that are finished need them no more: they may have been deleted.
+            "others": others(study, there),
+            # What is finished needs them no more: they may have been deleted.
             "inputs": unfinished_inputs(study) if left else [],
             "running": running,
             "failed": [_failed(study, each) for each in begun if each.state.state == "failed"],
@@ -92,7 +96,7 @@ class Watcher:
             ],
         }
 
-    def _pace(self, found: Found, running: list[dict[str, Any]], now: float) -> dict[str, Any]:
+    def _pace(self, there: OnDisk, running: list[dict[str, Any]], now: float) -> dict[str, Any]:
         study = self.study
         if not self._estimates.samples or self._estimates.study is not study:
             self._estimates = Estimates(study)
@@ -100,7 +104,7 @@ class Watcher:
         records = (
             (stage.digest, Path(study.record(stage)))
             for stage in study.plan.stages
-            if stage.digest in found.finished
+            if stage.digest in there.finished
         )
         pieces = [
             Piece(
@@ -110,16 +114,17 @@ class Watcher:
                 work[item["digest"]] * (item["percent"] or 0) / 100,
             )
             for item in running
+            if item["digest"] in work
         ]
-        left = sum(value for digest, value in work.items() if digest not in found.finished)
+        left = sum(value for digest, value in work.items() if digest not in there.finished)
         left -= sum(piece.work for piece in pieces)
         return pace(ended_lately(records, work, now), pieces, left, now)
 
-    def _started_again(self, found: Found) -> dict[str, int]:
+    def _started_again(self, there: OnDisk) -> dict[str, int]:
         """How many trainings were started more than once, how often in all, and how many of these
         starts came after an error (the others after a kill)."""
         for stage in self.study.plan.stages:
-            if HISTORY in found.names.get(stage.digest, ()):
+            if HISTORY in there.names.get(stage.digest, ()):
                 file = Path(self.study.folder(stage), HISTORY)
                 try:
                     size = file.stat().st_size
@@ -135,24 +140,22 @@ class Watcher:
         }
 
 
-def _begun(study: Study, found: Found) -> list[Unfinished]:
-    """What has a folder, and is not finished. Folders of finished trainings are not opened."""
+def _begun(study: Study, there: OnDisk) -> list[Begun]:
+    """What has a folder, and is not finished. Folders of finished nodes are not opened."""
     begun = []
-    for stage in study.plan.stages:
-        names = found.names.get(stage.digest)
-        if not names or stage.digest in found.finished:
-            continue
-        folder = Path(study.folder(stage))
-        begun.append(Unfinished(stage, state_of(folder), history(folder)))
+    for node in study.plan.nodes:
+        if there.names.get(node.digest) and node.digest not in there.finished:
+            folder = Path(study.folder(node))
+            begun.append(Begun(node, state_of(folder), history(folder)))
     return begun
 
 
-def _groups(study: Study, found: Found, states: Mapping[str, str]) -> list[dict[str, Any]]:
+def _groups(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[dict[str, Any]]:
     """Trainings by state, per model and algorithm, in the order of the config."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for stage in study.plan.stages:
         what = study.plan.group_of(stage)
-        state = "done" if stage.digest in found.finished else states.get(stage.digest, "waiting")
+        state = "done" if stage.digest in there.finished else states.get(stage.digest, "waiting")
         counts.setdefault((stage.model.name, what), Counter())[state] += 1
     return [
         {
@@ -174,42 +177,43 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return {state: total[state] for state in STATES}
 
 
-# --- single trainings ---------------------------------------------------------------------------
+# --- single nodes -------------------------------------------------------------------------------
 
 
-def _running(study: Study, unfinished: Unfinished) -> dict[str, Any]:
-    claim = unfinished.state.claim or {}
+def _running(study: Study, begun: Begun) -> dict[str, Any]:
+    claim = begun.state.claim or {}
     return {
-        **_named(study, unfinished),
+        **_named(study, begun),
         "host": claim.get("host"),
         "pid": claim.get("pid"),
         "device": claim.get("device"),
         "started": claim.get("started"),
-        **progress(Path(study.folder(unfinished.stage), LOG)),
+        **progress(Path(study.folder(begun.node), LOG)),
     }
 
 
-def _failed(study: Study, unfinished: Unfinished) -> dict[str, Any]:
-    last = unfinished.events[-1] if unfinished.events else {}
+def _failed(study: Study, begun: Begun) -> dict[str, Any]:
+    last = begun.events[-1] if begun.events else {}
     return {
-        **_named(study, unfinished),
-        "error": unfinished.state.error,
+        **_named(study, begun),
+        "error": begun.state.error,
         "cause": last.get("cause"),
         "time": last.get("time"),
-        "attempts": sum(event.get("event") == "started" for event in unfinished.events),
+        "attempts": sum(event.get("event") == "started" for event in begun.events),
     }
 
 
-def _named(study: Study, unfinished: Unfinished) -> dict[str, Any]:
-    stage = unfinished.stage
+def _named(study: Study, begun: Begun) -> dict[str, Any]:
+    """``model`` and ``seed`` are None where a node has none of its own."""
+    node = begun.node
     return {
-        "dataset": stage.dataset,
-        "model": stage.model.name,
-        "label": stage.label,
-        "kind": stage.kind,
-        "seed": stage.seed,
-        "digest": stage.digest,
-        "log": f"{study.folder(stage)}/{LOG}",
+        "dataset": node.data.name if isinstance(node, Stage | Fit | Evaluation) else node.name,
+        "model": node.model.name if isinstance(node, Stage) else None,
+        "label": node.label,
+        "kind": node.kind if isinstance(node, Stage) else NOUNS[type(node)],
+        "seed": node.seed if isinstance(node, Stage | Fit) else None,
+        "digest": node.digest,
+        "log": f"{study.folder(node)}/{LOG if isinstance(node, Stage) else JOB_LOG}",
     }
 
 
@@ -222,10 +226,10 @@ def progress(log: Path) -> dict[str, Any]:
             tail = stream.read().decode("utf-8", "replace")
     except OSError:
         tail = ""
-    found = list(_PROGRESS.finditer(tail))
-    if not found:
+    bars = list(_PROGRESS.finditer(tail))
+    if not bars:
         return {"percent": None, "per_second": None, "left": None}
-    percent, rate, _, left = found[-1].groups()
+    percent, rate, _, left = bars[-1].groups()
     return {"percent": int(percent), "per_second": rate, "left": left}
 
 

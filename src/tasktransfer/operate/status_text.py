@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasktransfer.operate.overview_text import AGAIN, SHOWN, damaged, hours, table
+from tasktransfer.operate.overview_text import AGAIN, SHOWN, damaged, hours, others, table
 from tasktransfer.operate.status import STATES
 from tasktransfer.tables.numbers import counted
 
@@ -46,16 +46,19 @@ def _groups(seen: dict[str, Any]) -> list[str]:
 
 
 def _speed(seen: dict[str, Any]) -> list[str]:
-    total, left = seen["trainings"], seen["left"]
-    share = 100 * (total - left) / total if total else 100.0
-    lines = [f"{total - left:,} of {total:,} trainings done ({share:.1f} %)"]
+    total, done = seen["trainings"], seen["totals"]["done"]
+    share = 100 * done / total if total else 100.0
+    lines = [f"{done:,} of {total:,} trainings done ({share:.1f} %)"]
     if seen["finished_last_hour"]:
         lines[0] += (
             f", {seen['finished_last_hour']:,} in the last hour ({seen['per_hour']:,.0f} an hour)"
         )
-    if not left:
+    lines += others(seen["others"])
+    if not seen["left"]:
+        lines.append("nothing is left to make")
+    elif done == total and seen["running"]:
         lines.append("nothing is left to train")
-    elif seen["seconds_left"] is None:
+    elif done == total or seen["seconds_left"] is None:
         lines.append("nothing runs; start snakemake to go on")
     else:
         lines.append(f"about {hours(seen['seconds_left'] / 3600)} left at this pace")
@@ -76,7 +79,8 @@ def _speed(seen: dict[str, Any]) -> list[str]:
 
 
 def _name(item: dict[str, Any]) -> str:
-    return f"{item['dataset']} {item['model']} {item['label']} seed {item['seed']}"
+    seed = "" if item["seed"] is None else f" seed {item['seed']}"
+    return f"{item['dataset']} {item['model'] or item['kind']} {item['label']}{seed}"
 
 
 def _inputs(seen: dict[str, Any], state: str) -> list[str]:
@@ -88,6 +92,8 @@ def _inputs(seen: dict[str, Any], state: str) -> list[str]:
 
 
 def _running(item: dict[str, Any]) -> str:
+    if item["model"] is None:
+        return f"{_name(item)} ({item['host'] or '?'})"
     place = item["device"] or "waiting for a device"
     how_far = "starting" if item["percent"] is None else f"{item['percent']} %"
     left = f", {item['left']} left" if item["left"] else ""

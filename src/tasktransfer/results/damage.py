@@ -1,8 +1,9 @@
-"""What is wrong with what a training left in its folder, and setting it aside.
+"""What is wrong with what a job left in its node's folder, and setting it aside.
 
 A record is damaged if it fails a check of ``records``, is of another node than belongs there, or
-if the predictions or rows beside it are not those that it names. Whoever asks whether a node is
-finished asks here, so that plan, status, pilot, merge, the trainer and Snakemake agree.
+if what it names beside it is not there: predictions or rows, classifiers, Arrow files. Whoever asks
+whether a node is finished asks here, so that plan, status, pilot, merge, the trainer and Snakemake
+agree.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import json_text
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
+from tasktransfer.core.nodes import Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
+from tasktransfer.results.node_records import ROWS, parts_of, read_node_record
 from tasktransfer.results.records import parse_record
 from tasktransfer.results.state import PREDICTIONS, RECORD
 
@@ -40,10 +42,10 @@ def damage(folder: Path, digest: str) -> str | None:
 
     Args:
         folder: the stage's folder.
-        digest: of the stage that belongs there.
+        digest: of the stage that belongs there, or what it begins with.
 
     Raises:
-        RecordError: a file is there and cannot be read, so that nobody can tell.
+        RecordError: a file is there and cannot be read, so that it cannot be told.
     """
     file = folder / RECORD
     if not os.path.lexists(file):
@@ -56,7 +58,7 @@ def damage(folder: Path, digest: str) -> str | None:
         return f"{file}: not a file"
     except RecordError as error:
         return str(error)
-    if record["stage"]["digest"] != digest:
+    if not record["stage"]["digest"].startswith(digest):
         return f"{file}: stage.digest: {record['stage']['digest'][:12]}, expected {digest[:12]}"
     named = record["predictions"]
     if named is None:
@@ -64,19 +66,20 @@ def damage(folder: Path, digest: str) -> str | None:
     return _lost(folder / PREDICTIONS, named)
 
 
-def damage_of_node(folder: Path, node: Data | Fit | Evaluation) -> str | None:
+def node_damage(folder: Path, digest: str) -> str | None:
     """As ``damage``, of derived data, a fit or an evaluation."""
-    from tasktransfer.results.node_records import ROWS, read_node_record  # noqa: PLC0415  # pyarrow
-
     if not os.path.lexists(folder / RECORD):
         return None
     try:
         record = read_node_record(folder)
     except RecordError as error:
         return str(error)
-    digest = record["node"]["digest"]
-    if digest != node.digest:
-        return f"{folder / RECORD}: node.digest: {digest[:12]}, expected {node.digest[:12]}"
+    recorded = record["node"]["digest"]
+    if not recorded.startswith(digest):
+        return f"{folder / RECORD}: node.digest: {recorded[:12]}, expected {digest[:12]}"
+    for part in parts_of(record):
+        if not (folder / part).exists():
+            return f"{folder / part}: no such file, its record names it"
     return _lost(folder / ROWS, record["rows"]) if record["rows"] else None
 
 
@@ -100,8 +103,8 @@ def _content(file: Path) -> bytes:
         raise
     except OSError as error:
         raise RecordError(
-            f"{file}: cannot be read ({error.strerror}), so nobody can tell whether its stage is "
-            "finished; make it readable, or move it away to have its stage trained again"
+            f"{file}: cannot be read ({error.strerror}), so it cannot be told whether its node is "
+            "finished; make it readable, or move it away to have its node made again"
         ) from error
 
 
@@ -143,16 +146,17 @@ class Checked:
 
     def damage(self, node: Node, folder: str) -> str | None:
         """``damage`` of what is in a node's folder."""
-        if not isinstance(node, Stage):
-            return damage_of_node(Path(folder), node)
-        path = node.path
-        found = _signature(folder)
-        if found is not None and self._right.get(path) == found:
+        if not isinstance(node, Stage | Evaluation):
+            # Few, and made of more files than a signature tells of.
+            return node_damage(Path(folder), node.digest)
+        path, is_stage = node.path, isinstance(node, Stage)
+        signature = _signature(folder, PREDICTIONS if is_stage else ROWS)
+        if signature is not None and self._right.get(path) == signature:
             return None
-        problem = damage(Path(folder), node.digest)
+        problem = (damage if is_stage else node_damage)(Path(folder), node.digest)
         # Looked at before it was read: what changes meanwhile is not taken for what was read.
-        if problem is None and found is not None:
-            self._right[path] = self._new[path] = found
+        if problem is None and signature is not None:
+            self._right[path] = self._new[path] = signature
         return problem
 
     def save(self) -> None:
@@ -160,9 +164,9 @@ class Checked:
         start checks again."""
         if not self._new:
             return
-        known = {**self._read(), **self._new}
+        right = {**self._read(), **self._new}
         with suppress(OSError), replacing(self._file) as part:
-            part.write_text(json.dumps({"version": CHECK_VERSION, "right": known}))
+            part.write_text(json.dumps({"version": CHECK_VERSION, "right": right}))
             self._new = {}
 
     def _read(self) -> dict[str, Signature]:
@@ -179,15 +183,15 @@ def checked(results: str, here: str) -> Checked:
     return Checked(Path(here, results))
 
 
-def _signature(folder: str) -> Signature | None:
-    """None: there is no record."""
-    found = []
-    for name in (RECORD, PREDICTIONS):
+def _signature(folder: str, beside: str) -> Signature | None:
+    """Of a record and the file beside it; None: there is no record."""
+    signature = []
+    for name in (RECORD, beside):
         try:
             seen = os.stat(f"{folder}/{name}")  # noqa: PTH116  # thousands of times
         except OSError:
             if name == RECORD:
                 return None
             continue
-        found.append([seen.st_size, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns])
-    return found
+        signature.append([seen.st_size, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns])
+    return signature

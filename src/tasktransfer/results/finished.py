@@ -1,8 +1,8 @@
-"""Which trainings of a study are finished, from one look at each stage's folder.
+"""Which nodes of a study are finished, from one look at each node's folder.
 
-A training is finished if its record and predictions are there and whole (see ``damage``), and its
-checkpoint wherever a training that is not finished starts from it. Plan, status, pilot, merge, gc
-and the Snakefile ask here.
+A node is finished if its record is there with nothing wrong (see ``damage``), and a stage's
+parameters wherever a node that is not finished starts from them. Plan, status, pilot, merge, gc,
+explain and the Snakefile ask here.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.results.damage import Checked, checked
-from tasktransfer.results.state import RECORD
+from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.errors import RecordError
+from tasktransfer.results.damage import Checked, checked, damage, node_damage
+from tasktransfer.results.rounds import ROUNDS
+from tasktransfer.results.state import RECORD, unfinished
 from tasktransfer.results.study import Study
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OnDisk:
     """What of a study is on the disk.
 
-    ``names``: digest → names of what is in the stage's folder; stages without folder are left
-    out. ``finished``: digests of the stages that need not be trained. ``damaged``: digest → what
-    is wrong with a record that is there. ``again``: those that have their record and yet have to
-    be trained once more, for their checkpoint.
+    ``names``: digest → names of what is in the node's folder; nodes without folder are left out.
+    ``finished``: digests of the nodes that need not be made. ``damaged``: digest → what is wrong
+    with a record that is there. ``again``: stages that have their record and yet have to be trained
+    once more, for their parameters.
     """
 
     names: Mapping[str, frozenset[str]]
@@ -33,22 +35,26 @@ class Found:
     damaged: Mapping[str, str]
     again: frozenset[str]
 
+    def left(self, study: Study) -> tuple[Stage, ...]:
+        """The trainings that are not finished."""
+        return tuple(s for s in study.plan.stages if s.digest not in self.finished)
 
-def look(study: Study) -> Found:
-    """List every stage's folder, and check the records that were not checked before.
+
+def look(study: Study) -> OnDisk:
+    """List every node's folder, and check the records that were not checked before.
 
     Raises:
         OSError: a folder may not be read.
         RecordError: a record or its predictions may not be read.
     """
-    stages = study.plan.stages
-    names = {s.digest: found for s in stages if (found := names_in(study.folder(s))) is not None}
-    recorded = [s for s in stages if RECORD in names.get(s.digest, ())]
-    damaged = {s.digest: problem for s in recorded if (problem := damage_of(study, s))}
-    finished = frozenset(s.digest for s in recorded if is_finished(study, s))
+    listed = ((node.digest, names_in(study.folder(node))) for node in study.plan.nodes)
+    names = {digest: content for digest, content in listed if content is not None}
+    recorded = [node for node in study.plan.nodes if RECORD in names.get(node.digest, ())]
+    damaged = {n.digest: problem for n in recorded if (problem := damage_of(study, n))}
+    finished = frozenset(node.digest for node in recorded if is_finished(study, node))
     keep_checks(study)
-    again = {s.digest for s in recorded} - finished - damaged.keys()
-    return Found(names, finished, damaged, frozenset(again))
+    again = {node.digest for node in recorded} - finished - damaged.keys()
+    return OnDisk(names, finished, damaged, frozenset(again))
 
 
 def is_finished(study: Study, node: Node) -> bool:
@@ -57,7 +63,13 @@ def is_finished(study: Study, node: Node) -> bool:
         return False
     if not isinstance(node, Stage):
         return True
-    return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
+    return all(map(os.path.lexists, _parameters(study, node))) or not is_start(study, node)
+
+
+def _parameters(study: Study, stage: Stage) -> list[str]:
+    """Where a stage leaves what others start from."""
+    rounds = [f"{study.folder(stage)}/{ROUNDS}"] if stage.selection.keep == "every" else []
+    return [study.checkpoint(stage), *rounds]
 
 
 def is_whole(study: Study, node: Node) -> bool:
@@ -70,8 +82,21 @@ def is_start(study: Study, node: Node) -> bool:
     return not all(is_finished(study, user) for user in study.users(node))
 
 
+def state_in(folder: Path, *, is_stage: bool = True) -> tuple[str, str | None]:
+    """The state of the node that belongs in a folder, by its name alone, and the error: ``done``,
+    ``damaged``, or as ``state.unfinished``."""
+    if not os.path.lexists(folder / RECORD):
+        seen = unfinished(folder)
+        return seen.state, seen.error
+    try:
+        problem = (damage if is_stage else node_damage)(folder, folder.name[-SHORT:])
+    except RecordError as error:
+        problem = str(error)
+    return ("damaged", problem) if problem else ("done", None)
+
+
 def damage_of(study: Study, node: Node) -> str | None:
-    """What is wrong with a node's record or the rows beside it; None: nothing, or there is no
+    """What is wrong with a node's record or what it names beside it; None: nothing, or there is no
     record.
 
     Raises:
@@ -81,12 +106,12 @@ def damage_of(study: Study, node: Node) -> str | None:
 
 
 def keep_checks(study: Study) -> None:
-    """Remember which records were found right, so that the next start need not read them."""
+    """Remember which records were right, so that the next start need not read them."""
     _checked(study).save()
 
 
 def names_in(folder: str | Path) -> frozenset[str] | None:
-    """Names of what is in a stage's folder; None if there is none."""
+    """Names of what is in a node's folder; None if there is none."""
     try:
         return frozenset(entry.name for entry in os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):

@@ -12,19 +12,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.nodes import Data, Evaluation, Fit
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
-from tasktransfer.metrics.measures import out_of_range
 from tasktransfer.results.records import (
     SCHEMA_VERSION,
     Amount,
@@ -34,11 +31,21 @@ from tasktransfer.results.records import (
     PredictionsFile,
 )
 from tasktransfer.results.state import RECORD
+from tasktransfer.tasks.card import SPLITS
 from tasktransfer.validation import STRICT, wrong_type
+
+if TYPE_CHECKING:  # imported where it is used: each start asks whether nodes are finished
+    import pyarrow as pa
 
 ROWS = "rows.parquet"
 
-NOUNS: dict[type[Any], str] = {Data: "data", Fit: "fit", Evaluation: "evaluation"}
+NOUNS: dict[type[Node], str] = {
+    Data: "data",
+    Stage: "stage",
+    Fit: "fit",
+    Evaluation: "evaluation",
+}
+"""What a kind of node is called in records, commands and JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +67,21 @@ class Row:
     score: float | None = None
 
 
-_SCHEMA = pa.schema(
-    [
-        pa.field("task", pa.string(), nullable=False),
-        pa.field("instance_id", pa.string(), nullable=False),
-        pa.field("cluster", pa.string(), nullable=False),
-        pa.field("prediction", pa.list_(pa.string()), nullable=False),
-        pa.field("gold", pa.list_(pa.string()), nullable=False),
-        pa.field("predicted_value", pa.float64()),
-        pa.field("gold_value", pa.float64()),
-        pa.field("score", pa.float64()),
-    ]
-)
+def _schema() -> pa.Schema:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.schema(
+        [
+            pa.field("task", pa.string(), nullable=False),
+            pa.field("instance_id", pa.string(), nullable=False),
+            pa.field("cluster", pa.string(), nullable=False),
+            pa.field("prediction", pa.list_(pa.string()), nullable=False),
+            pa.field("gold", pa.list_(pa.string()), nullable=False),
+            pa.field("predicted_value", pa.float64()),
+            pa.field("gold_value", pa.float64()),
+            pa.field("score", pa.float64()),
+        ]
+    )
 
 
 class NodeIdentity(TypedDict):
@@ -131,13 +141,17 @@ def node_identity(node: Data | Fit | Evaluation) -> NodeIdentity:
 
 def write_rows(folder: Path, rows: Sequence[Row], digest: str) -> PredictionsFile:
     """Write a row an instance atomically; gives file, rows and SHA-256 as the record has them."""
-    columns = {name: [] for name in _SCHEMA.names}  # type: dict[str, list[Any]]
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    schema = _schema()
+    columns: dict[str, list[Any]] = {name: [] for name in schema.names}
     for row in rows:
         for name, value in asdict(row).items():
             columns[name].append(list(value) if isinstance(value, tuple) else value)
     footer = {"schema": str(SCHEMA_VERSION), "node": digest}
     with replacing(folder / ROWS) as part:
-        pq.write_table(pa.table(columns, schema=_SCHEMA.with_metadata(footer)), part)
+        pq.write_table(pa.table(columns, schema=schema.with_metadata(footer)), part)
         sha256 = hashlib.sha256(part.read_bytes()).hexdigest()
     return {"file": ROWS, "rows": len(rows), "sha256": sha256}
 
@@ -148,6 +162,9 @@ def read_rows(folder: Path) -> pa.Table:
     Raises:
         RecordError: there are none that can be read.
     """
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     try:
         return pq.read_table(folder / ROWS)
     except (OSError, pa.ArrowException) as error:
@@ -183,7 +200,21 @@ def read_node_record(folder: Path) -> NodeRecord:
     return cast(NodeRecord, value)
 
 
+def parts_of(record: NodeRecord) -> list[str]:
+    """What a node leaves beside its record and rows: a fit its classifiers, a folder for each task;
+    derived data a cache of instances."""
+    node = record["node"]
+    if node["kind"] == "fit":
+        return [str(task) for task in cast(list[Any], node["identity"]["tasks"])]
+    if node["kind"] == "data":
+        splits = (f"{task}-{split}.arrow" for task in record["instances"] for split in SPLITS)
+        return [*splits, "dialogues.arrow", "manifest.json"]
+    return []
+
+
 def _check(file: Path, value: Any) -> None:
+    from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy, for no start
+
     if problem := wrong_type(_adapter(), value):
         raise RecordError(f"{file}: {problem}")
     node = value["node"]

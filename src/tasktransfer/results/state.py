@@ -1,8 +1,9 @@
-"""How far a stage is, read off its folder: done, running, failed, interrupted or waiting.
+"""How far a node is that is not finished, read off its folder: running, failed, interrupted or
+waiting. Whether it is finished, ``finished`` and ``damage`` say alone.
 
-A training holds a kernel lock on a file in its stage's folder for as long as it lives. The kernel
+A job holds a kernel lock on a file in its node's folder for as long as it lives. The kernel
 frees the lock however the process ends, so nothing is stale and nothing has to be cleaned up; and
-two workflows on one results folder never train one stage at once. Standard library only.
+two workflows on one results folder never make one node at once. Standard library only.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ HISTORY = "history.jsonl"
 RECORD = "metrics.json"
 PREDICTIONS = "predictions.parquet"
 LOG = "train.log"
+JOB_LOG = "job.log"
+"""The log of what is no training."""
 INTERRUPTED = "interrupted"
 """The last line of a log whose process was stopped by Ctrl-C."""
 
-State = Literal["done", "running", "failed", "interrupted", "waiting"]
+State = Literal["running", "failed", "interrupted", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
-class StageState:
-    """``error`` is the last line of the error of a failed stage; ``claim`` says who trains a
-    running one: "pid", "host", "started" (ISO 8601, UTC) and what the trainer added."""
+class Unfinished:
+    """``error`` is the last line of the error of a failed node; ``claim`` says who makes a
+    running one: "pid", "host", "started" (ISO 8601, UTC) and what the job added."""
 
     state: State
     error: str | None = None
@@ -42,13 +45,13 @@ class StageState:
 
 @contextmanager
 def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Callable[..., None]]:
-    """Hold a stage's folder for this process, waiting until nobody else does.
+    """Hold a node's folder for this process, waiting until nobody else does.
 
     It waits and does not fail: Snakemake removes the outputs of a job that fails, and these may be
     what the other process has just finished.
 
     Args:
-        folder: the stage's folder; made if it is not there.
+        folder: the node's folder; made if it is not there.
         say: told whom it waits for.
         facts: what others may read while it is held.
 
@@ -74,9 +77,9 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
 
 
 def _who_holds(path: Path) -> str:
-    who = _read_claim(path)
+    who = read_claim(path.parent)
     return (
-        f"waiting: process {who.get('pid', '?')} on {who.get('host', '?')} trains this stage since "
+        f"waiting: process {who.get('pid', '?')} on {who.get('host', '?')} is making it since "
         f"{who.get('started', '?')}"
     )
 
@@ -90,14 +93,14 @@ def _now() -> str:
 
 
 def remember(folder: Path, event: str, **facts: Any) -> None:
-    """Add a line to the stage's history: started, interrupted, failed or finished, and when."""
+    """Add a line to the node's history: started, interrupted, failed or finished, and when."""
     line = json.dumps({"event": event, "time": _now(), **_process(), **facts}) + "\n"
     with (folder / HISTORY).open("a", encoding="utf-8") as stream:
         stream.write(line)
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
-    """The events of a stage, oldest first; a line that was cut off by a crash is left out."""
+    """The events of a node, oldest first; a line that was cut off by a crash is left out."""
     events = []
     try:
         lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines()
@@ -111,30 +114,36 @@ def history(folder: Path) -> list[dict[str, Any]]:
     return [event for event in events if isinstance(event, dict)]
 
 
-def _read_claim(path: Path) -> dict[str, Any]:
+def read_claim(folder: Path) -> dict[str, Any]:
+    """What the last process that claimed a folder said of itself; empty if none did."""
     try:
-        value = json_text.loads(path.read_text(encoding="utf-8"))
+        value = json_text.loads((folder / CLAIM).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
-def stage_state(folder: Path) -> StageState:
-    """The state of the stage whose results belong in ``folder``.
+def unfinished(folder: Path) -> Unfinished:
+    """The state of a node that is not finished, whose results belong in ``folder``.
 
-    A stage without record is running if its claim is held, failed if its log ends in an error,
-    interrupted if there is a log all the same (it was killed), and waiting otherwise.
+    It is running if its claim is held, failed if its log ends in an error, waiting if there is no
+    log, or if a record is there all the same (something else of it is gone), and interrupted
+    otherwise: it was killed.
     """
-    if (folder / RECORD).exists():
-        return StageState("done")
-    path = folder / CLAIM
-    if locks.is_held(path):
-        return StageState("running", claim=_read_claim(path))
-    log = folder / LOG
-    if not log.exists():
-        return StageState("waiting")
+    if locks.is_held(folder / CLAIM):
+        return Unfinished("running", claim=read_claim(folder))
+    log = log_in(folder)
+    if log is None:
+        return Unfinished("waiting")
     error = last_error(log)
-    return StageState("failed", error) if error else StageState("interrupted")
+    if error:
+        return Unfinished("failed", error)
+    return Unfinished("waiting" if os.path.lexists(folder / RECORD) else "interrupted")
+
+
+def log_in(folder: Path) -> Path | None:
+    """The log of a node's job; None: there is none."""
+    return next((log for log in (folder / LOG, folder / JOB_LOG) if log.exists()), None)
 
 
 def last_error(log: Path) -> str | None:

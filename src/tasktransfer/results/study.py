@@ -159,6 +159,18 @@ class Study:
         return says_synthetic(Path(self.instances(dataset)))
 
     def encoded(self, data: Data, model: str) -> str:
+        """Folder of the instances of some data as token ids of a model."""
+        place = self._encoded.get((data.digest, model))
+        if place is None:
+            place = self._encoded[data.digest, model] = self._encoded_folder(data, model)
+        return place
+
+    @cached_property
+    def _encoded(self) -> dict[tuple[str, str], str]:
+        """What ``encoded`` has told: thousands of trainings read a few folders."""
+        return {}
+
+    def _encoded_folder(self, data: Data, model: str) -> str:
         """Folder of the instances of the study's tasks as token ids of a model. It is named after
         the tasks too, so that a task which is added later is encoded."""
         identity = {
@@ -258,18 +270,25 @@ class Study:
 
     def tests(self, kind: str) -> bool:
         """Whether every stage of a kind is tested, and leaves predictions."""
-        return all(stage.tested for stage in self.plan.stages if stage.kind == kind)
+        return all(stage.tested for stage in self._expected if stage.kind == kind)
 
     def starts_from_others(self, kind: str) -> bool:
         """Whether stages of a kind start from other stages."""
-        return any(stage.starts for stage in self.plan.stages if stage.kind == kind)
+        return any(stage.starts for stage in self._expected if stage.kind == kind)
 
     @cached_property
     def _used_kinds(self) -> frozenset[str]:
         """Kinds of stages whose parameters another node uses."""
+        nodes = (*self.plan.nodes, *self._expected)
         return frozenset(
-            used.kind for node in self.plan.nodes for used in node.uses if isinstance(used, Stage)
+            used.kind for node in nodes for used in node.uses if isinstance(used, Stage)
         )
+
+    @cached_property
+    def _expected(self) -> tuple[Stage, ...]:
+        """The stages, and some like those that a choice will add."""
+        choice = self.plan.choice
+        return (*self.plan.stages, *(choice.like if choice else ()))
 
     def users(self, node: Node) -> Sequence[Node]:
         """The nodes that use this one."""

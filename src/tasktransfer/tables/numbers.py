@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 DASH = "–"
@@ -10,9 +11,10 @@ DASH = "–"
 
 def absent(value: object) -> bool:
     """Whether a cell has no value: None, NaN or pandas' NA."""
-    import pandas as pd  # noqa: PLC0415  # status and plan, which count only, start without it
-
-    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+    pandas = sys.modules.get("pandas")  # who has its NA has imported it; `status` never does
+    if value is None or (pandas is not None and value is pandas.NA):
+        return True
+    return isinstance(value, float) and math.isnan(value)
 
 
 def number(value: Any, form: str) -> str:

@@ -62,7 +62,8 @@ def load_start(
         return load(existing(job.starts[0]), None, stage, tasks)
     model = load(job.base, job.revision, stage, tasks)
     folders = iter(job.starts)
-    lay_over(model, [(start, load_other(start)) for start in stage.starts])
+    laid = [start for start in stage.starts if start != Start(None)]
+    lay_over(model, [(start, load_other(start)) for start in laid])
     return model
 
 

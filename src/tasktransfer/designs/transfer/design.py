@@ -10,6 +10,7 @@ from pathlib import Path
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
+from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -86,4 +87,5 @@ TRANSFER = Design(
     # Records of a free study cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
     rules=("submission.smk",),
+    tables_version=TABLES_VERSION,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from tasktransfer.core.nodes import Data, Start
+from tasktransfer.core.nodes import Data, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.steps import Step
 from tasktransfer.designs.transfer.algorithms import in_order, steps
@@ -36,10 +36,25 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
         return build(config, revisions)
     single_source = build(config, revisions)
     picked = read_selection(config)
-    choice = Choice(SELECTION, single_source.stages, made=picked is not None)
+    like = _like_several_sources(config, revisions)
+    choice = Choice(SELECTION, single_source.stages, made=picked is not None, like=like)
     if picked is None:
         return replace(single_source, choice=choice)
     return replace(build(config, revisions, picked), choice=choice)
+
+
+def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
+    """Stages of each multi-source algorithm, for the first tasks of the study."""
+    dataset, model = config.datasets[0], config.models[0].name
+    target, *others = dataset.tasks
+    sources = tuple(others[: config.multi_source.sources_per_target])
+    builder = _builder(config)
+    stages: list[Stage] = []
+    for algorithm in config.multi_source.algorithms:
+        ordered = in_order(algorithm, sources)
+        run = _run(builder, config, revisions, (dataset.name, model, algorithm, ordered, target, 0))
+        stages += run.stages
+    return tuple(stages)
 
 
 def build(
@@ -59,13 +74,17 @@ def build(
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
     """
-    shorts = {task: short for dataset in config.datasets for task, short in dataset.shorts}
-    builder = PlanBuilder(lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)))
+    builder = _builder(config)
     for wanted in dict.fromkeys(_wanted(config, selected)):
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, config, revisions, wanted).in_plan())
     return builder.plan()
+
+
+def _builder(config: TransferConfig) -> PlanBuilder:
+    shorts = {task: short for dataset in config.datasets for task, short in dataset.shorts}
+    return PlanBuilder(lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)))
 
 
 def _run(

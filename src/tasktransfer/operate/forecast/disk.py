@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.results.finished import Found
+from tasktransfer.results.finished import OnDisk
 from tasktransfer.results.rounds import CHECKPOINT
 
 RESUME_COPIES = 4
@@ -45,14 +45,14 @@ class Disk:
         return self.free is not None and self.peak - self.there > self.free
 
 
-def disk(estimates: Estimates, left: Collection[Stage], found: Found, devices: int) -> Disk:
+def disk(estimates: Estimates, left: Collection[Stage], there: OnDisk, devices: int) -> Disk:
     """What the trainings that are left need."""
     study = estimates.study
     to_write = [
         stage
         for stage in left
         if study.makes_checkpoint(stage.kind)
-        and CHECKPOINT not in found.names.get(stage.digest, frozenset())
+        and CHECKPOINT not in there.names.get(stage.digest, frozenset())
     ]
     passing = [estimates.of(s).checkpoint for s in to_write if not study.keeps(s.kind)]
     largest = max((estimates.of(stage).checkpoint for stage in left), default=0)

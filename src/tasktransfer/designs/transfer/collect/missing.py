@@ -19,7 +19,8 @@ from tasktransfer.designs.transfer.collect.planned import (
     identity,
 )
 from tasktransfer.designs.transfer.collect.rows import Row
-from tasktransfer.results.state import RECORD, stage_state
+from tasktransfer.results.finished import state_in
+from tasktransfer.results.state import RECORD
 
 NO_RECORD = "no record"
 DAMAGED = "damaged record, see problems"
@@ -34,6 +35,9 @@ WAITING, RUNNING, FAILED, INTERRUPTED, BROKEN, ALONE = STATES = (
     "baseline missing",
 )
 """The values of the column ``state``."""
+
+DONE = "done"
+"""The state of a training whose record is there with nothing wrong."""
 
 
 _VERBS = {RUNNING: "is ", BROKEN: "is ", INTERRUPTED: "was "}
@@ -62,26 +66,25 @@ class Holes:
 
     def of(self, plan: Expected) -> Hole:
         """Why a planned run has no usable record."""
-        damage = self.by_path.get(plan.record) or self.by_key.get(plan.key)
-        if damage:
-            return Hole(DAMAGED, BROKEN, _folder(plan.record), damage)
+        problem = self.by_path.get(plan.record) or self.by_key.get(plan.key)
+        if problem:
+            return Hole(DAMAGED, BROKEN, _folder(plan.record), problem)
         chain = plan.stages or ((_folder(plan.record),) if plan.record else ())
         for folder in chain:
             state, error = self.state(folder)
-            if state != "done":
+            if state != DONE:
                 mine = folder == chain[-1]
                 return Hole(_reason(state, error, None if mine else folder), state, folder, error)
         return Hole(NO_RECORD, WAITING)
 
     def _state(self, folder: str) -> tuple[str, str | None]:
-        damage = self.by_path.get(f"{folder}/{RECORD}")
-        if damage:
-            return BROKEN, damage
+        problem = self.by_path.get(f"{folder}/{RECORD}")
+        if problem:
+            return BROKEN, problem
         try:
-            seen = stage_state(self.root / folder)
+            return state_in(self.root / folder)
         except OSError as error:
             return INTERRUPTED, f"{self.root / folder} cannot be looked at: {error.strerror}"
-        return seen.state, seen.error
 
 
 def _folder(record: str) -> str | None:

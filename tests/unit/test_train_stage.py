@@ -1,0 +1,156 @@
+"""A stage from its job to what it leaves: starts, rounds, checkpoints and record."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from small_models import Loader, small_stage
+from tasktransfer.core.nodes import Stage, Start
+from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
+from tasktransfer.errors import ModelError
+from tasktransfer.results.records import Record, comparable, read_record
+from tasktransfer.results.rounds import existing, round_folder
+from tasktransfer.training.job import Job
+from tasktransfer.training.run import train_stage
+
+EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
+TRAINING = Training(epochs=2, batch_size=2, learning_rate=1e-3, precision="float32")
+STILL = replace(TRAINING, learning_rate=1e-12, epochs=1)
+
+
+@pytest.fixture
+def small(load: Loader, models_folder: Path) -> Path:
+    """The folder, with everything in it."""
+    return models_folder
+
+
+def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = (), **job: Any) -> Record:
+    family = stage.model.family
+    told = {
+        "stage": stage,
+        "encoded": small / f"DailyDialog-{family}",
+        "base": str(small / family),
+        "revision": None,
+        "out": out,
+        "save_checkpoint": True,
+        "threads": 1,
+        "study": "small",
+        "config_digest": "c",
+        "starts": starts,
+    }
+    train_stage(Job(**{**told, **job}))
+    return read_record(out / "metrics.json")
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    files = sorted(folder.glob("*.safetensors"))
+    assert files
+    return {f"{file.name}/{name}": t for file in files for name, t in load_file(file).items()}
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> set[str]:
+    """Names of the parameters that are equal to the last bit."""
+    assert first.keys() == second.keys()
+    return {name for name in first if torch.equal(first[name], second[name])}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
+    family: Family, small: Path, tmp_path: Path
+) -> None:
+    plain = small_stage(EMOTIONS, family=family, training=TRAINING)
+    keeping = replace(plain, selection=Selection((EMOTIONS,), keep="every"))
+    without = train(small, plain, tmp_path / "plain")
+    record = train(small, keeping, tmp_path / "keeping")
+    assert [one["round"] for one in record["rounds"]] == [0, 1, 2]
+    assert record["rounds"][0]["train_loss"] == {}
+    assert record["rounds"][0]["dev"].keys() == {EMOTIONS}
+    kept, usual = comparable(record), comparable(without)
+    assert kept["rounds"][1:] == usual["rounds"]
+    assert {k: kept[k] for k in ("best_round", "test")} == {
+        k: usual[k] for k in ("best_round", "test")
+    }
+    rounds = tmp_path / "keeping" / "rounds"
+    assert sorted(folder.name for folder in rounds.iterdir()) == ["0", "1", "2"]
+    best = weights(rounds / str(record["best_round"]))
+    assert same(best, weights(tmp_path / "keeping" / "checkpoint")) == best.keys()
+    assert same(best, weights(tmp_path / "plain" / "checkpoint")) == best.keys()
+    assert same(weights(rounds / "0"), weights(rounds / "2")) != best.keys()
+    # A training that starts from a round begins where that round ended.
+    for at in ("last", 1):
+        start = replace(plain, starts=(Start(keeping, at=at),), training=STILL)  # type: ignore[arg-type]
+        folder = round_folder(str(tmp_path / "keeping"), at)  # type: ignore[arg-type]
+        again = train(small, start, tmp_path / f"from-{at}", (folder,))
+        number = 2 if at == "last" else 1
+        assert again["rounds"][0]["dev"] == record["rounds"][number]["dev"]
+
+
+def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None:
+    """Encoders merged, the head of one; only the other head is trained."""
+    firsts = [
+        small_stage(EMOTIONS, training=TRAINING, kind="first"),
+        small_stage(NLI, training=TRAINING, kind="first"),
+    ]
+    folders = [tmp_path / stage.select_on[0] for stage in firsts]
+    for stage, folder in zip(firsts, folders, strict=True):
+        train(small, stage, folder)
+    starts = (
+        Start(None),
+        Start(firsts[0], parts=("encoder",), merged="mean"),
+        Start(firsts[1], parts=("encoder",), merged="mean"),
+        Start(firsts[0], parts=(f"head.{EMOTIONS}",)),
+    )
+    stage = small_stage(
+        NLI,
+        selection=Selection((EMOTIONS, NLI), "loss"),
+        starts=starts,
+        trains=(f"head.{NLI}",),
+        training=TRAINING,
+        tests=(EMOTIONS, NLI),
+    )
+    places = tuple(str(folders[i] / "checkpoint") for i in (0, 1, 0))
+    record = train(small, stage, tmp_path / "panel", places)
+    assert record["stage"]["parents"] == [first.digest for first in firsts]
+    assert {*record["test"]} == {EMOTIONS, NLI}
+    assert record["dev_score"] == min(one["selection_score"] for one in record["rounds"])
+    encoders = [load_file(folder / "checkpoint" / "model.safetensors") for folder in folders]
+    merged = load_file(tmp_path / "panel" / "checkpoint" / "model.safetensors")
+    for name, tensor in merged.items():
+        mean = torch.stack([encoder[name] for encoder in encoders]).mean(0)
+        assert torch.equal(tensor, mean), name
+    heads = [
+        load_file(folder / "checkpoint" / "heads.safetensors")
+        for folder in (folders[0], folders[1], tmp_path / "panel")
+    ]
+    for part in ("weight", "bias"):
+        assert torch.equal(heads[2][f"{EMOTIONS}.{part}"], heads[0][f"{EMOTIONS}.{part}"])
+        assert not torch.equal(heads[2][f"{NLI}.{part}"], heads[1][f"{NLI}.{part}"])
+
+
+def test_a_round_that_was_not_kept_is_named_with_those_that_were(tmp_path: Path) -> None:
+    for number in (0, 9, 10):
+        (tmp_path / "rounds" / str(number)).mkdir(parents=True)
+    assert existing(round_folder(str(tmp_path), "last")).endswith("rounds/10")
+    assert existing(round_folder(str(tmp_path), 9)).endswith("rounds/9")
+    with pytest.raises(ModelError, match=r"rounds/11: no such round, rounds 0 to 10 are there"):
+        existing(round_folder(str(tmp_path), 11))
+    with pytest.raises(ModelError, match=r"no round is there.*keep: every"):
+        existing(round_folder(str(tmp_path / "other"), "last"))
+
+
+def test_an_earlier_attempt_s_rounds_do_not_stay(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "rounds" / "77").mkdir(parents=True)
+    stage = small_stage(
+        EMOTIONS, training=STILL, selection=Selection((EMOTIONS,), "loss", every=2, keep="every")
+    )
+    train(small, stage, tmp_path)
+    rounds = json.loads((tmp_path / "metrics.json").read_text())["rounds"]
+    kept = sorted(int(folder.name) for folder in (tmp_path / "rounds").iterdir())
+    assert kept == [one["round"] for one in rounds]
