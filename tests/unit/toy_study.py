@@ -69,15 +69,13 @@ def _tasks(node: Data | Fit | Evaluation) -> tuple[str, ...]:
 
 
 def _record(study: Study, node: Data | Fit | Evaluation, value: float) -> NodeRecord:
-    measured = (
-        {} if isinstance(node, Data) else {task: {"spearman": value} for task in _tasks(node)}
-    )
+    measures = {} if isinstance(node, Data) else {"spearman": value}
     return {
         "schema": 2,
         "node": node_identity(node),
         "synthetic": True,
         "instances": dict.fromkeys(_tasks(node), 1),
-        "measures": dict.fromkeys(_tasks(node), measures) if measures else {},
+        "measures": {task: measures for task in _tasks(node) if measures},
         "rows": None,
         "provenance": {
             "tasktransfer": "0.1.0",
