@@ -81,7 +81,8 @@ def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]
 
 
 def score(study: Study, run: Run) -> float:
-    return float(json.loads(Path(study.record(run.scored)).read_text())["score"])
+    record = json.loads(Path(study.record(run.scored)).read_text())
+    return float(record["test"][run.target]["score"])
 
 
 def test_the_number_is_that_of_the_records(study: Study, capsys: Any) -> None:
@@ -149,7 +150,7 @@ def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -
     assert second["predictions"]["path"].endswith("predictions.parquet")
     record = json.loads(Path(second["record"]).read_text())
     assert second["predictions"]["sha256"] == record["predictions"]["sha256"]
-    assert (second["commit"], second["dirty"]) == ("0123456789" * 4, True)
+    assert (second["commit"], second["dirty"]) == ("0" * 40, True)
     assert second["versions"]["torch"] == "2.13.0"
     assert second["config_digest"] == study.config.digest
     assert [training["kind"] for training in seed["baseline_trainings"]] == ["baseline"]
@@ -163,7 +164,7 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
         f"{interval(sure['low'], sure['high'], '+.2f')} (95 %, over 2 seeds and 40 test instances)",
         f"{p_equals('p', sure['p'])}, {p_equals('q', sure['q'])}",
         "Benjamini-Hochberg over 18 single-source cells of DailyDialog",
-        "0123456789" * 4 + ", with uncommitted changes",
+        "0" * 40 + ", with uncommitted changes",
         f"config digest {study.config.digest}",
         "SYNTHETIC: trained on generated dialogues",
         "learning_rate 3e-05",
