@@ -157,7 +157,7 @@ def test_an_unfinished_training_of_other_settings_goes_whole() -> None:
     (folder / ".resume").mkdir()
     study = opened()
     found = find_garbage([study])
-    assert kinds(found) == {"unfinished trainings of other settings": 1}
+    assert kinds(found) == {"unfinished work of other settings": 1}
     remove(found)
     assert not folder.exists()
     assert not folder.parent.exists()
