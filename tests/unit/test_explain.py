@@ -14,6 +14,7 @@ from study_records import write_records, write_stage
 from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import delta, interval, p_equals
@@ -74,13 +75,14 @@ def text(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]:
     return [
         run
-        for run in study.plan.runs
+        for run in transfer_runs(study.plan)
         if (run.algorithm, run.sources, run.target) == (algorithm, sources, DNLI)
     ]
 
 
 def score(study: Study, run: Run) -> float:
-    return float(json.loads(Path(study.record(run.scored)).read_text())["score"])
+    record = json.loads(Path(study.record(run.scored)).read_text())
+    return float(record["test"][run.target]["score"])
 
 
 def test_the_number_is_that_of_the_records(study: Study, capsys: Any) -> None:
@@ -141,14 +143,14 @@ def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -
     seed = asked(capsys, *CELL)["seeds"][1]
     first, second = seed["trainings"]
     assert [first["kind"], second["kind"]] == ["multitask", "finetune"]
-    assert (first["parent"], second["parent"]) == (None, first["digest"])
+    assert (first["parents"], second["parents"]) == ([], [first["digest"]])
     assert second["digest"] == run.scored.digest
     assert second["record"] == study.record(run.scored)
     assert second["log"] == f"{study.folder(run.scored)}/train.log"
     assert second["predictions"]["path"].endswith("predictions.parquet")
     record = json.loads(Path(second["record"]).read_text())
     assert second["predictions"]["sha256"] == record["predictions"]["sha256"]
-    assert (second["commit"], second["dirty"]) == ("0123456789" * 4, True)
+    assert (second["commit"], second["dirty"]) == ("0" * 40, True)
     assert second["versions"]["torch"] == "2.13.0"
     assert second["config_digest"] == study.config.digest
     assert [training["kind"] for training in seed["baseline_trainings"]] == ["baseline"]
@@ -162,7 +164,7 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
         f"{interval(sure['low'], sure['high'], '+.2f')} (95 %, over 2 seeds and 40 test instances)",
         f"{p_equals('p', sure['p'])}, {p_equals('q', sure['q'])}",
         "Benjamini-Hochberg over 18 single-source cells of DailyDialog",
-        "0123456789" * 4 + ", with uncommitted changes",
+        "0" * 40 + ", with uncommitted changes",
         f"config digest {study.config.digest}",
         "SYNTHETIC: trained on generated dialogues",
         "learning_rate 3e-05",

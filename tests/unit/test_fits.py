@@ -20,7 +20,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.fits import LEARNERS, answers, learner_named, ranked
 from tasktransfer.metrics.measures import MEASURES, out_of_range, pearson, spearman
-from tasktransfer.results.damage import damage_of_node
+from tasktransfer.results.damage import node_damage
 from tasktransfer.results.node_records import (
     Row,
     node_identity,
@@ -177,8 +177,8 @@ def test_a_record_of_an_evaluation_is_read_as_it_was_written(tmp_path: Path) -> 
     record = read_node_record(folder)
     assert record["measures"] == {TASK.name: {"spearman": 0.5}}
     assert read_rows(folder).to_pylist()[0]["gold"] == ["anger"]
-    assert damage_of_node(folder, NODE) is None
-    assert damage_of_node(tmp_path / "nothing", NODE) is None
+    assert node_damage(folder, NODE.digest) is None
+    assert node_damage(tmp_path / "nothing", NODE.digest) is None
 
 
 def test_a_measure_out_of_its_range_is_not_written(tmp_path: Path) -> None:
@@ -199,12 +199,12 @@ def test_a_damaged_record_is_told(tmp_path: Path, change: dict[str, object], par
     folder = finish(tmp_path)
     value = json.loads((folder / "metrics.json").read_text())
     (folder / "metrics.json").write_text(json.dumps(value | change))
-    assert part in str(damage_of_node(folder, NODE))
+    assert part in str(node_damage(folder, NODE.digest))
 
 
 def test_lost_rows_and_another_node_are_damage(tmp_path: Path) -> None:
     folder = finish(tmp_path)
     other = replace(NODE, measures=("micro_f1",))
-    assert f"expected {other.digest[:12]}" in str(damage_of_node(folder, other))
+    assert f"expected {other.digest[:12]}" in str(node_damage(folder, other.digest))
     (folder / "rows.parquet").write_bytes(b"x")
-    assert "SHA-256" in str(damage_of_node(folder, NODE))
+    assert "SHA-256" in str(node_damage(folder, NODE.digest))

@@ -157,7 +157,7 @@ def test_an_unfinished_training_of_other_settings_goes_whole() -> None:
     (folder / ".resume").mkdir()
     study = opened()
     found = find_garbage([study])
-    assert kinds(found) == {"unfinished trainings of other settings": 1}
+    assert kinds(found) == {"unfinished work of other settings": 1}
     remove(found)
     assert not folder.exists()
     assert not folder.parent.exists()
@@ -195,7 +195,7 @@ def test_another_workflow_on_the_folder_keeps_all_of_its_own() -> None:
     with claim(Path(old.folder(old.plan.stages[3])), print):
         found = find_garbage([study], records=True)
         assert found.items == ()
-        assert "is being trained" in found.remarks[0]
+        assert "is being made" in found.remarks[0]
     assert find_garbage([study], records=True).items
 
 
@@ -279,7 +279,7 @@ def test_while_auto_has_not_picked_other_trainings_stay() -> None:
     study = opened(datasets={"DailyDialog": {"tasks": TASKS}}, multi_source=auto)
     found = find_garbage([study], records=True)
     assert found.items == ()
-    assert "has not picked yet" in found.remarks[0]
+    assert "is not made yet" in found.remarks[0]
 
 
 def test_the_command_removes_only_when_told(

@@ -159,10 +159,13 @@ SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "family",
     ),
     "other data": (lambda r: r.update(data_revision="mine"), "data_revision"),
-    "no test": (lambda r: r.update(test={}, predictions=None), "test has results of no task"),
+    "no test": (lambda r: r.update(test={}, predictions=None), "test: no task, expected"),
     "predictions are not named": (lambda r: r.update(predictions=None), "names no predictions"),
     "other predictions": (lambda r: r["predictions"].update(sha256="0" * 64), "SHA-256"),
-    "a path outside": (lambda r: r["predictions"].update(file="../x"), "predictions.file"),
+    "a path outside": (
+        lambda r: r["predictions"].update(file="../x"),
+        "names no predictions",
+    ),
 }
 
 

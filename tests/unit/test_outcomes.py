@@ -11,8 +11,9 @@ from small_models import Loader, small_stage
 from tasktransfer.core.nodes import Evaluation, Outcome, Start
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import measured, values_of
+from tasktransfer.evaluation.numbers import measured
 from tasktransfer.evaluation.outcome import Places, answered
+from tasktransfer.metrics.measures import values_of
 
 TASK = "emotion_recognition"
 STAGES = [small_stage(TASK, seed=seed) for seed in range(3)]

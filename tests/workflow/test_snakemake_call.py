@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROBE = """
 import json
 from dataclasses import asdict
-from tasktransfer.operate import snakemake_call
+from tasktransfer.jobs import snakemake_call
 
 with snakemake_call.errors_for_snakemake():
     CALL = snakemake_call.snakemake_call(workflow, config)

@@ -17,6 +17,7 @@ from tasktransfer.results.node_records import read_node_record, read_rows
 from tasktransfer.results.records import read_record
 from tasktransfer.tables.store import read_frame
 
+OTHERS = (("fit", 1), ("data", 1), ("evaluation", 2))
 ROOT = Path(__file__).resolve().parents[2]
 STUDY: dict[str, Any] = {
     "study": "toy",
@@ -104,5 +105,21 @@ def test_a_damaged_evaluation_is_made_again(study: Path) -> None:
 def test_commands_walk_its_nodes(study: Path) -> None:
     seen = json.loads(call(study, "tasktransfer", "plan", "--config", "study.yaml", "--json"))
     assert seen["runs"]["by_method"] == {"frozen": 1, "fit": 1}
+    others = [{"kind": kind, "total": n, "done": n, "left": 0} for kind, n in OTHERS]
+    assert seen["others"] == others
     status = call(study, "tasktransfer", "status", "--config", "study.yaml")
-    assert "2 of 2" in status
+    assert "2 of 2 trainings done" in status
+    assert "1 of 1 fits, 1 of 1 derived data, 2 of 2 evaluations" in status
+    gc = call(study, "tasktransfer", "gc", "--config", "study.yaml", "--records")
+    assert "nothing to remove" in gc
+    record = next((study / "results/evaluations").rglob("metrics.json"))
+    told = call(study, "tasktransfer", "explain", record.parent.name, "--config", "study.yaml")
+    assert "spearman" in told
+    assert f"snakemake {record.relative_to(study)} --cores 1 --configfile study.yaml" in told
+
+
+def test_another_lab_takes_every_node(study: Path) -> None:
+    options = ("--config", "study.yaml", "--set", "results=merged")
+    seen = call(study, "tasktransfer", "merge", "results", *options, "--json")
+    assert json.loads(seen)["counts"]["taken"] == 6
+    assert "2 of 2 evaluations" in call(study, "tasktransfer", "status", *options)

@@ -1,4 +1,4 @@
-# What the jobs need (src/tasktransfer/operate/needs.py says why), asked for by wildcards.
+# What the jobs need (src/tasktransfer/jobs/needs.py says why), asked for by wildcards.
 
 from snakemake.exceptions import WorkflowError
 

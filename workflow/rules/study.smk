@@ -3,9 +3,9 @@
 import atexit
 
 from tasktransfer.designs import design_of
-from tasktransfer.operate import needs
+from tasktransfer.jobs import needs
 from tasktransfer.designs.opening import open_called
-from tasktransfer.operate.snakemake_call import (
+from tasktransfer.jobs.snakemake_call import (
     errors_for_snakemake,
     quiet_restoring,
     rerun_triggers,

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, open_study
 from tasktransfer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasktransfer.results.study import Study
+
+DIGEST = re.compile(r"^[0-9a-f]{6,64}$")
 
 
 def add_commands(commands: Any) -> None:
@@ -24,8 +32,8 @@ def add_commands(commands: Any) -> None:
         "words",
         metavar="WORD",
         nargs="+",
-        help="the digest of a training, fit or evaluation, or a cell as the study's design names "
-        "it; transfer: dataset, model, algorithm, source (several joined by +) and target",
+        help="the digest (6 or more digits) or folder of a node, or a cell as the study's design "
+        "names it; transfer: dataset, model, algorithm, source (several joined by +) and target",
     )
     command.add_argument("--json", action="store_true", help="print JSON")
 
@@ -73,11 +81,26 @@ def report(chosen: argparse.Namespace) -> None:
 
 
 def explain(chosen: argparse.Namespace) -> None:
-    """Trace a number back to what made it: records, trainings, commands."""
+    """Trace a number, or a node, back to what made it: records, trainings, commands."""
     from tasktransfer.designs import design_of
 
     study = open_study(chosen, need_inputs=False)
     design = design_of(study.config)
-    if design.explain is None:
-        raise ConfigError(f"design {design.name} explains no cells; give a node's digest")
-    print(design.explain(study, chosen.words, chosen.json), end="")
+    if len(chosen.words) == 1 and (DIGEST.match(chosen.words[0]) or Path(chosen.words[0]).is_dir()):
+        text = _explained(study, chosen.words[0], chosen.json)
+    elif design.explain is not None:
+        text = design.explain(study, chosen.words, chosen.json)
+    else:
+        raise ConfigError(
+            f"{' '.join(chosen.words)}: design {design.name} explains no cells; give a node's "
+            "digest (6 or more hex digits) or its folder"
+        )
+    print(text, end="")
+
+
+def _explained(study: Study, word: str, as_json: bool) -> str:
+    from tasktransfer.operate import explain
+    from tasktransfer.operate.explain_text import as_text
+
+    facts = explain.explain(study, word)
+    return f"{json.dumps(facts, indent=2)}\n" if as_json else as_text(facts)

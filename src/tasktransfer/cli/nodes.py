@@ -22,7 +22,7 @@ def derive(chosen: argparse.Namespace) -> None:
     """Derive data by its recipe."""
     from tasktransfer.core.nodes import Data
     from tasktransfer.designs import design_of
-    from tasktransfer.operate import node_jobs
+    from tasktransfer.jobs import node_jobs
 
     study = open_study(chosen)
     design = design_of(study.config)
@@ -34,7 +34,7 @@ def fit(chosen: argparse.Namespace) -> None:
     """Fit classifiers by a library, and score them."""
     from tasktransfer.core.nodes import Fit
     from tasktransfer.designs import design_of
-    from tasktransfer.operate import node_jobs
+    from tasktransfer.jobs import node_jobs
 
     study = open_study(chosen)
     node = node_of(study, chosen.node, Fit)
@@ -45,7 +45,7 @@ def evaluate(chosen: argparse.Namespace) -> None:
     """Measure an outcome or a fit on a split of a task."""
     from tasktransfer.core.nodes import Evaluation
     from tasktransfer.designs import design_of
-    from tasktransfer.operate import node_jobs
+    from tasktransfer.jobs import node_jobs
 
     study = open_study(chosen)
     node = node_of(study, chosen.node, Evaluation)

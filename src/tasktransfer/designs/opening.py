@@ -14,8 +14,8 @@ from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.designs import checked_config, open_study
 from tasktransfer.files import replacing
+from tasktransfer.jobs.snakemake_call import SnakemakeCall
 from tasktransfer.operate.lacking import refuse_lacking
-from tasktransfer.operate.snakemake_call import SnakemakeCall
 from tasktransfer.results.study import Study
 
 

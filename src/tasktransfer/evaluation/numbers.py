@@ -9,26 +9,8 @@ import numpy as np
 from tasktransfer import metrics
 from tasktransfer.core.specs import Fidelity
 from tasktransfer.errors import ConfigError
-from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.metrics.measures import MEASURES, Answers, values_of
 from tasktransfer.tasks.card import Task
-
-Answers = Sequence[tuple[str, ...]]
-
-
-def values_of(task: Task, answers: Answers) -> list[float]:
-    """The number that each answer stands for: the label itself where all labels of the task are
-    numbers, as ratings are, else its place in the card.
-
-    Raises:
-        ConfigError: the task's answers are no single labels.
-    """
-    if not task.labels:
-        raise ConfigError(f"{task.name}: is {task.kind}; its answers stand for no number")
-    try:
-        numbers = {label: float(label) for label in task.labels}
-    except ValueError:
-        numbers = {label: float(place) for place, label in enumerate(task.labels)}
-    return [numbers.get(answer[0], float("nan")) for answer in answers]
 
 
 def expected_values(task: Task, probabilities: np.ndarray) -> list[float]:

@@ -12,7 +12,7 @@ import torch
 from tasktransfer.core.nodes import Evaluation, Outcome, Stage, Start
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import values_of
+from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model

@@ -7,14 +7,18 @@ clusters (dialogues, contexts) whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
+from tasktransfer.errors import ConfigError
+from tasktransfer.tasks.card import Task
+
 Values = npt.NDArray[np.float64]
+Answers = Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,13 @@ MEASURES: dict[str, Measure] = {
 """By name. ``score`` is the mean of the measures that a task's card is scored by."""
 
 
+def correlation_of(name: str, predicted: Values, gold: Values) -> float:
+    """A correlation by its name."""
+    of_rows = MEASURES[name].of_rows
+    assert of_rows is not None, f"{name} is no correlation"
+    return of_rows(predicted, gold)
+
+
 def out_of_range(values: dict[str, float]) -> str | None:
     """The first measure with a value that it cannot have, or None. Unknown names take any value."""
     for name, value in values.items():
@@ -85,3 +96,22 @@ def out_of_range(values: dict[str, float]) -> str | None:
         if measure is not None and not measure.holds(value):
             return f"{name} is {value}, outside {measure.low:g} to {measure.high:g}"
     return None
+
+
+CORRELATIONS = tuple(measure.name for measure in MEASURES.values() if measure.of_rows)
+
+
+def values_of(task: Task, answers: Answers) -> list[float]:
+    """The number that each answer stands for: the label itself where all labels of the task are
+    numbers, as ratings are, else its place in the card.
+
+    Raises:
+        ConfigError: the task's answers are no single labels.
+    """
+    if not task.labels:
+        raise ConfigError(f"{task.name}: is {task.kind}; its answers stand for no number")
+    try:
+        numbers = {label: float(label) for label in task.labels}
+    except ValueError:
+        numbers = {label: float(place) for place, label in enumerate(task.labels)}
+    return [numbers.get(answer[0], float("nan")) for answer in answers]

@@ -34,7 +34,7 @@ from tasktransfer.results.study import Study
 Kind = Literal[
     "records and predictions of other settings",
     "checkpoints of other settings",
-    "unfinished trainings of other settings",
+    "unfinished work of other settings",
     "checkpoints that nothing starts from any more",
     "states of trainings that are finished",
     "half-written files",
@@ -188,7 +188,7 @@ def _of_unwanted(place: Place, *, records: bool) -> tuple[list[Item], list[tuple
     small = [RECORD, PREDICTIONS, LOG] if place.is_stage else [RECORD, ROWS, JOB_LOG]
     small += [*_recorded_parts(place), HISTORY, CLAIM]
     if RECORD not in names:
-        kind: Kind = "unfinished trainings of other settings"
+        kind: Kind = "unfinished work of other settings"
         return list(_item(kind, place, names, [*bulk, *small])), []
     if records:
         kind = "records and predictions of other settings"

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.results.damage import Checked, checked
+from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.errors import RecordError
+from tasktransfer.results.damage import Checked, checked, damage, node_damage
 from tasktransfer.results.rounds import ROUNDS
-from tasktransfer.results.state import RECORD
+from tasktransfer.results.state import RECORD, unfinished
 from tasktransfer.results.study import Study
 
 
@@ -79,6 +80,19 @@ def is_whole(study: Study, node: Node) -> bool:
 def is_start(study: Study, node: Node) -> bool:
     """Whether a node that is not finished uses this one. Raises as ``look``."""
     return not all(is_finished(study, user) for user in study.users(node))
+
+
+def state_in(folder: Path, *, is_stage: bool = True) -> tuple[str, str | None]:
+    """The state of the node that belongs in a folder, by its name alone, and the error: ``done``,
+    ``damaged``, or as ``state.unfinished``."""
+    if not os.path.lexists(folder / RECORD):
+        seen = unfinished(folder)
+        return seen.state, seen.error
+    try:
+        problem = (damage if is_stage else node_damage)(folder, folder.name[-SHORT:])
+    except RecordError as error:
+        problem = str(error)
+    return ("damaged", problem) if problem else ("done", None)
 
 
 def damage_of(study: Study, node: Node) -> str | None:

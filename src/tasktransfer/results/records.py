@@ -372,6 +372,10 @@ def _identity_disagrees(record: Record) -> str | None:
         name = key.rpartition(".")[2]
         if name in identity and identity[name] != value:
             return f"{key}: {value!r}, but stage.identity.{name} is {identity[name]!r}"
+    model = identity.get("model")
+    family = model.get("family", stage["family"]) if isinstance(model, dict) else stage["family"]
+    if family != stage["family"]:
+        return f"stage.family: {stage['family']!r}, but stage.identity.model has {family!r}"
     parent = identity.get("parent")
     if parent is not None and stage["parents"] != [parent]:
         return f"stage.parents: {stage['parents']}, but stage.identity.parent is {parent!r}"

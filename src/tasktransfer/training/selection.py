@@ -10,7 +10,7 @@ import torch
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError, TrainingError
-from tasktransfer.metrics.measures import MEASURES, Measure
+from tasktransfer.metrics.measures import CORRELATIONS, MEASURES, Measure, correlation_of, values_of
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
@@ -35,6 +35,7 @@ def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
     name, family = stage.selection.measure, stage.model.family
     for task in stage.select_on:
         offered = ["score", *(spec.key for spec in tasks[task].metrics), "loss"]
+        offered += CORRELATIONS if tasks[task].labels else []
         offered += [] if family == "encoder" else ["perplexity"]
         if name not in offered:
             raise ConfigError(
@@ -70,8 +71,12 @@ def dev_measures(
             evaluation = evaluate(
                 model, tasks[task], split, setup, stage.training.fidelity, progress.advance
             )
-            measured[task] = evaluation.metrics
-            values.append(evaluation.score if name == "score" else evaluation.metrics[name])
+            measured[task] = dict(evaluation.metrics)
+            if name in CORRELATIONS:
+                answers = (evaluation.predictions, split.targets)
+                numbers = (np.array(values_of(tasks[task], each)) for each in answers)
+                measured[task][name] = correlation_of(name, *numbers)
+            values.append(evaluation.score if name == "score" else measured[task][name])
     return measured, float(np.mean(values))
 
 

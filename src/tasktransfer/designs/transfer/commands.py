@@ -114,10 +114,9 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     cells = [explaining.cell_of(run) for run in planned]
     cells += explaining.cells_of(collected) if collected is not None else []
     cell = explaining.find_cell(cells, shorts_of(study), dataset, model, algorithm, tasks)
-    workflow = explaining.Workflow(Path(study.config.results), study.config_file, study.overrides)
     # Places of results are named after their inputs: with these unknown, only the tables know them.
     runs = () if study.unknown else planned
-    facts = explaining.explain(cell, runs, tables, workflow)
+    facts = explaining.explain(cell, runs, study)
     facts["notes"] += study.absent
     return f"{json.dumps(facts, indent=2)}\n" if as_json else as_text(facts)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from tasktransfer.core.nodes import SHORT
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Problem
@@ -21,9 +19,8 @@ from tasktransfer.designs.transfer.collect.planned import (
     identity,
 )
 from tasktransfer.designs.transfer.collect.rows import Row
-from tasktransfer.errors import RecordError
-from tasktransfer.results.damage import damage
-from tasktransfer.results.state import RECORD, unfinished
+from tasktransfer.results.finished import state_in
+from tasktransfer.results.state import RECORD
 
 NO_RECORD = "no record"
 DAMAGED = "damaged record, see problems"
@@ -84,17 +81,10 @@ class Holes:
         problem = self.by_path.get(f"{folder}/{RECORD}")
         if problem:
             return BROKEN, problem
-        place = self.root / folder
         try:
-            if os.path.lexists(place / RECORD):
-                problem = damage(place, place.name[-SHORT:])
-                return (BROKEN, problem) if problem else (DONE, None)
-            seen = unfinished(place)
-        except RecordError as error:
-            return BROKEN, str(error)
+            return state_in(self.root / folder)
         except OSError as error:
-            return INTERRUPTED, f"{place} cannot be looked at: {error.strerror}"
-        return seen.state, seen.error
+            return INTERRUPTED, f"{self.root / folder} cannot be looked at: {error.strerror}"
 
 
 def _folder(record: str) -> str | None:

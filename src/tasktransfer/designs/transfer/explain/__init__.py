@@ -17,23 +17,18 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.loading import Problem, records_under
-from tasktransfer.designs.transfer.collect.missing import Holes
+from tasktransfer.designs.transfer.collect.loading import records_under, relative
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected, expected_run
 from tasktransfer.designs.transfer.collect.results import read_statistic
 from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.designs.transfer.explain.question import Cell, cell_of, cells_of, find_cell
-from tasktransfer.designs.transfer.explain.trainings import (
-    Workflow,
-    chain_of_record,
-    places_by_digest,
-    planned_training,
-)
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
 from tasktransfer.errors import RecordError
+from tasktransfer.operate.explain import chain, facts_of, snakemake
+from tasktransfer.results.study import Study
 
-__all__ = ["Cell", "Workflow", "cell_of", "cells_of", "collected_runs", "explain", "find_cell"]
+__all__ = ["Cell", "cell_of", "cells_of", "collected_runs", "explain", "find_cell"]
 
 Facts = dict[str, Any]
 
@@ -45,10 +40,17 @@ class _Evidence:
     cell: Cell
     planned: list[Run]
     collected: pd.DataFrame
-    tables: Path
-    workflow: Workflow
+    study: Study
     now: Tables
-    holes: Holes
+
+    @property
+    def results(self) -> Path:
+        return Path(self.study.config.results)
+
+    @property
+    def tables(self) -> Path:
+        """The folder of the study's tables; it may be empty."""
+        return Path(self.study.tables)
 
 
 def collected_runs(tables: Path) -> pd.DataFrame | None:
@@ -59,14 +61,13 @@ def collected_runs(tables: Path) -> pd.DataFrame | None:
         return None
 
 
-def explain(cell: Cell, plan: Iterable[Run], tables: Path, workflow: Workflow) -> Facts:
+def explain(cell: Cell, plan: Iterable[Run], study: Study) -> Facts:
     """Everything about a cell.
 
     Args:
         cell: see ``find_cell``.
         plan: the runs of the study's plan; empty where the places of its records are not known.
-        tables: the folder of the study's tables; it may be empty.
-        workflow: how the study is run, for the commands.
+        study: for its tables, its nodes and the commands.
 
     Returns:
         ``number`` (means over the seeds that have both scores), ``statistics`` (None without),
@@ -76,7 +77,7 @@ def explain(cell: Cell, plan: Iterable[Run], tables: Path, workflow: Workflow) -
     Raises:
         RecordError: the cell's records must not be compared.
     """
-    evidence = _evidence(cell, list(plan), tables, workflow)
+    evidence = _evidence(cell, list(plan), study)
     seeds = [_seed(evidence, seed) for seed in _seeds(evidence)]
     number = _number(cell, seeds)
     statistics, remarks = _statistics(evidence)
@@ -86,8 +87,8 @@ def explain(cell: Cell, plan: Iterable[Run], tables: Path, workflow: Workflow) -
         "algorithm": cell.algorithm,
         "sources": list(cell.sources),
         "target": cell.target,
-        "results": str(workflow.results),
-        "config": workflow.config_file,
+        "results": study.config.results,
+        "config": study.config_file,
         "in_plan": bool(evidence.planned),
         "in_tables": bool(len(_rows(evidence.collected, cell))),
         "number": number,
@@ -97,17 +98,14 @@ def explain(cell: Cell, plan: Iterable[Run], tables: Path, workflow: Workflow) -
     }
 
 
-def _evidence(cell: Cell, plan: list[Run], tables: Path, workflow: Workflow) -> _Evidence:
-    collected = collected_runs(tables)
+def _evidence(cell: Cell, plan: list[Run], study: Study) -> _Evidence:
+    collected = collected_runs(Path(study.tables))
     runs = frame("runs", []) if collected is None else collected
     planned = [run for run in plan if cell_of(run) in (cell, cell.baseline)]
     mine = [run for run in planned if cell_of(run) == cell]
     expected = [expected_run(run) for run in planned] if mine else _expected_by_tables(runs, cell)
-    root = workflow.results
-    now, _ = collect_runs(root, expected)
-    problems = now.problems[["path", "error"]].itertuples(index=False, name=None)
-    holes = Holes(root, [Problem(path, error) for path, error in problems])
-    return _Evidence(cell, planned if mine else [], runs, tables, workflow, now, holes)
+    now, _ = collect_runs(Path(study.config.results), expected)
+    return _Evidence(cell, planned if mine else [], runs, study, now)
 
 
 def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
@@ -190,16 +188,14 @@ def _run(evidence: _Evidence, cell: Cell, seed: int) -> Facts:
 def _trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
     for run in evidence.planned:
         if cell_of(run) == cell and run.seed == seed:
-            return [
-                planned_training(stage, evidence.workflow, evidence.holes) for stage in run.stages
-            ]
+            return [facts_of(evidence.study, stage) for stage in run.stages]
     rows = _rows(evidence.collected, cell)
-    paths = rows.loc[rows["seed"] == seed, "path"].tolist()
-    if not paths:
+    folders = [str(Path(path).parent) for path in rows.loc[rows["seed"] == seed, "path"]]
+    if not folders:
         return []
-    results = evidence.workflow.results
-    places = places_by_digest(records_under(results / "stages"), results)
-    return chain_of_record(paths[0], evidence.workflow, evidence.holes, places)
+    results = evidence.results
+    parents = (relative(path.parent, results) for path in records_under(results / "stages"))
+    return chain(results, folders[0], parents)
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -233,7 +229,7 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     try:
         table = read_statistic(evidence.tables, "cells")
     except RecordError as error:
-        remedy = evidence.workflow.snakemake("figures_now")
+        remedy = snakemake(evidence.study, "figures_now")
         return None, [f"no interval and no test: {error}", f"statistics are made by: {remedy}"]
     rows = _rows(table, cell)
     if rows.empty:
@@ -263,7 +259,7 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     stale = (
         f"the statistics are of other records than those that are there now ({file}: delta "
         f"{row['delta']:+.2f} of seeds {', '.join(map(str, row['seeds']))}); make them again: "
-        f"{evidence.workflow.snakemake('figures_now')}"
+        f"{snakemake(evidence.study, 'figures_now')}"
     )
     return said, [] if current else [stale]
 
@@ -296,7 +292,7 @@ def _notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
         )
     kept = {str(Path(training["record"])) for training in trainings}
     for path, error in evidence.now.problems[["path", "error"]].itertuples(index=False, name=None):
-        if str(evidence.workflow.results / path) not in kept:
+        if str(evidence.results / path) not in kept:
             notes.append(f"left out: {error}")
     return [*notes, *_unlike(trainings)]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasktransfer.operate.explain_text import about, made_with, name, pairs, section
 from tasktransfer.tables.numbers import DASH, counted, delta, interval, number, p_equals, score
 from tasktransfer.tables.text import text_table
 
@@ -17,20 +18,16 @@ _INDENT = "      "
 
 def as_text(facts: Facts) -> str:
     """What ``explain`` gathered, in sections: number, seeds, trainings, what to run, notes."""
-    lines = [_title(facts), "", *_section("Number", _number(facts))]
-    lines += _section("Seeds", _seeds(facts))
+    lines = [_title(facts), "", *section("Number", _number(facts))]
+    lines += section("Seeds", _seeds(facts))
     trainings = _distinct(facts)
     common = _common(trainings)
-    lines += _section("All of its trainings", _pairs(common.items()))
+    lines += section("All of its trainings", pairs(common.items()))
     for heading, part in _by_run(facts):
-        lines += _section(heading, _trainings(part, common))
-    lines += _section("Run again", _commands(trainings))
-    lines += _section("Notes", [line for note in facts["notes"] for line in _wrapped(note, "- ")])
+        lines += section(heading, _trainings(part, common))
+    lines += section("Run again", _commands(trainings))
+    lines += section("Notes", [line for note in facts["notes"] for line in _wrapped(note, "- ")])
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _section(heading: str, lines: Sequence[str]) -> list[str]:
-    return [heading, *(f"  {line}" for line in lines), ""] if lines else []
 
 
 def _title(facts: Facts) -> str:
@@ -52,10 +49,6 @@ def _wrapped(text: str, mark: str = "") -> list[str]:
     )
 
 
-def _pairs(items: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{name:<14}{value}" for name, value in items]
-
-
 # --- the number -----------------------------------------------------------------------------------
 
 
@@ -64,7 +57,7 @@ def _number(facts: Facts) -> list[str]:
     seeds = number["seeds"]
     of = f"mean of {len(seeds)} of {number['of_seeds']} seeds"
     if not facts["sources"]:
-        return _pairs([("score", f"{score(number['score'])} ({of})")])
+        return pairs([("score", f"{score(number['score'])} ({of})")])
     if number["delta"] is None:
         return [f"none: no seed has both the run and its baseline (of {number['of_seeds']})"]
     improvement = number["improvement"]
@@ -77,7 +70,7 @@ def _number(facts: Facts) -> list[str]:
             "none: the baseline is 0" if improvement is None else _percent(improvement),
         ),
     ]
-    return _pairs([*rows, *_certainty(facts["statistics"])])
+    return pairs([*rows, *_certainty(facts["statistics"])])
 
 
 def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
@@ -158,32 +151,9 @@ def _distinct(facts: Facts) -> list[Facts]:
     return list({training["folder"]: training for training in listed}.values())
 
 
-def _made_with(training: Facts) -> dict[str, str]:
-    """What made a finished training, by the name of the line."""
-    if "commit" not in training:
-        return {}
-    host = training["host"]
-    device = host["gpu"] or f"{host['device']} ({host['cpu']})"
-    dirty = {True: ", with uncommitted changes", False: "", None: ""}[training["dirty"]]
-    sample = "few-sample" if training["few_sample"] else "all samples"
-    return {
-        "commit": (training["commit"] or "unknown") + dirty,
-        "versions": f"tasktransfer {training['tasktransfer']}, "
-        + ", ".join(f"{name} {version}" for name, version in training["versions"].items()),
-        "recipe": str(training["recipe"]),
-        "data": f"{training['data_revision']} ({sample})",
-        "weights": (training["model"] or {}).get("weights", "unknown"),
-        "trained with": ", ".join(
-            f"{name} {value}" for name, value in (training["hyperparameters"] or {}).items()
-        ),
-        "config digest": f"{training['config_digest']} (study {training['study']})",
-        "hardware": f"{device}, {host['precision']}, {host['threads']} threads, {host['platform']}",
-    }
-
-
 def _common(trainings: Sequence[Facts]) -> dict[str, str]:
     """The lines that say the same of every finished training; they are printed once."""
-    made = [lines for training in trainings if (lines := _made_with(training))]
+    made = [lines for training in trainings if (lines := made_with(training))]
     if len(made) < 2:
         return {}
     return {
@@ -196,51 +166,11 @@ def _common(trainings: Sequence[Facts]) -> dict[str, str]:
 def _trainings(part: Sequence[Facts], common: Mapping[str, str]) -> list[str]:
     lines = []
     for place, training in enumerate(part, 1):
-        lines.append(f"{place}. {_name(training)}: {training['state']}")
-        own = {k: v for k, v in _made_with(training).items() if k not in common}
-        for name, value in (*_about(training), *own.items()):
-            lines.append(f"   {name:<14}{value}")
+        lines.append(f"{place}. {name(training)}: {training['state']}")
+        own = {k: v for k, v in made_with(training).items() if k not in common}
+        for line in pairs((*about(training), *own.items())):
+            lines.append(f"   {line}")
     return lines
-
-
-def _name(training: Facts) -> str:
-    return f"{training.get('kind', 'training')} {training.get('label', '')}".rstrip()
-
-
-def _about(training: Facts) -> list[tuple[str, str]]:
-    parent = training.get("parent")
-    rows = [
-        ("digest", training.get("digest", "unknown")),
-        ("starts from", parent or "the base model"),
-        ("record", training["record"]),
-        ("log", training["log"] or "none"),
-    ]
-    if training["error"]:
-        rows.append(("error", training["error"]))
-    if "commit" in training:
-        rows += _result(training)
-    if not training["in_plan"]:
-        rows.append(("plan", "this study's plan does not have it"))
-    return rows
-
-
-def _result(training: Facts) -> list[tuple[str, str]]:
-    scores = training["scores"]
-    named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
-    scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
-    rows = [
-        (
-            "result",
-            f"dev {training['dev_score']:.2f} at epoch {training['best_epoch']} of "
-            f"{training['epochs']}{scored}",
-        ),
-        ("trained", f"{training['started']}, {training['seconds']:.0f} s"),
-    ]
-    predictions = training["predictions"]
-    if predictions:
-        rows.append(("predictions", f"{predictions['path']} ({predictions['rows']} rows)"))
-        rows.append(("", f"sha256 {predictions['sha256']}"))
-    return rows + [("note", note) for note in training["notes"]]
 
 
 def _commands(trainings: Sequence[Facts]) -> list[str]:
@@ -248,6 +178,6 @@ def _commands(trainings: Sequence[Facts]) -> list[str]:
     lines = []
     for training in trainings:
         if training["commands"]:
-            lines.append(f"# seed {training['seed']}, {_name(training)}")
+            lines.append(f"# seed {training['seed']}, {name(training)}")
             lines += training["commands"]
     return lines

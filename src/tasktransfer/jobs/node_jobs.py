@@ -20,9 +20,10 @@ from tasktransfer.data.recipes import Ingredients, Rank, Recipe, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import expected_values, measured, values_of
+from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
 from tasktransfer.fits import Learner, answers, learner_named, ranked
+from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.damage import set_aside
 from tasktransfer.results.finished import damage_of, is_whole
 from tasktransfer.results.node_records import (

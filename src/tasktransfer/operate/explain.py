@@ -1,0 +1,203 @@
+"""What made a node: its state, its record, what it uses, who uses it, and how to make it again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.data.prepared import as_prepared
+from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.operate.offered import STAGES, Place, Recorded, places, recorded
+from tasktransfer.results.finished import state_in
+from tasktransfer.results.node_records import NOUNS
+from tasktransfer.results.records import Record
+from tasktransfer.results.state import RECORD, log_in
+from tasktransfer.results.study import Study
+
+Facts = dict[str, Any]
+
+
+def explain(study: Study, word: str) -> Facts:
+    """Everything about a node of a study, or of its results folder.
+
+    Args:
+        word: 6 or more hex digits of the node's digest, or its folder.
+
+    Raises:
+        ConfigError: there is no such node, or there are several.
+    """
+    folder = Path(word)
+    digest = folder.name[-SHORT:] if folder.is_dir() else word
+    nodes = [] if study.unknown else study.plan.nodes
+    if folder.is_dir():
+        planned = [node for node in nodes if Path(study.folder(node)).resolve() == folder.resolve()]
+    else:
+        planned = [node for node in nodes if node.digest.startswith(digest)]
+    results = Path(study.config.results)
+    there = [p for p in places(results) if p.digest.startswith(digest[:SHORT])]
+    if len(planned) == 1:
+        return facts_of(study, planned[0])
+    if not planned and len(there) == 1:
+        return {**_in_folder(there[0]), "uses": [], "users": [], "commands": [], "in_plan": False}
+    several = [node.path for node in planned] or [place.path for place in there]
+    raise ConfigError(
+        f"{word}: {'several nodes' if several else 'no node'} of {study.config_file} or of "
+        f"{results}/ with this digest or folder"
+        + (f": {', '.join(several)}; give more digits" if several else "; was the config changed?")
+    )
+
+
+def facts_of(study: Study, node: Node) -> Facts:
+    """Everything about a node of a study's plan."""
+    results = Path(study.config.results)
+    facts = _in_folder(Place(results, node.path, node.digest[:SHORT]))
+    # What the plan says comes last: the record may be damaged, or another's.
+    return {
+        **facts,
+        **_planned(study, node),
+        "identity": node.identity,
+        "uses": [_named(study, used) for used in node.uses],
+        "users": [_named(study, user) for user in study.users(node)],
+        "commands": again(study, node),
+        "in_plan": True,
+    }
+
+
+def recorded_facts(results: Path, path: str) -> Facts:
+    """Everything that the folder of a node tells by itself; ``path`` is relative to the results."""
+    return {**_in_folder(Place(results, path, path[-SHORT:])), "in_plan": False, "commands": []}
+
+
+def snakemake(study: Study, *targets: str) -> str:
+    """A command that makes files. Targets come first: ``--config`` and ``--configfile`` take every
+    word that follows for their own."""
+    words = ["snakemake", *targets, "--cores", "1"]
+    if study.overrides:
+        values = (f"{key}={json.dumps(value)}" for key, value in study.overrides.items())
+        words += ["--config", *values]
+    return shlex.join([*words, "--configfile", study.config_file])
+
+
+def again(study: Study, node: Node) -> list[str]:
+    """The commands that make a node once more. Its record is deleted first, since what is there is
+    done, whatever its age."""
+    record = study.record(node)
+    return [shlex.join(["rm", "-f", record]), snakemake(study, record)]
+
+
+def _planned(study: Study, node: Node) -> Facts:
+    facts = {"digest": node.digest, "node": NOUNS[type(node)], "label": node.label}
+    if not isinstance(node, Stage):
+        return facts
+    return {
+        **facts,
+        "kind": node.kind,
+        "seed": node.seed,
+        "train_tasks": list(node.train_tasks),
+        "select_on": list(node.select_on),
+        "parents": [parent.digest for parent in node.parents],
+    }
+
+
+def _named(study: Study, node: Node) -> Facts:
+    folder = Path(study.folder(node))
+    state, _ = state_in(folder, is_stage=isinstance(node, Stage))
+    return {**_planned(study, node), "folder": str(folder), "state": state}
+
+
+# --- what a folder tells ------------------------------------------------------------------------
+
+
+def _in_folder(place: Place) -> Facts:
+    folder, log = place.folder, log_in(place.folder)
+    state, error = state_in(folder, is_stage=place.is_stage)
+    facts: Facts = {
+        "folder": str(folder),
+        "record": str(folder / RECORD),
+        "log": str(log) if log else None,
+        "state": state,
+        "error": error,
+    }
+    try:
+        told = recorded(folder, is_stage=place.is_stage)
+    except RecordError:
+        return facts
+    of_kind = _of_stage(place.results, told) if place.is_stage else _of_other(told)
+    made: Any = told.record["provenance"]
+    return {
+        **facts,
+        **of_kind,
+        "predictions": told.rows
+        and {
+            "path": str(folder / told.rows_file),
+            "rows": told.rows["rows"],
+            "sha256": told.rows["sha256"],
+        },
+        **{key: made[key] for key in ("commit", "dirty", "tasktransfer", "versions", "study")},
+        **{key: made[key] for key in ("config_digest", "started", "notes")},
+    }
+
+
+def _of_stage(results: Path, told: Recorded) -> Facts:
+    record = as_prepared(cast(Record, told.record), results)
+    stage, made = record["stage"], record["provenance"]
+    return {
+        "digest": stage["digest"],
+        "node": "stage",
+        "kind": stage["kind"],
+        "label": stage["label"],
+        "seed": stage["seed"],
+        "train_tasks": stage["train_tasks"],
+        "select_on": stage["select_on"],
+        "parents": stage["parents"],
+        "identity": stage["identity"],
+        "hyperparameters": stage["identity"].get("training"),
+        "model": stage["identity"].get("model"),
+        "measures": {task: result["metrics"] for task, result in record["test"].items()},
+        "scores": {task: result["score"] for task, result in record["test"].items()},
+        "dev_score": record["dev_score"],
+        "best_epoch": record["best_round"],
+        "epochs": len(record["rounds"]),
+        "synthetic": record["synthetic"],
+        "few_sample": record["few_sample"],
+        "data_revision": record["data_revision"],
+        "recipe": made["recipe"],
+        "host": dict(made["host"]),
+        "seconds": made["seconds"].get("total", sum(made["seconds"].values())),
+    }
+
+
+def _of_other(told: Recorded) -> Facts:
+    record: Any = told.record
+    node = record["node"]
+    return {
+        "digest": node["digest"],
+        "node": node["kind"],
+        "label": node["label"],
+        "identity": node["identity"],
+        "measures": record["measures"],
+        "instances": record["instances"],
+        "synthetic": record["synthetic"],
+        "seconds": record["provenance"]["seconds"],
+    }
+
+
+def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
+    """A training that is in no plan and those before it, as far as records tell: first to last.
+
+    Args:
+        path: its folder, relative to the results folder.
+        paths: the folders where those before it may be.
+    """
+    by_digest = {each[-SHORT:]: each for each in paths if each.startswith(f"{STAGES}/")}
+    trainings = [recorded_facts(results, path)]
+    while parents := trainings[0].get("parents"):
+        before = by_digest.get(parents[0][:SHORT])
+        if before is None:
+            break
+        trainings.insert(0, recorded_facts(results, before))
+    return trainings

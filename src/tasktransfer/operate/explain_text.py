@@ -1,0 +1,113 @@
+"""What made a node, for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tasktransfer.tables.numbers import score
+
+Facts = Mapping[str, Any]
+
+
+def as_text(facts: Facts) -> str:
+    """What ``explain`` gathered of a node, in sections: results, nodes around it, what made it,
+    its identity, what to run."""
+    lines = section(f"{name(facts)}: {facts['state']}", pairs(about(facts)))
+    for title, key in (("Uses", "uses"), ("Used by", "users")):
+        lines += section(title, [_line(node) for node in facts[key]])
+    lines += section("Made with", pairs(made_with(facts).items()))
+    identity = json.dumps(facts.get("identity", {}), indent=1, ensure_ascii=False)
+    lines += section("Identity", identity.splitlines())
+    return "\n".join([*lines, *section("Run again", facts["commands"])]).rstrip() + "\n"
+
+
+def section(heading: str, lines: Sequence[str]) -> list[str]:
+    """Lines below a heading; nothing where there are none."""
+    return [heading, *(f"  {line}" for line in lines), ""] if lines else []
+
+
+def pairs(items: Iterable[tuple[str, str]]) -> list[str]:
+    """Names and values, one below the other."""
+    return [f"{name:<14}{value}" for name, value in items]
+
+
+def name(facts: Facts) -> str:
+    """A node's kind and label."""
+    return f"{facts.get('kind') or facts.get('node', 'training')} {facts.get('label', '')}".rstrip()
+
+
+def _line(facts: Facts) -> str:
+    return f"{facts['digest'][:12]}  {name(facts)}: {facts['state']}  {facts['folder']}"
+
+
+def about(facts: Facts) -> list[tuple[str, str]]:
+    """Where a node is and what its record says."""
+    rows = [("digest", facts.get("digest", "unknown"))]
+    if facts.get("node", "stage") == "stage":
+        rows.append(("starts from", ", ".join(facts.get("parents", ())) or "the base model"))
+    rows += [("record", facts["record"]), ("log", facts["log"] or "none")]
+    if facts["error"]:
+        rows.append(("error", facts["error"]))
+    if "commit" in facts:
+        rows += _result(facts)
+    if not facts["in_plan"]:
+        rows.append(("plan", "this study's plan does not have it"))
+    return rows
+
+
+def _result(facts: Facts) -> list[tuple[str, str]]:
+    rows = [("result", text) for text in _measures(facts)]
+    rows.append(("made", f"{facts['started']}, {facts['seconds']:.0f} s"))
+    predictions = facts["predictions"]
+    if predictions:
+        rows.append(("predictions", f"{predictions['path']} ({predictions['rows']} rows)"))
+        rows.append(("", f"sha256 {predictions['sha256']}"))
+    if facts["synthetic"]:
+        rows.append(("data", "SYNTHETIC: generated dialogues, not real ones"))
+    return rows + [("note", note) for note in facts["notes"]]
+
+
+def _measures(facts: Facts) -> list[str]:
+    if facts["node"] != "stage":
+        instances = facts["instances"]
+        told = {task: _spelled(measures) for task, measures in facts["measures"].items()}
+        return [f"{task} {told.get(task, '')} ({n} instances)" for task, n in instances.items()]
+    scores = facts["scores"]
+    named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
+    scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
+    rounds = f"dev {facts['dev_score']:.2f} at epoch {facts['best_epoch']} of {facts['epochs']}"
+    return [rounds + scored]
+
+
+def _spelled(measures: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in measures.items())
+
+
+def made_with(facts: Facts) -> dict[str, str]:
+    """What made a finished node, by the name of the line."""
+    if "commit" not in facts:
+        return {}
+    dirty = {True: ", with uncommitted changes", False: "", None: ""}[facts["dirty"]]
+    versions = (f"{name} {version}" for name, version in facts["versions"].items())
+    lines = {
+        "commit": (facts["commit"] or "unknown") + dirty,
+        "versions": ", ".join([f"tasktransfer {facts['tasktransfer']}", *versions]),
+        "config digest": f"{facts['config_digest']} (study {facts['study']})",
+    }
+    return {**lines, **_trained_with(facts)} if facts["node"] == "stage" else lines
+
+
+def _trained_with(facts: Facts) -> dict[str, str]:
+    host = facts["host"]
+    device = host["gpu"] or f"{host['device']} ({host['cpu']})"
+    sample = "few-sample" if facts["few_sample"] else "all samples"
+    hyperparameters = (facts["hyperparameters"] or {}).items()
+    return {
+        "recipe": str(facts["recipe"]),
+        "data": f"{facts['data_revision']} ({sample})",
+        "weights": (facts["model"] or {}).get("weights", "unknown"),
+        "trained with": ", ".join(f"{name} {value}" for name, value in hyperparameters),
+        "hardware": f"{device}, {host['precision']}, {host['threads']} threads, {host['platform']}",
+    }

@@ -1,0 +1,239 @@
+"""Commands on a study with every kind of node: derived data, stages, fits, evaluations."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_study import finish_all, finish_node, opened
+
+from tasktransfer.cli import main
+from tasktransfer.core.nodes import Fit, Node
+from tasktransfer.operate.garbage import find_garbage, remove
+from tasktransfer.operate.merge import merge_results
+from tasktransfer.operate.overview import overview
+from tasktransfer.operate.pilot import left_by_shard, shard_of
+from tasktransfer.operate.status import Watcher
+from tasktransfer.operate.status_text import as_text
+from tasktransfer.results.finished import look
+from tasktransfer.results.node_records import read_node_record
+from tasktransfer.results.state import claim
+from tasktransfer.results.study import Study
+
+KINDS = ("derived", "fits", "evaluations")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def study() -> Study:
+    made = opened()
+    finish_all(made)
+    return made
+
+
+def first(study: Study, kind: str) -> Node:
+    return getattr(study.plan, kind)[0]  # type: ignore[no-any-return]
+
+
+def content(folder: str | Path) -> dict[str, bytes]:
+    files = (file for file in Path(folder).rglob("*") if file.is_file())
+    return {str(file): file.read_bytes() for file in files}
+
+
+def merged(study: Study, other: str, **options: Any) -> dict[str, int]:
+    counts = merge_results(study, Path(other), **options)["counts"]
+    return {name: count for name, count in counts.items() if count}
+
+
+# --- finished -----------------------------------------------------------------------------------
+
+DAMAGES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
+    "no record": ("evaluations", lambda f: (f / "metrics.json").unlink(), ""),
+    "cut off": ("fits", lambda f: (f / "metrics.json").write_text("{"), "not valid JSON"),
+    "rows lost": ("evaluations", lambda f: (f / "rows.parquet").unlink(), "no such file"),
+    "rows changed": ("fits", lambda f: (f / "rows.parquet").write_bytes(b"x"), "SHA-256"),
+    "no classifier": (
+        "fits",
+        lambda f: shutil.rmtree(f / "topic_classification"),
+        "topic_classification: no such file, its record names it",
+    ),
+    "Arrow lost": ("derived", lambda f: (f / "dialogues.arrow").unlink(), "dialogues.arrow: no"),
+}
+
+
+@pytest.mark.parametrize(("kind", "harm", "said"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_node_is_finished_nowhere(
+    kind: str, harm: Callable[[Path], Any], said: str, study: Study, capsys: Any
+) -> None:
+    node = first(study, kind)
+    harm(Path(study.folder(node)))
+    seen = look(study)
+    assert node.digest not in seen.finished
+    assert said in seen.damaged.get(node.digest, "")
+    assert sum(left_by_shard(study).values()) == len(study.plan.nodes) - len(seen.finished)
+    assert main(["explain", node.digest[:12], "--config", "study.yaml", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["state"] == ("damaged" if said else "interrupted")
+
+
+# --- plan, status, pilot ------------------------------------------------------------------------
+
+
+def test_all_kinds_are_counted(study: Study) -> None:
+    rows = [("fit", 2), ("data", 2), ("evaluation", 4)]
+    expected = [{"kind": kind, "total": n, "done": n, "left": 0} for kind, n in rows]
+    for seen in (overview(study), Watcher(study).look()):
+        assert sorted(seen["others"], key=str) == sorted(expected, key=str)
+    text = as_text(Watcher(study).look())
+    assert "4 of 4 trainings done" in text
+    assert "4 of 4 evaluations" in text
+    assert "nothing is left to make" in text
+
+
+def test_what_is_left_runs_and_fails_is_told_of_any_node(study: Study) -> None:
+    failed, running = (e for e in study.plan.evaluations if isinstance(e.of, Fit))
+    for node in (failed, running):
+        Path(study.record(node)).unlink()
+    Path(study.folder(failed), "job.log").write_text("error: no such measure\n")
+    with claim(Path(study.folder(running)), print):
+        seen = Watcher(study).look()
+    assert (seen["left"], seen["totals"]["done"]) == (2, 4)
+    (told,) = seen["failed"]
+    assert (told["kind"], told["error"]) == ("evaluation", "no such measure")
+    assert told["log"] == f"{study.folder(failed)}/job.log"
+    assert [item["digest"] for item in seen["running"]] == [running.digest]
+    text = as_text(seen)
+    assert f"no such measure\n    {told['log']}" in text
+    assert "2 of 4 evaluations" in text
+
+
+def test_a_shard_has_every_node_of_its_trainings(capsys: pytest.CaptureFixture[str]) -> None:
+    study = opened()
+    # Fits on texts, the data derived by them and evaluations of them are of no model.
+    assert left_by_shard(study) == {("tiny-bert", 0): 3, ("tiny-bert", 1): 3, None: 6}
+    assert main(["records", "--config", "study.yaml", "--seed", "1"]) == 0
+    mine = [study.record(n) for n in study.plan.nodes if shard_of(n) == ("tiny-bert", 1)]
+    assert capsys.readouterr().out.splitlines() == mine
+    assert any("/evaluations/" in record for record in mine)
+
+
+# --- merge --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def theirs() -> Study:
+    study = opened("theirs.yaml", results="theirs")
+    finish_all(study)
+    return study
+
+
+def test_every_node_is_taken_once_and_never_overwritten(theirs: Study) -> None:
+    ours = opened()
+    assert merged(ours, "theirs", dry_run=True) == {"taken": 12}
+    assert not Path("results").exists() or not look(ours).finished
+    assert merged(ours, "theirs") == {"taken": 12}
+    assert look(ours).finished == {node.digest for node in ours.plan.nodes}
+    for kind in KINDS:
+        node = first(ours, kind)
+        assert read_node_record(Path(ours.folder(node))) == read_node_record(
+            Path(theirs.folder(node))
+        )
+    before = content("results")
+    assert merged(ours, "theirs") == {"there already": 12}
+    assert content("results") == before
+
+
+def test_what_differs_is_lost_or_damaged(theirs: Study) -> None:
+    ours = opened()
+    evaluation, fit = theirs.plan.evaluations[0], theirs.plan.fits[0]
+    finish_node(ours, evaluation, value=0.5)
+    Path(theirs.folder(fit), "rows.parquet").write_bytes(b"")
+    seen = merge_results(ours, Path("theirs"))
+    reasons = {told["stage"]: (told["outcome"], *told["reasons"]) for told in seen["stages"]}
+    outcome, reason = reasons[evaluation.path]
+    assert outcome == "conflict"
+    assert "measures.topic_classification.spearman: 0.5 here, 0.25 there" in reason
+    outcome, reason = reasons[fit.path]
+    assert outcome == "refused"
+    assert "rows.parquet: its SHA-256" in reason
+    assert seen["counts"]["taken"] == 10
+    lost = Path(ours.folder(theirs.plan.derived[0]), "dialogues.arrow")
+    lost.unlink()
+    assert merged(ours, "theirs")["completed"] == 1
+    assert lost.exists()
+
+
+def test_nodes_of_other_settings_are_taken_when_asked_for(theirs: Study) -> None:
+    ours = opened(seeds=[7])
+    assert merge_results(ours, Path("theirs"))["elsewhere"] == 12
+    assert merged(ours, "theirs", everything=True) == {"taken": 12}
+    assert (Path("results") / theirs.plan.fits[0].path / "topic_classification").is_dir()
+
+
+# --- gc -----------------------------------------------------------------------------------------
+
+
+def test_what_is_wanted_stays_but_for_half_written_files(study: Study) -> None:
+    folder = Path(study.folder(study.plan.fits[0]))
+    (folder / ".metrics.json.7.part").touch()
+    (item,) = find_garbage([study], records=True).items
+    assert (item.kind, item.held_by) == ("half-written files", str(folder))
+
+
+def test_nodes_of_other_settings_stay_unless_records_are_asked_for(study: Study) -> None:
+    other = opened("other.yaml", seeds=[7])
+    encoded = Path(study.encoded(study.plan.derived[0], "tiny-bert"))
+    encoded.mkdir(parents=True)
+    mine = Path(study.folder(study.plan.fits[0]), "topic_classification", "weights")
+    kept = {path for path, _ in find_garbage([other]).kept}
+    assert kept == {study.folder(node) for node in study.plan.nodes}
+    garbage = find_garbage([other], records=True)
+    kinds = [item.kind for item in garbage.items]
+    assert kinds.count("records and predictions of other settings") == 12
+    assert str(encoded) in [path for item in garbage.items for path in item.paths]
+    assert mine.exists()
+    remove(garbage)
+    for kind in KINDS:
+        assert not Path(study.folder(first(study, kind))).exists()
+    assert not list(Path("results").rglob("metrics.json"))
+
+
+# --- explain ------------------------------------------------------------------------------------
+
+
+def test_any_node_is_explained_by_digest_or_folder(study: Study, capsys: Any) -> None:
+    for node in study.plan.nodes:
+        told = []
+        for word in (node.digest, node.digest[:12], study.folder(node)):
+            assert main(["explain", word, "--config", "study.yaml", "--json"]) == 0
+            told.append(json.loads(capsys.readouterr().out))
+        assert told[0] == told[1] == told[2]
+        assert (told[0]["digest"], told[0]["state"]) == (node.digest, "done")
+        assert [used["digest"] for used in told[0]["uses"]] == [used.digest for used in node.uses]
+        assert told[0]["identity"] == node.identity
+        assert study.record(node) in told[0]["commands"][1]
+    assert main(["explain", study.plan.fits[0].digest, "--config", "study.yaml"]) == 0
+    text = capsys.readouterr().out
+    assert "spearman 0.25" in text
+    assert f"{study.plan.derived[0].digest[:12]}  data DailyDialog (prepend_labels): done" in text
+
+
+def test_a_node_that_the_plan_lost_is_told_from_its_record(study: Study, capsys: Any) -> None:
+    gone = study.plan.evaluations[0]
+    opened(seeds=[7])
+    assert main(["explain", gone.digest[:8], "--config", "study.yaml"]) == 0
+    assert "this study's plan does not have it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["0123456789ab", "cell"])
+def test_what_is_no_node_is_refused(word: str, study: Study, capsys: Any) -> None:
+    assert main(["explain", word, "--config", "study.yaml"]) == 2
+    assert word in capsys.readouterr().err
