@@ -1,6 +1,8 @@
 # The FETA challenge: an archive of predictions per dataset and model. Not part of `all`: only a
 # study under `rules: challenge` that covers every task of a dataset has them.
 
+from tasktransfer.designs.transfer.commands import submission_records as records_of
+
 SUBMISSION_FILES = [
     f"{RESULTS}/submissions/{dataset}-{model.name}.zip"
     for dataset in STUDY.config.dataset_names
@@ -10,9 +12,7 @@ SUBMISSION_FILES = [
 
 def submission_records(wildcards):
     with errors_for_snakemake():
-        return commands.submission_records(
-            chosen(), wildcards.dataset, wildcards.model
-        )
+        return records_of(chosen(), wildcards.dataset, wildcards.model)
 
 
 rule submit:
