@@ -27,7 +27,7 @@ def gather(folder: Path, runs: list[Run], score: Callable[[Run], float], **chang
     return results_of(folder, plan)
 
 
-def results_of(folder: Path, plan: Path | None) -> Results:
+def results_of(folder: Path, plan: Path) -> Results:
     tables, metadata = collect(folder, plan, folder / "tables")
     empty = {name: columns.frame(name, []) for name in columns.STATISTICS}
     return Results(tables, Statistics(**empty), metadata, None)

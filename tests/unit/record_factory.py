@@ -22,6 +22,7 @@ from tasktransfer.results.records import Record
 FAMILIES: dict[str, Family] = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 TRAINING = Training()
+AS_ALL: Mapping[str, Any] = {}
 
 Run = tuple[str, str, str, tuple[str, ...], str, int]
 """dataset, model, algorithm, sources, target, seed"""
@@ -29,10 +30,14 @@ Scorer = Callable[[Run], float]
 
 
 def make_record(
-    run: Run, score: float, training: Training = TRAINING, data: Data | None = None, **changes: Any
+    run: Run,
+    score: float,
+    stage_of: Mapping[str, Any] = AS_ALL,
+    **changes: Any,
 ) -> Record:
-    """A valid record of a run's last stage. ``changes`` replace top-level keys."""
-    stage = stages_of(run, training, data)[-1]
+    """A valid record of a run's last stage, made of ``stage_of`` (see ``stages_of``). ``changes``
+    replace top-level keys."""
+    stage = stages_of(run, **stage_of)[-1]
     record = constructed_record(stage, (score / 2, score), test={run[4]: result(score)})
     return record | changes  # type: ignore[return-value,operator]
 
@@ -65,23 +70,24 @@ def as_schema_1(record: Record, run: Run | None) -> dict[str, Any]:
 
 
 def stages_of(
-    run: Run, training: Training = TRAINING, data: Data | None = None
+    run: Run,
+    *,
+    training: Training = TRAINING,
+    revision: str = "r1",
+    few_sample: bool = True,
+    weights: str | None = None,
 ) -> tuple[Stage, ...]:
-    """The trainings of a run, on constructed data and models."""
+    """The trainings of a run, on constructed data and models; ``weights``: None is a folder's."""
     dataset, model, algorithm, sources, target, seed = run
     builder = PlanBuilder(lambda step, starts: (kind_of(step, starts), target))
     stages = builder.stages(
         steps(algorithm, sources, target),
-        data or data_of(dataset),
-        ModelSpec(model, FAMILIES.get(model, "encoder"), f"{model}@constructed", 512),
+        Data(dataset, revision, {"few_sample": few_sample}),
+        ModelSpec(model, FAMILIES.get(model, "encoder"), weights or f"sha256:{model}", 512),
         training,
         seed,
     )
     return tuple(stages.values())
-
-
-def data_of(dataset: str, revision: str = "r1", few_sample: bool = True) -> Data:
-    return Data(dataset, revision, {"few_sample": few_sample})
 
 
 def record_path(run: Run) -> str:
@@ -120,6 +126,7 @@ def write_study(
     *,
     leave_out: Callable[[Run], bool] = lambda run: False,
     shorts: Mapping[str, str] | None = None,
+    stage_of: Mapping[str, Any] = AS_ALL,
     **changes: Any,
 ) -> Path:
     """Write the records of a study and its plan file; gives the plan's path.
@@ -132,17 +139,21 @@ def write_study(
         if not leave_out(run):
             path = folder / record_path(run)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(make_record(run, score(run), **changes), indent=1))
+            path.write_text(json.dumps(make_record(run, score(run), stage_of, **changes)))
     plan = folder / "plan.json"
-    plan.write_text(json.dumps(make_plan(runs, shorts)))
+    plan.write_text(json.dumps(make_plan(runs, shorts, stage_of)))
     return plan
 
 
-def make_plan(runs: Iterable[Run], shorts: Mapping[str, str] | None = None) -> dict[str, Any]:
+def make_plan(
+    runs: Iterable[Run],
+    shorts: Mapping[str, str] | None = None,
+    stage_of: Mapping[str, Any] = AS_ALL,
+) -> dict[str, Any]:
     keys = ("dataset", "model", "algorithm", "sources", "target", "seed")
     listed = [
         dict(zip(keys, run, strict=True))
-        | {"record": record_path(run), "digest": stages_of(run)[-1].digest}
+        | {"record": record_path(run), "digest": stages_of(run, **stage_of)[-1].digest}
         for run in runs
     ]
     return {

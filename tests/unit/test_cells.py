@@ -20,8 +20,9 @@ from study_records import write_records, write_stage
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.planned import read_plan
+from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
 from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics import cells as module
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError
@@ -58,7 +59,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     Path("study.yaml").write_text(yaml.safe_dump(KEYS))
     study = open_study("study.yaml")
     write_records(study, quality)
-    Path("plan.json").write_text(json.dumps(study.plan_file(study.plan)))
+    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
     return study
 
 
@@ -68,14 +69,13 @@ def quality(run: Run) -> float:
 
 def gather(study: Study) -> Tables:
     plan = read_plan(Path("plan.json"))
-    paths = [path for run in plan.runs if (path := RESULTS / run.record).exists()]
-    return collect_runs(paths, root=RESULTS, expected=plan.runs)[0]
+    return collect_runs(RESULTS, plan.runs)[0]
 
 
 def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:
     return next(
         run
-        for run in study.plan.runs
+        for run in transfer_runs(study.plan)
         if (run.algorithm, run.sources, run.target, run.seed)
         == (algorithm, (source,) if source else (), TASKS[1] if source else TASKS[2], 1)
     )
@@ -181,7 +181,7 @@ def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
     record_of(study, a_run(study)).unlink()
     baseline = next(
         run
-        for run in study.plan.runs
+        for run in transfer_runs(study.plan)
         if (run.algorithm, run.target, run.seed) == ("baseline", TASKS[2], 2)
     )
     record_of(study, baseline).unlink()
@@ -210,13 +210,13 @@ def test_equal_runs_are_no_effect(study: Study) -> None:
     target = TASKS[1]
     baselines = {
         run.seed: run
-        for run in study.plan.runs
+        for run in transfer_runs(study.plan)
         if (run.model, run.algorithm, run.target) == ("tiny-bert", "baseline", target)
     }
     for seed, baseline in baselines.items():
         run = next(
             run
-            for run in study.plan.runs
+            for run in transfer_runs(study.plan)
             if (run.model, run.algorithm, run.sources, run.target, run.seed)
             == ("tiny-bert", "multitask", (TASKS[0],), target, seed)
         )
@@ -234,7 +234,7 @@ def _copy_result(source: Path, target: Path) -> None:
     pq.write_table(table.replace_schema_metadata(footer), target.with_name("predictions.parquet"))
     content = target.with_name("predictions.parquet").read_bytes()
     predictions = {**given["predictions"], "sha256": hashlib.sha256(content).hexdigest()}
-    record |= {"test": given["test"], "score": given["score"], "predictions": predictions}
+    record |= {"test": given["test"], "predictions": predictions}
     target.write_text(json.dumps(record))
 
 
@@ -281,7 +281,7 @@ def test_a_new_baseline_costs_the_cells_of_its_target_and_model(study: Study, re
 
 def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
     before = cells(gather(study), RESULTS)
-    for run in study.plan.runs:
+    for run in transfer_runs(study.plan):
         if run.algorithm == "multitask" and run.sources == (TASKS[1],):
             write_stage(study, run.scored, lambda _: 1.0)
     after = cells(gather(study), RESULTS, before)

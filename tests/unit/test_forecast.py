@@ -91,7 +91,7 @@ def test_prepared_and_encoded_data_is_counted() -> None:
     assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the prepared data"
     key = f"{TASKS[0]}-train"
     encoded = {"units": {key: 31}, "tokens": {key: 777}}
-    write(f"{study.encoded('DailyDialog', 'tiny-bert')}/manifest.json", encoded)
+    write(f"{study.encoded(study.data('DailyDialog'), 'tiny-bert')}/manifest.json", encoded)
     volume = Sizes(study).of(stage, TASKS[0], "train")
     assert (volume.instances, volume.units, volume.tokens) == (30, 31, 777)
     assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the encoded data"
@@ -345,7 +345,7 @@ def test_wall_time_is_never_shorter_than_a_chain() -> None:
     study = opened()
     estimates = Estimates(study)
     chain = max(
-        estimates.of(s).seconds + (estimates.of(s.parent).seconds if s.parent else 0)
+        estimates.of(s).seconds + sum(estimates.of(parent).seconds for parent in s.parents)
         for s in study.plan.stages
     )
     seen = overview(study, devices=1000)["estimate"]

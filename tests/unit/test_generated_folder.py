@@ -14,6 +14,7 @@ from record_factory import Run, make_record, record_path, single_source_runs, wr
 
 from small_models import make_model
 from tasktransfer.cli import main
+from tasktransfer.core.node_json import to_json
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.prepared import instances_folder
 from tasktransfer.datasets import DATASETS
@@ -42,7 +43,7 @@ class Trained:
 
     @property
     def encoded(self) -> str:
-        return self.study.encoded(DATASET, "bert")
+        return self.study.encoded(self.study.data(DATASET), "bert")
 
     def run(self, command: str, *words: str) -> None:
         assert main([*command.split(), *words, *self.options]) == 0
@@ -85,9 +86,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     made = Trained(open_study(config), options)
     made.run(f"encode --dataset {DATASET} --model bert --out", made.encoded)
     for stage in made.study.plan.stages:
-        (base / "stage.json").write_text(json.dumps(stage.to_json()))
+        (base / "stage.json").write_text(json.dumps(to_json(stage)))
         words = ["--stage", f"@{base}/stage.json", "--out", made.study.folder(stage)]
-        words += ["--encoded", made.encoded, "--start", made.study.start(stage)]
+        words += ["--encoded", made.encoded, "--base", made.study.base_model("bert")]
+        words += [word for start in stage.starts for word in ("--start", made.study.start(start))]
         made.run("train --save-checkpoint --threads 1", *words)
     return made
 

@@ -1,132 +1,233 @@
-"""Imports point downward only, and heavy packages stay where they belong."""
+"""The rooms of the package: imports point downward only, nothing below the designs knows which of
+them asked, heavy packages stay where they belong, and what every start imports is light."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "tasktransfer"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "tasktransfer"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "json_text", "own_folders", "locks", "validation", "__init__"}),
-    frozenset({"tasks", "algorithms", "stage", "stage_json"}),
-    frozenset({"config", "metrics", "predictions", "records", "stage_state"}),
-    frozenset({"plan"}),
+    frozenset({"__init__", "errors", "json_text", "files", "locks", "safe_zip", "validation"}),
+    frozenset({"core"}),
+    frozenset({"config"}),
+    frozenset({"tasks"}),
+    frozenset({"metrics"}),
+    frozenset({"datasets"}),
     frozenset({"data"}),
-    frozenset({"models", "analysis"}),
-    frozenset({"revisions", "study", "training", "damage", "finished", "forecast", "lacking"}),
-    frozenset({"overview", "overview_text", "challenge", "operate", "pilot"}),
+    frozenset({"models"}),
+    frozenset({"results"}),
+    frozenset({"training"}),
+    frozenset({"evaluation", "fits"}),
+    frozenset({"stats", "tables"}),
+    frozenset({"operate"}),
+    frozenset({"designs"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
 )
-"""Lowest first. A module imports from its own layer or from those below. ``study`` and
-``revisions`` take nothing from ``models`` but the versions in ``models.recipe``."""
+"""Lowest first. A module imports from its own room and from those below, and from no other room of
+its layer but for the first one's modules. ``results`` lies below ``training`` because a training
+writes the folder of its node; ``operate`` below ``designs`` because a design's commands (explain,
+the opening of a study for Snakemake) walk nodes as the others do."""
 
-TORCH = frozenset({"torch", "transformers", "tokenizers", "safetensors"})
-TORCH_HOMES = frozenset({"models", "training"})
+TORCH = ("torch.", "transformers.", "tokenizers.", "safetensors.torch.")
+TORCH_HOMES = frozenset({"models", "training", "evaluation"})
 
-FILES = sorted(SOURCE.rglob("*.py"))
+LIGHT = frozenset({"yaml", "pydantic", "pydantic_core", "typing_extensions"})
+"""What every start may import beside the standard library."""
+
+MOST_LINES = 4000
+"""Of a folder's Python, ``designs/transfer`` left out."""
+
+LARGER = {"operate": 4500}
+"""Rooms that are still to become smaller."""
 
 
-def unit(path: Path) -> str:
+class Import(NamedTuple):
+    """``module``: dotted, with the imported name. ``place``: file and line."""
+
+    module: str
+    place: str
+    at_top: bool
+    for_types: bool
+
+
+FILES = {path: path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """Everything that a file imports."""
+    return tuple(_imports(ast.parse(path.read_text(encoding="utf-8")), path))
+
+
+def _imports(tree: ast.Module, path: Path) -> Iterator[Import]:
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            yield Import(name, f"{path}:{node.lineno}", node in tree.body, id(node) in for_types)
+
+
+def room(relative: Path) -> str:
     """The module or package directly under ``tasktransfer`` that a file belongs to."""
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    return relative.parts[0].removesuffix(".py")
+
+
+ROOMS = {room(relative) for relative in FILES.values()}
+
+
+def own_room(module: str) -> str | None:
+    """The room that an imported module lies in; None: it is not of this package."""
+    package, _, below = module.partition(".")
+    if package != "tasktransfer":
+        return None
+    first = below.partition(".")[0]
+    return first if first in ROOMS else "__init__"
 
 
 def layer(name: str) -> int:
     for number, names in enumerate(LAYERS):
         if name in names:
             return number
-    raise AssertionError(f"{name} stands in no layer: add it to LAYERS where it belongs")
+    raise AssertionError(f"{name} is in no layer: add it to LAYERS where it belongs")
 
 
-def imports(path: Path) -> list[tuple[str, int, bool]]:
-    """(dotted module, line, whether at the top of the module) of everything that a file imports,
-    that for type checking alone left out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    unseen = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    found: list[tuple[str, int, bool]] = []
-    for node in ast.walk(tree):
-        top = node in tree.body
-        if id(node) in unseen:
-            continue
-        if isinstance(node, ast.Import):
-            found += [(alias.name, node.lineno, top) for alias in node.names]
-        if isinstance(node, ast.ImportFrom):
-            package = ["tasktransfer", *path.relative_to(SOURCE).parent.parts]
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *((node.module or "").split(".") if node.module else [])])
-            names = [f"{module}.{alias.name}" for alias in node.names]
-            found += [(name, node.lineno, top) for name in names]
+def test_imports_point_downward() -> None:
+    for path, relative in FILES.items():
+        own = room(relative)
+        for module, place, _, for_types in imports(path):
+            assert module.split(".")[0] != "benchmarks", f"{place}: benchmarks/ is not installed"
+            other = own_room(module)
+            if other in (None, own) or for_types:
+                continue
+            lower = layer(own) == layer(other) == 0 or layer(other) < layer(own)
+            assert lower, f"{place}: {own} imports {module}"
+
+
+def test_nothing_below_the_designs_knows_which_design_asked() -> None:
+    """Not for types either."""
+    for path, relative in FILES.items():
+        if layer(room(relative)) < layer("designs"):
+            for each in imports(path):
+                assert own_room(each.module) != "designs", f"{each.place}: imports {each.module}"
+
+
+def test_torch_stays_at_home() -> None:
+    for path, relative in FILES.items():
+        if room(relative) not in TORCH_HOMES:
+            for module, place, _, for_types in imports(path):
+                assert for_types or not f"{module}.".startswith(TORCH), f"{place}: imports {module}"
+
+
+def of_the_workflow() -> list[str]:
+    """What the files of the workflow import."""
+    found = []
+    for file in [ROOT / "workflow" / "Snakefile", *sorted((ROOT / "workflow/rules").glob("*.smk"))]:
+        for module, names in re.findall(
+            r"^from (tasktransfer[\w.]*) import (\([^)]*\)|.*)$", file.read_text(), re.MULTILINE
+        ):
+            found += [f"{module}.{name}" for name in re.findall(r"\w+", names)]
+    assert {"tasktransfer.designs.design_of", "tasktransfer.operate.needs"} <= set(found)
     return found
 
 
-def own(module: str) -> str | None:
-    parts = module.split(".")
-    if parts[0] != "tasktransfer":
-        return None
-    known = {unit(file) for file in FILES}
-    return parts[1] if len(parts) > 1 and parts[1] in known else "__init__"
+def of_the_commands() -> list[str]:
+    """The command line, and what its commands for any memory import."""
+    found = ["tasktransfer.cli"]
+    for path, relative in FILES.items():
+        if room(relative) == "cli":
+            found += light_commands(ast.parse(path.read_text(encoding="utf-8")), path)
+    return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_downward(path: Path) -> None:
-    here = layer(unit(path))
-    for module, line, _ in imports(path):
-        assert module.split(".")[0] != "benchmarks", f"{path}:{line}: benchmarks/ is not installed"
-        other = own(module)
-        if other is not None:
-            assert layer(other) <= here, f"{path}:{line}: {unit(path)} imports {module}"
+def light_commands(tree: ast.Module, path: Path) -> list[str]:
+    """What the functions of a module import that are commands with ``light=True``."""
+    light = {
+        call.args[2].id
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and any(key.arg == "light" and ast.unparse(key.value) == "True" for key in call.keywords)
+        and isinstance(call.args[2], ast.Name)
+    }
+    functions = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in light
+    ]
+    assert len(functions) == len(light), f"{path}: a light command is no function of its module"
+    whole = ast.Module([*functions], [])
+    return [each.module for each in _imports(whole, path)]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_torch_stays_in_models_and_training(path: Path) -> None:
-    for module, line, _ in imports(path):
-        if unit(path) not in TORCH_HOMES:
-            assert module.split(".")[0] not in TORCH, f"{path}:{line} imports {module}"
-        if unit(path) == "analysis":
-            assert own(module) not in TORCH_HOMES, f"{path}:{line} imports {module}"
-        if unit(path) in {"study", "revisions"} and own(module) == "models":
-            assert module.startswith("tasktransfer.models.recipe."), f"{path}:{line}"
+def file_of(name: str) -> Path | None:
+    """The file of a module of this package; of a name in a module, the module's."""
+    for parts in (name.split(".")[1:], name.split(".")[1:-1]):
+        for path in (
+            SOURCE.joinpath(*parts, "__init__.py"),
+            SOURCE.joinpath(*parts).with_suffix(".py"),
+        ):
+            if path in FILES:
+                return path
+    return None
 
 
-START = (
-    "errors",
-    "tasks",
-    "algorithms",
-    "stage",
-    "config",
-    "plan",
-    "revisions",
-    "study",
-    "damage",
-    "finished",
-    "forecast",
-    "lacking",
-    "overview",
-    "overview_text",
-    "cli",
+@pytest.mark.parametrize(
+    ("start", "there_anyway"), [(of_the_workflow, {"snakemake"}), (of_the_commands, set())]
 )
+def test_what_every_start_imports_is_light(
+    start: Callable[[], list[str]], there_anyway: set[str]
+) -> None:
+    """Standard library, PyYAML and pydantic, at the top of all that is imported on the way."""
+    allowed = {*sys.stdlib_module_names, *LIGHT, *there_anyway, "tasktransfer"}
+    names = start()
+    waiting, seen = [file_of(name) for name in names], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        assert path is not None, names
+        if path in seen:
+            continue
+        seen.add(path)
+        waiting += [
+            folder / "__init__.py" for folder in path.parents if folder / "__init__.py" in FILES
+        ]
+        for module, place, at_top, for_types in imports(path):
+            if at_top and not for_types:
+                assert module.split(".")[0] in allowed, f"{place}: imports {module}"
+                if own_room(module) is not None:
+                    waiting.append(file_of(module))
+    assert {room(FILES[path]) for path in seen} >= {"core", "config", "results", "designs"}
 
 
-@pytest.mark.parametrize("name", START)
-def test_what_is_imported_at_start_is_light(name: str) -> None:
-    """Standard library, PyYAML and pydantic at the top of the modules that every start imports."""
-    validation = {"yaml", "pydantic", "pydantic_core", "typing_extensions"}
-    allowed = {*sys.stdlib_module_names, *validation, "tasktransfer"}
-    for path in (file for file in FILES if unit(file) == name):
-        for module, line, top in imports(path):
-            if top:
-                assert module.split(".")[0] in allowed, f"{path}:{line} imports {module}"
+def test_rooms_are_few_and_none_is_too_large() -> None:
+    packages = [path for path in SOURCE.iterdir() if (path / "__init__.py").exists()]
+    assert len(packages) <= 20
+    lines = dict.fromkeys(ROOMS, 0)
+    for path, relative in FILES.items():
+        if relative.parts[:2] != ("designs", "transfer"):
+            lines[room(relative)] += len(path.read_text(encoding="utf-8").splitlines())
+    too_large = {n: count for n, count in lines.items() if count > LARGER.get(n, MOST_LINES)}
+    assert too_large == {}
 
 
-def test_no_module_is_a_grab_bag() -> None:
-    assert not [path for path in FILES if path.stem in {"utils", "helpers", "misc", "common"}]
+@pytest.mark.parametrize("name", ["utils", "helpers", "misc", "common"])
+def test_no_module_is_a_grab_bag(name: str) -> None:
+    assert not [path for path in FILES if path.stem == name]

@@ -77,7 +77,6 @@ def write_run(root: Path, run: Run, ids: list[str] | None) -> Path:
             rows,
             digest=digest,
             dataset=run[0],
-            target=target,
         )
         changes["test"] = {target: result}
     path.write_text(json.dumps(make_record(run, 100.0, **changes)))
@@ -89,10 +88,12 @@ def runs_of(*paths: Path, root: Path) -> pd.DataFrame:
     rows = []
     for path in paths:
         record = json.loads(path.read_text())
-        found = {key: record["run"][key] for key in ("dataset", "model", "algorithm", "target")}
-        found["path"] = path.relative_to(root).as_posix()
-        rows.append(found | {"has_predictions": record["predictions"] is not None})
-    return pd.DataFrame(rows)
+        (target,) = record["test"]
+        has = record["predictions"] is not None
+        stage, place = record["stage"], path.relative_to(root).as_posix()
+        rows.append((stage["dataset"], stage["model"], stage["kind"], target, place, has))
+    columns = ["dataset", "model", "algorithm", "target", "path", "has_predictions"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def test_ids_come_from_the_first_baseline_with_predictions(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_damaged_predictions_are_named(tmp_path: Path, damage: str) -> None:
         file.write_bytes(file.read_bytes()[:100])
     else:
         row = Prediction(0, "a_task", "p", ("x",), ("x",), 0.0)
-        write_predictions(file, [row], digest="d", dataset="DailyDialog", target="a_task")
+        write_predictions(file, [row], digest="d", dataset="DailyDialog")
     with pytest.raises(RecordError, match=r"predictions\.parquet"):
         instances_in_test(runs, tmp_path)
 

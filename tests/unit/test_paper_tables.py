@@ -19,9 +19,8 @@ from paper_studies import (
     several_score,
     some,
 )
-from record_factory import ALGORITHMS, Run, make_record, single_source_runs
+from record_factory import ALGORITHMS, Run, single_source_runs, write_study
 
-from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
@@ -35,7 +34,6 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
     table6,
     write_all_tables,
 )
-from tasktransfer.results.records import write_record
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +211,10 @@ def test_the_check_of_the_paper_belongs_to_no_study(printed: Path) -> None:
     [
         ({"synthetic": True}, "SYNTHETIC (tiny world)."),
         ({"synthetic": True}, "Not compared with the paper: the dialogues are made up."),
-        ({"few_sample": False}, "Not compared with the paper: the paper's numbers are of few-sam"),
+        (
+            {"stage_of": {"few_sample": False}},
+            "Not compared with the paper: the paper's numbers are of few-sam",
+        ),
     ],
 )
 def test_what_is_not_the_paper_s_is_not_compared(
@@ -247,12 +248,8 @@ def test_a_study_without_several_sources_says_so(single: Results, printed: Path)
 def test_the_weights_in_the_records_decide(tmp_path: Path, weights: str, compared: bool) -> None:
     tasks = list(DATASETS["Friends"].tasks)[:2]
     name = "bert" if not compared else "whatever"
-    for run in single_source_runs("Friends", [name], tasks, [0], ["multitask"]):
-        record: Any = make_record(run, 50.0)
-        identity = {**record["stage"]["identity"], "model": {"weights": weights}}
-        record["stage"] |= {"identity": identity, "digest": digest_of(identity)}
-        path = tmp_path / "stages" / record["stage"]["digest"] / "metrics.json"
-        write_record(path, record)
-    results = results_of(tmp_path, None)
+    runs = single_source_runs("Friends", [name], tasks, [0], ["multitask"])
+    of = {"weights": weights}
+    results = results_of(tmp_path, write_study(tmp_path, runs, lambda _: 50.0, stage_of=of))
     assert set(results.tables.runs["weights"]) == {weights}
     assert ("published_average_score" in some(table2(results)).columns) is compared

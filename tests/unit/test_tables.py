@@ -13,7 +13,6 @@ import pytest
 from record_factory import (
     Run,
     as_schema_1,
-    data_of,
     make_plan,
     make_record,
     record_path,
@@ -191,9 +190,12 @@ def test_records_of_both_schemas_make_the_same_tables(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"synthetic": True}, "synthetic of DailyDialog is"),
-        ({"data": data_of("DailyDialog", "r2")}, "data_revision of DailyDialog is 'r1'"),
-        ({"data": data_of("DailyDialog", few_sample=False)}, "few_sample of DailyDialog"),
-        ({"training": Training(epochs=7)}, "training.epochs of DailyDialog bert is 30"),
+        ({"stage_of": {"revision": "r2"}}, "data_revision of DailyDialog is 'r1'"),
+        ({"stage_of": {"few_sample": False}}, "few_sample of DailyDialog"),
+        (
+            {"stage_of": {"training": Training(epochs=7)}},
+            "training.epochs of DailyDialog bert is 30",
+        ),
         ({"recipe": 99}, "provenance.recipe is"),
         (
             {"sizes": {"b_task": {"train": 9, "dev": 9, "test": 4}}},
@@ -227,14 +229,12 @@ def test_what_cannot_be_compared_is_refused(
 def test_two_datasets_may_have_two_data_revisions(tmp_path: Path) -> None:
     friends = single_source_runs("Friends", ["bert"], TASKS[:2], [0], ["multitask"])
     write_study(tmp_path, RUNS, score)
-    for run in friends:
-        record = make_record(run, score(run), data=data_of("Friends", "r2"))
-        write_record(tmp_path / record_path(run), record)
-    asked = make_plan([*RUNS, *friends])
-    for entry in asked["runs"][len(RUNS) :]:
-        del entry["digest"]  # a plan need not say it
+    newer = {"revision": "r2"}
+    write_study(tmp_path, friends, score, stage_of=newer)
+    both = make_plan(RUNS)
+    both["runs"] += make_plan(friends, stage_of=newer)["runs"]
     plan = tmp_path / "both.json"
-    plan.write_text(json.dumps(asked))
+    plan.write_text(json.dumps(both))
     assert len(gather(tmp_path, plan).runs) == 18 + 4
 
 

@@ -7,14 +7,10 @@ only, since every start asks for these places.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
-from tasktransfer.results.records import Record
-
-Says = Callable[[Path], bool | None]
 
 
 def instances_folder(results: str | Path, dataset: str, revision: str, *, few_sample: bool) -> str:
@@ -38,17 +34,3 @@ def says_synthetic(instances: Path) -> bool | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return said if isinstance(said, bool) else None
-
-
-def as_prepared(record: Record, results: Path, says: Says = says_synthetic) -> Record:
-    """A record with the word of its prepared data for ``synthetic``, as far as that is there.
-
-    Trainings used to call a generated world real where it was given as a folder.
-    ``says`` may be a cached ``says_synthetic``.
-    """
-    dataset, revision = record["stage"]["dataset"], record["data_revision"]
-    folder = instances_folder(results, dataset, revision, few_sample=record["few_sample"])
-    said = says(Path(folder))
-    if said is None or said == record["synthetic"]:
-        return record
-    return {**record, "synthetic": said}

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from tasktransfer.core.nodes import SHORT, Node, Stage
-from tasktransfer.data.prepared import as_prepared
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.operate.offered import STAGES, Place, Recorded, places, recorded
 from tasktransfer.results.finished import state_in
 from tasktransfer.results.node_records import NOUNS
+from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import Record
 from tasktransfer.results.state import RECORD, log_in
 from tasktransfer.results.study import Study

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tabulate import tabulate
-
 
 def text_table(rows: Sequence[Mapping[str, Any]], left: Collection[str] | None = None) -> list[str]:
     """Rows with equal keys as aligned lines. Numbers have three digits, or thousands apart; None is
@@ -14,6 +12,8 @@ def text_table(rows: Sequence[Mapping[str, Any]], left: Collection[str] | None =
 
     ``left``: the columns that are aligned to the left; by default those of texts.
     """
+    from tabulate import tabulate  # noqa: PLC0415  # plan and status start without it
+
     if not rows:
         return []
     if left is None:

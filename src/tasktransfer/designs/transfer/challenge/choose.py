@@ -23,7 +23,6 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.data.prepared import as_prepared
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
 from tasktransfer.designs.transfer.challenge.policy import Policy
@@ -31,6 +30,7 @@ from tasktransfer.designs.transfer.challenge.rules import ineligible
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import PredictionsFile, read_record
 from tasktransfer.results.study import Study
 

@@ -14,11 +14,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.data.prepared import Says, as_prepared, says_synthetic
+from tasktransfer.data.prepared import says_synthetic
 from tasktransfer.designs.transfer.collect.mixtures import Aspect, Comparison
 from tasktransfer.designs.transfer.collect.planned import Expected, RunKey, spell
 from tasktransfer.designs.transfer.collect.rows import Row, run_row, score_rows
 from tasktransfer.errors import RecordError, TaskTransferError
+from tasktransfer.results.prepared import Says, as_prepared
 from tasktransfer.results.records import Record, read_record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import Checks, check_predictions

@@ -32,13 +32,13 @@ _MOST_BARS = 40
 
 
 def lengths(results: Results, dataset: str) -> Figure | None:
-    """Draw a histogram per unit; None when no dialogues were prepared, and a figure that says so
-    for a dataset whose releases tell no turns.
+    """Draw a histogram per unit; None when no dialogues were prepared or none of the dataset are
+    studied, and a figure that says so for a dataset whose releases tell no turns.
 
     Bars are shares of all utterances or dialogues of the release. The axis ends where 99 % are
     shown; the panel says how many are longer, and up to what length.
     """
-    if results.lengths is None:
+    if results.lengths is None or dataset not in results.metadata.order["dataset"]:
         return None
     counted = results.lengths[results.lengths["dataset"] == dataset]
     units = [unit for unit in _UNITS if (counted["unit"] == unit).any()]

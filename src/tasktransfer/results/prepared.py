@@ -1,0 +1,25 @@
+"""Records beside the prepared data that they were made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tasktransfer.data.prepared import instances_folder, says_synthetic
+from tasktransfer.results.records import Record
+
+Says = Callable[[Path], bool | None]
+
+
+def as_prepared(record: Record, results: Path, says: Says = says_synthetic) -> Record:
+    """A record with the word of its prepared data for ``synthetic``, as far as that is there.
+
+    Trainings used to call a generated world real where it was given as a folder.
+    ``says`` may be a cached ``says_synthetic``.
+    """
+    dataset, revision = record["stage"]["dataset"], record["data_revision"]
+    folder = instances_folder(results, dataset, revision, few_sample=record["few_sample"])
+    said = says(Path(folder))
+    if said is None or said == record["synthetic"]:
+        return record
+    return {**record, "synthetic": said}
