@@ -92,8 +92,8 @@ def test_the_environment_is_the_one_of_the_file_and_has_no_torch() -> None:
     code = (
         "import importlib.util, importlib.metadata as m, json; "
         "print(json.dumps([[n for n in ('torch', 'transformers', 'datasets', 'safetensors') "
-        "if importlib.util.find_spec(n)], "
-        "{d.name.lower().replace('_', '-'): d.version for d in m.distributions()}]))"
+        "if importlib.util.find_spec(n)], {d.name.lower().replace('_', '-'): d.version "
+        "for d in m.distributions()}]))"
     )
     found, versions = json.loads(call(PYTHON, "-c", code).stdout)
     assert found == []
