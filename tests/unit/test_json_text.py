@@ -82,29 +82,32 @@ def test_a_useless_release(tmp_path: Path, text: Any, part: str) -> None:
 
 def stage_json() -> dict[str, Any]:
     finetune = next(s for s in open_study(DEMO).plan.stages if s.kind == "finetune")
-    return finetune.to_json()
+    told: dict[str, Any] = to_json(finetune)
+    return told
 
 
 def _nested(levels: int) -> dict[str, Any]:
     stage = stage_json()
     for _ in range(levels):
-        stage = {**stage, "parent": stage}
+        stage = {**stage, "starts": [{"stage": stage}]}
     return stage
 
 
 @pytest.mark.parametrize(
     ("key", "value", "part"),
     [
-        ("seed", "x", "seed: found 'x', expected a whole number"),
-        ("seed", True, "seed: found true"),
-        ("dataset", "Foo", "dataset: found 'Foo', expected one of DailyDialog, Friends"),
-        ("train_tasks", ["nothing"], "'nothing' is no task of"),
-        ("train_tasks", [], "train_tasks: found [], expected 1 or more items"),
-        ("model", {}, "model.name: is missing"),
-        ("training", {"epochs": 1}, "is missing"),
-        ("parent", [], "parent.found"),
-        ("parent", {}, "parent.dataset: is missing"),
-        ("task_shorts", {}, "no short name of"),
+        ("seed", "x", "seed: Input should be a valid integer, found 'x'"),
+        ("seed", True, "seed: Input should be a valid integer"),
+        ("seed", -1, "seed: found -1, which is too small"),
+        ("data", {"revision": "r"}, "data.name: Field required"),
+        ("train_tasks", [], "train_tasks: is empty"),
+        ("model", {}, "model.name: Field required"),
+        ("training", {"epochs": 0}, "training.epochs: found 0, which is too small"),
+        ("training", {"epoch": 1}, "training.epoch: Unexpected keyword argument"),
+        ("starts", {}, "starts: Input should be a valid array"),
+        ("starts", [{"stage": {}}], "starts.0.stage.kind: Field required"),
+        ("sampler", "evenly", "sampler: Input should be 'task_batches', 'uniform' or 'together'"),
+        ("nonsense", 1, "nonsense: Unexpected keyword argument"),
     ],
 )
 def test_a_stage_that_cannot_be(key: str, value: Any, part: str) -> None:
@@ -122,13 +125,19 @@ def test_a_stage_is_read_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     ("option", "text"),
-    [("--stage", DEEP[:60_000]), ("--stage", DIGITS), ("--run", "[1]"), ("--run", '{"seed": 1}')],
+    [("--stage", DEEP[:60_000]), ("--stage", DIGITS), ("--stage", "[1]"), ("--stage", "null")],
 )
 def test_what_a_training_is_told(
     option: str, text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    told = {"--stage": json.dumps(stage_json()), "--run": "null"} | {option: text}
-    words = [word for pair in told.items() for word in pair]
-    where = ["--encoded", "e", "--start", "s", "--out", str(tmp_path / "o"), "--config", DEMO]
-    assert cli.main(["train", *words, *where]) == 2
+    where = ["--encoded", "e", "--base", "b", "--out", str(tmp_path / "o"), "--config", DEMO]
+    assert cli.main(["train", option, text, *where]) == 2
     assert capsys.readouterr().err.startswith(f"error: {option}: ")
+
+
+def test_a_training_is_told_as_many_folders_as_it_starts_from(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["--stage", json.dumps(stage_json()), "--base", "b", "--encoded", "e"]
+    assert cli.main(["train", *words, "--out", str(tmp_path / "o"), "--config", DEMO]) == 2
+    assert "--start: found 0 folders" in capsys.readouterr().err
