@@ -1,8 +1,10 @@
 # The FETA challenge: an archive of predictions per dataset and model. Not part of `all`: only a
 # study under `rules: challenge` that covers every task of a dataset has them.
 
-from tasktransfer.designs.transfer.commands import submission_records as records_of
+from tasktransfer.designs.transfer.commands import submission_records
 
+# As a decorator: what is wrong is told as Snakemake tells its own errors.
+told = errors_for_snakemake()
 SUBMISSION_FILES = [
     f"{RESULTS}/submissions/{dataset}-{model.name}.zip"
     for dataset in STUDY.config.dataset_names
@@ -10,14 +12,11 @@ SUBMISSION_FILES = [
 ]
 
 
-def submission_records(wildcards):
-    with errors_for_snakemake():
-        return records_of(chosen(), wildcards.dataset, wildcards.model)
-
-
 rule submit:
     input:
-        submission_records,
+        lambda wildcards: told(submission_records)(
+            chosen(), wildcards.dataset, wildcards.model
+        ),
     output:
         archive=f"{RESULTS}/submissions/{{dataset}}-{{model}}.zip",
         choice=f"{RESULTS}/submissions/{{dataset}}-{{model}}.zip.json",
