@@ -15,8 +15,9 @@ from pydantic import Field
 
 from tasktransfer.config import CommonConfig, TrainingConfig
 from tasktransfer.config.fields import Count
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Run, Start
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.designs.design import Design, Outputs, Shown

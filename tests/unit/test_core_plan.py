@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Run, Stage, Start
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Begin, From, Step
 

@@ -15,11 +15,11 @@ from tasktransfer.core.nodes import (
     Fit,
     Node,
     Outcome,
-    Run,
     Stage,
     Start,
     with_ancestors,
 )
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.errors import ConfigError
 

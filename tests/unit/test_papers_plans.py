@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Run, Stage, Start
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import From, Step
 

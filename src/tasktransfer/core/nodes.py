@@ -366,41 +366,6 @@ class Evaluation:
 Node = Data | Stage | Fit | Evaluation
 
 
-@dataclass(frozen=True)
-class Run:
-    """A method on a model and a seed, with what it is about and what is judged of it.
-
-    ``about`` is the design's: source and target, domain, probe. It is ordered, and so are lists in
-    it: what comes first is trained first. ``variant``: what is special about it, where runs of a
-    method are counted apart.
-    """
-
-    method: str
-    model: str
-    seed: int
-    about: Mapping[str, Any] = field(hash=False)
-    outcome: Outcome | Fit
-    evaluations: tuple[Evaluation, ...] = ()
-    variant: str = ""
-
-    @property
-    def scored(self) -> Stage:
-        """The stage of a run that judges one stage's model, whose own record has the scores."""
-        assert isinstance(self.outcome, Outcome)
-        (stage,) = self.outcome.stages
-        return stage
-
-    @property
-    def judged(self) -> tuple[Node, ...]:
-        """The fit, or the stages whose parameters its outcome has."""
-        return (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages
-
-    @cached_property
-    def stages(self) -> tuple[Stage, ...]:
-        """Its trainings, those that others start from before these."""
-        return tuple(node for node in with_ancestors(self.judged) if isinstance(node, Stage))
-
-
 def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Nodes and all that they use, directly or not, each once, what is used before what uses it.
     Data that are only read are no nodes of a plan."""

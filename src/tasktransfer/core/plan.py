@@ -17,11 +17,11 @@ from tasktransfer.core.nodes import (
     Fit,
     Node,
     Outcome,
-    Run,
     Stage,
     Start,
     with_ancestors,
 )
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.core.steps import Step
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasktransfer.core.nodes import Outcome, Run, Stage, Start
+from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Family
 
 
