@@ -176,6 +176,8 @@ def test_nothing_is_written_as_schema_1(tmp_path: Path, record: Record) -> None:
         ("stage", 3, "stage: found 3"),
         ("extra", 1, "extra: unknown key"),
         ("rounds", [], "rounds: unknown key"),
+        ("stage.parent", ..., "stage.parent: missing"),
+        ("stage.parents", [], "stage.parents: unknown key"),
         ("schema", True, "schema: found True"),
     ],
 )

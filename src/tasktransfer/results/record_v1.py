@@ -17,7 +17,8 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
     """A record of schema 1 as schema 2; ``old`` is left as it is.
 
     Raises:
-        RecordError: a key that only schema 1 has is missing, or contradicts the rest.
+        RecordError: a key that only schema 1 has is missing or contradicts the rest, or one is
+            there that only schema 2 has.
     """
     for key in ONLY_HERE:
         if key not in old:
@@ -25,9 +26,10 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
     for key in NOT_HERE:
         if key in old:
             raise RecordError(f"{key}: unknown key, schema 1 has none")
-    problem = _run_problem(old) if isinstance(old.get("stage"), dict) else None
-    if problem:
-        raise RecordError(problem)
+    if isinstance(old.get("stage"), dict):
+        problem = _parent_problem(old["stage"]) or _run_problem(old)
+        if problem:
+            raise RecordError(problem)
     new = {key: value for key, value in old.items() if key not in ONLY_HERE}
     new["schema"] = 2
     new["rounds"], new["best_round"] = old["epochs"], old["best_epoch"]
@@ -35,7 +37,7 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
         new["rounds"] = [_round(epoch) for epoch in old["epochs"]]
     if isinstance(old.get("stage"), dict):
         stage = dict(old["stage"])
-        parent = stage.pop("parent", None)
+        parent = stage.pop("parent")
         new["stage"] = {**stage, "parents": [] if parent is None else [parent]}
     return new
 
@@ -44,6 +46,13 @@ def _round(epoch: Any) -> Any:
     if not isinstance(epoch, dict) or "epoch" not in epoch:
         return epoch
     return {"round": epoch["epoch"], **{k: v for k, v in epoch.items() if k != "epoch"}}
+
+
+def _parent_problem(stage: dict[str, Any]) -> str | None:
+    """Where a stage does not say its one parent, or says it in the words of schema 2, or None."""
+    if "parents" in stage:
+        return "stage.parents: unknown key, schema 1 has none"
+    return None if "parent" in stage else "stage.parent: missing"
 
 
 def _run_problem(old: dict[str, Any]) -> str | None:
