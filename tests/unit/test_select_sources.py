@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from constructed_records import result
 from record_factory import single_source_runs, write_study
 
+from constructed_records import result
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.selection import ChooseBy
 from tasktransfer.designs.transfer.statistics.select_sources import (
@@ -89,7 +89,7 @@ def test_asking_for_too_much_is_refused() -> None:
         select(deltas().assign(n_sources=2))
 
 
-def tested_otherwise(folder: Path) -> None:
+def change_test_scores(folder: Path) -> None:
     """Every record's test score becomes another, at random; what was seen on dev stays."""
     random = np.random.default_rng(7)
     for path in folder.rglob("metrics.json"):
@@ -118,7 +118,7 @@ def test_from_tables_to_json(tmp_path: Path, split: ChooseBy) -> None:
 
     assert chosen() == [wanted]
     assert json.loads(out.read_text()) == [wanted]
-    tested_otherwise(tmp_path)
+    change_test_scores(tmp_path)
     assert (chosen() == [wanted]) == (split == "dev")
 
 
