@@ -64,7 +64,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
 
 def _choose_by(said: object) -> ChooseBy | None:
     if said in (None, "dev", "test"):
-        return said  # type: ignore[return-value]
+        return said
     raise ValueError(f"chosen_by is {said!r}, expected dev or test")
 
 
