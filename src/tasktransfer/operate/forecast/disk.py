@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,23 +79,17 @@ def bytes_under(path: Path | str) -> int:
         return 0
     total = 0
     for entry in entries:
-        try:
-            if entry.is_dir(follow_symlinks=False):
-                total += bytes_under(entry.path)
-            else:
-                total += entry.stat(follow_symlinks=False).st_size
-        except OSError:
-            continue
+        with suppress(OSError):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            total += bytes_under(entry.path) if is_folder else os.lstat(entry.path).st_size
     return total
 
 
 def _free(folder: Path) -> int | None:
     """Of the file system that a folder is, or will be, on."""
     for place in (folder, *folder.absolute().parents):
-        try:
+        with suppress(OSError):
             return shutil.disk_usage(place).free
-        except OSError:
-            continue
     return None
 
 
