@@ -356,14 +356,15 @@ def test_disk_counts_what_is_there_and_what_comes() -> None:
     estimates = Estimates(study)
     weights = 4 * estimates.model("tiny-bert").parameters
     space = disk(estimates, study.plan.stages, look(study), devices=2)
-    assert space.there == 0
-    assert space.kept == 2 * weights  # the baselines'
-    assert space.temporary == 2 * weights + 2 * 4 * weights  # both multitask ones, and states
+    assert space["there"] == 0
+    assert space["kept_checkpoints"] == 2 * weights  # the baselines'
+    assert space["temporary"] == 2 * weights + 2 * 4 * weights  # both multitask ones, and states
     finish(study, stage_of(study))
-    there = disk(estimates, study.plan.stages[1:], look(study), devices=2)
-    assert there.kept == weights
-    assert there.there == bytes_under("results") > 0
-    assert there.peak == there.there + there.kept + there.temporary + there.results
+    later = disk(estimates, study.plan.stages[1:], look(study), devices=2)
+    parts = ["there", "kept_checkpoints", "temporary", "records_and_predictions"]
+    assert later["kept_checkpoints"] == weights
+    assert later["there"] == bytes_under("results") > 0
+    assert later["peak"] == sum(later[part] for part in parts)
 
 
 def test_bytes_in_words() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 from tasktransfer.core.nodes import Stage
@@ -108,19 +109,29 @@ def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
 
 
 def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
-    stages: dict[tuple[str, str], list[Stage]] = defaultdict(list)
+    pairs = product(study.config.dataset_names, [model.name for model in study.config.models])
+    groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in pairs}
     for stage in study.plan.stages:
-        stages[stage.dataset, stage.model.name].append(stage)
+        groups[stage.dataset, stage.model.name].append(stage)
     return [
         {
             "dataset": dataset,
-            "model": model.name,
-            "tasks": len({t for stage in stages[dataset, model.name] for t in stage.tasks}),
-            "trainings": len(stages[dataset, model.name]),
+            "model": model,
+            "tasks": len({task for stage in stages for task in stage.tasks}),
+            "trainings": len(stages),
         }
-        for dataset in study.config.dataset_names
-        for model in study.config.models
+        for (dataset, model), stages in groups.items()
     ]
+
+
+def stages_by_group(study: Study) -> dict[tuple[str, str], list[Stage]]:
+    """The trainings by model and algorithm (a kind of stage where no run ends with it), in the
+    order of the config; groups without any are left out."""
+    pairs = product([model.name for model in study.config.models], study.plan.groups)
+    groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in pairs}
+    for stage in study.plan.stages:
+        groups[stage.model.name, study.plan.group_of(stage)].append(stage)
+    return {group: stages for group, stages in groups.items() if stages}
 
 
 # --- estimates ----------------------------------------------------------------------------------
@@ -128,27 +139,18 @@ def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
 
 def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[str, Any]:
     study = estimates.study
-    count, which = _devices(estimates, devices)
+    count, count_from = _devices(estimates, devices)
     left = there.left(study)
-    space = disk(estimates, left, there, count)
     return {
         "device": estimates.device,
         "devices": count,
-        "devices_from": which,
+        "devices_from": count_from,
         "speed_from": _speed_from(estimates),
         "sizes_from": _sizes_from(estimates),
         "total": _sum(estimates, study.plan.stages, count),
         "left": _sum(estimates, left, count),
         "by_target": _by_target(estimates, there),
-        "disk_bytes": {
-            "there": space.there,
-            "kept_checkpoints": space.kept,
-            "temporary": space.temporary,
-            "records_and_predictions": space.results,
-            "peak": space.peak,
-            "free": space.free,
-            "short": space.short,
-        },
+        "disk_bytes": disk(estimates, left, there, count),
     }
 
 
@@ -166,23 +168,23 @@ def _devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
 
 def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
     """Per model: its size, and what its speed stands on."""
-    return {
-        model.name: {
-            "parameters": estimates.model(model.name).parameters,
-            "parameters_from": estimates.model(model.name).basis,
-            "speed_from": estimates.speed(model.name).basis,
-            "calibrated_on": estimates.calibration.where
-            if estimates.calibration and estimates.speed(model.name).basis == "calibrated"
-            else None,
+    told = {}
+    for model in estimates.study.config.models:
+        size, speed = estimates.model(model.name), estimates.speed(model.name)
+        is_calibrated = estimates.calibration and speed.basis == "calibrated"
+        told[model.name] = {
+            "parameters": size.parameters,
+            "parameters_from": size.basis,
+            "speed_from": speed.basis,
+            "calibrated_on": estimates.calibration.where if is_calibrated else None,
         }
-        for model in estimates.study.config.models
-    }
+    return told
 
 
 def _sizes_from(estimates: Estimates) -> list[str]:
     config = estimates.study.config
-    pairs = [(name, m.name) for name in config.dataset_names for m in config.models]
-    return sorted({estimates.sizes.basis(dataset, model) for dataset, model in pairs})
+    pairs = product(config.dataset_names, config.models)
+    return sorted({estimates.sizes.basis(dataset, model.name) for dataset, model in pairs})
 
 
 def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.operate.folders import state_of
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.inputs import unfinished_inputs
-from tasktransfer.operate.overview import others
+from tasktransfer.operate.overview import others, stages_by_group
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
 from tasktransfer.results.finished import OnDisk, look
 from tasktransfer.results.node_records import NOUNS
@@ -73,6 +73,9 @@ class Watcher:
         begun = _begun(study, there)
         states = {each.node.digest: each.state.state for each in begun}
         groups = _groups(study, there, states)
+        totals = Counter[str]()
+        for row in groups:
+            totals.update(row["states"])
         running = [_running(study, each) for each in begun if each.state.state == "running"]
         return {
             "study": study.config.study,
@@ -82,7 +85,7 @@ class Watcher:
             "again": len(there.again),
             "damaged": [*there.damaged.values()],
             "choice_pending": study.choice_pending,
-            "totals": _added(row["states"] for row in groups),
+            "totals": {state: totals[state] for state in STATES},
             **self._pace(there, running, now),
             "started_again": self._started_again(there),
             "groups": groups,
@@ -152,29 +155,14 @@ def _begun(study: Study, there: OnDisk) -> list[Begun]:
 
 def _groups(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[dict[str, Any]]:
     """Trainings by state, per model and algorithm, in the order of the config."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for stage in study.plan.stages:
-        what = study.plan.group_of(stage)
-        state = "done" if stage.digest in there.finished else states.get(stage.digest, "waiting")
-        counts.setdefault((stage.model.name, what), Counter())[state] += 1
-    return [
-        {
-            "model": model.name,
-            "algorithm": what,
-            "trainings": counts[model.name, what].total(),
-            "states": {state: counts[model.name, what][state] for state in STATES},
-        }
-        for model in study.config.models
-        for what in study.plan.groups
-        if (model.name, what) in counts
-    ]
-
-
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return {state: total[state] for state in STATES}
+    states = {**states, **dict.fromkeys(there.finished, "done")}
+    rows = []
+    for (model, what), stages in stages_by_group(study).items():
+        counts = Counter(states.get(stage.digest, "waiting") for stage in stages)
+        by_state = {state: counts[state] for state in STATES}
+        group = {"model": model, "algorithm": what}
+        rows.append({**group, "trainings": len(stages), "states": by_state})
+    return rows
 
 
 # --- single nodes -------------------------------------------------------------------------------
