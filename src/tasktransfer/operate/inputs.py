@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,51 +13,42 @@ from tasktransfer.results.state import last_error
 from tasktransfer.results.study import Study
 
 
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """``whole``: what a complete one holds. ``log``: of the job that makes it."""
-
-    label: str
-    folder: Path
-    whole: Path
-    log: Path
-
-
 def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
     """Inputs that a job has begun and not finished, as plain data: ``label``, ``state`` ("running",
     "failed" or "interrupted"), ``error`` (the last line of a failed one's) and ``log``."""
-    found = []
-    for item in _inputs(study):
-        if item.whole.exists() or not item.log.exists():
+    unfinished = []
+    for label, folder, whole, log in _inputs(study):
+        if whole.exists() or not log.exists():
             continue
-        error = last_error(item.log)
-        held = locks.is_held(item.folder.parent / f".{item.folder.name}.lock")
+        error = last_error(log)
+        held = locks.is_held(folder.parent / f".{folder.name}.lock")
         state = "running" if held else "failed" if error else "interrupted"
-        told = {"label": item.label, "state": state, "error": error if state == "failed" else None}
-        found.append({**told, "log": str(item.log)})
-    return found
+        error = error if state == "failed" else None
+        unfinished.append({"label": label, "state": state, "error": error, "log": str(log)})
+    return unfinished
 
 
-def _inputs(study: Study) -> Iterator[_Input]:
-    """In the order in which they are made; logs as the rules of data.smk name them."""
+def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
+    """Label, folder, what a complete one holds and the log of the job that makes it, in the order
+    in which they are made; logs as the rules of data.smk name them."""
     logs = Path(study.config.results, "logs")
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
     if study.config.data.generated or tiny:
         world = Path(study.tiny_world)
-        yield _Input("tiny world", world, world, logs / "tiny_world.log")
+        yield ("tiny world", world, world, logs / "tiny_world.log")
     caches = {study.instances(name): name for name in study.config.dataset_names}
     if tiny:
         caches |= {study.tiny_instances(name): name for name in PARTS}
     for cache, source in caches.items():
         folder = Path(cache)
         log = logs / "instances" / f"{folder.name}.log"
-        yield _Input(f"data of {source}", folder, folder / "manifest.json", log)
+        yield (f"data of {source}", folder, folder / "manifest.json", log)
     for name in tiny:
         folder = Path(study.tiny_model(name))
         log = logs / "models" / f"{folder.name}.log"
-        yield _Input(f"tiny model {name}", folder, folder / "config.json", log)
+        yield (f"tiny model {name}", folder, folder / "config.json", log)
     for encoded, (data, model) in study.encoded_folders.items():
         folder = Path(encoded)
         log = logs / "encoded" / folder.parent.name / f"{folder.name}.log"
         label = f"token ids of {data.label} for {model}"
-        yield _Input(label, folder, folder / "manifest.json", log)
+        yield (label, folder, folder / "manifest.json", log)

@@ -7,6 +7,7 @@ the estimates are as absolute numbers does not matter for the time that is left.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -56,13 +57,11 @@ def ended_lately(
     """
     lately = []
     for digest, file in records:
-        try:
+        with suppress(OSError):
             changed = file.stat().st_mtime
-        except OSError:
-            continue
-        if now - changed < WINDOW_SECONDS:
-            lately.append((changed, digest, file))
-    lately.sort(key=lambda item: item[0], reverse=True)
+            if now - changed < WINDOW_SECONDS:
+                lately.append((changed, digest, file))
+    lately.sort(reverse=True)
     pieces = []
     for _, digest, file in lately[:NEWEST]:
         times = _times(file)

@@ -85,32 +85,24 @@ def scripts(
             f"{Path.cwd()}: no Snakefile with {PROFILE} here, and here the jobs would run; "
             "call it where the Snakefile is"
         )
-    texts = {PREPARE: _script(study, resources, folder, PREPARE, [], "data", gpus=0)}
+    targets, listings = {PREPARE: "data"}, {}
     for model, seed in chosen:
         name = name_of((model, seed))
         # Thousands of paths: listed by the job itself, and held in an array for names with spaces.
-        listing = [
-            f"listed=$(tasktransfer records {study.arguments()} --model {shlex.quote(model)} "
-            f"--seed {seed})",
-            'mapfile -t targets <<< "$listed"',
-        ]
-        texts[name] = _script(
-            study, resources, folder, name, listing, '"${targets[@]}"', gpus=resources.gpus
-        )
-    texts[FINISH] = _script(study, resources, folder, FINISH, [], "all", gpus=resources.gpus)
-    return texts
+        shard = f"{study.arguments()} --model {shlex.quote(model)} --seed {seed}"
+        listing = [f"listed=$(tasktransfer records {shard})", 'mapfile -t targets <<< "$listed"']
+        targets[name], listings[name] = '"${targets[@]}"', listing
+    targets[FINISH] = "all"
+    return {
+        name: _script(study, resources, folder, name, listings.get(name, []), what)
+        for name, what in targets.items()
+    }
 
 
 def _script(
-    study: Study,
-    resources: Resources,
-    folder: Path,
-    name: str,
-    before: list[str],
-    targets: str,
-    *,
-    gpus: int,
+    study: Study, resources: Resources, folder: Path, name: str, before: list[str], targets: str
 ) -> str:
+    gpus = 0 if name == PREPARE else resources.gpus
     asked = [
         f"--job-name={study.config.study.replace(' ', '-')}-{name}",
         f"--output={shlex.quote(str(Path.cwd() / folder / name))}.%j.log",
@@ -133,7 +125,8 @@ def _script(
         f"--resources gpu={gpus * resources.slots}",
         f"--workflow-profile {PROFILE}",
         f"--configfile {shlex.quote(study.config_file)}",
-        *_config_words(study.overrides),
+        *["--config"] * bool(study.overrides),
+        *(shlex.quote(f"{key}={json.dumps(value)}") for key, value in study.overrides.items()),
     ]
     lines = [
         "#!/bin/bash",
@@ -147,12 +140,6 @@ def _script(
         "exec " + " \\\n    ".join(words),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _config_words(overrides: Mapping[str, object]) -> list[str]:
-    if not overrides:
-        return []
-    return ["--config", *(shlex.quote(f"{key}={json.dumps(v)}") for key, v in overrides.items())]
 
 
 def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:

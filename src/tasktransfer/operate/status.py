@@ -11,6 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,14 +41,6 @@ class Begun:
     events: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Tries:
-    """How often a training was started, and how often it failed with an error."""
-
-    started: int
-    failed: int
-
-
 class Watcher:
     """Looks at a study again and again; what does not change is read once.
 
@@ -58,7 +51,8 @@ class Watcher:
     def __init__(self, study: Study) -> None:
         self.study = study
         self._estimates = Estimates(study)
-        self._tries: dict[str, tuple[int, Tries]] = {}
+        self._tries: dict[str, tuple[int, int, int]] = {}
+        """Digest → bytes of a history, starts and errors in it."""
 
     def look(self) -> dict[str, Any]:
         """How far the study is, as plain data: ``totals`` and ``groups`` (per model and algorithm;
@@ -129,17 +123,21 @@ class Watcher:
         for stage in self.study.plan.stages:
             if HISTORY in there.names.get(stage.digest, ()):
                 file = Path(self.study.folder(stage), HISTORY)
-                try:
+                with suppress(OSError):
                     size = file.stat().st_size
-                except OSError:
-                    continue
-                if self._tries.get(stage.digest, (0, None))[0] != size:
-                    self._tries[stage.digest] = (size, _tries(file))
-        again = [tries for _, tries in self._tries.values() if tries.started > 1]
+                    if self._tries.get(stage.digest, (0,))[0] != size:
+                        text = file.read_text(encoding="utf-8", errors="replace")
+                        counts = (
+                            text.count(f'"event": "{name}"') for name in ("started", "failed")
+                        )
+                        self._tries[stage.digest] = (size, *counts)
+        again = [
+            (started - 1, failed) for _, started, failed in self._tries.values() if started > 1
+        ]
         return {
             "trainings": len(again),
-            "times": sum(tries.started - 1 for tries in again),
-            "after_errors": sum(min(tries.failed, tries.started - 1) for tries in again),
+            "times": sum(times for times, _ in again),
+            "after_errors": sum(map(min, again)),
         }
 
 
@@ -172,10 +170,7 @@ def _running(study: Study, begun: Begun) -> dict[str, Any]:
     claim = begun.state.claim or {}
     return {
         **_named(study, begun),
-        "host": claim.get("host"),
-        "pid": claim.get("pid"),
-        "device": claim.get("device"),
-        "started": claim.get("started"),
+        **{key: claim.get(key) for key in ("host", "pid", "device", "started")},
         **progress(Path(study.folder(begun.node), LOG)),
     }
 
@@ -219,11 +214,3 @@ def progress(log: Path) -> dict[str, Any]:
         return {"percent": None, "per_second": None, "left": None}
     percent, rate, _, left = bars[-1].groups()
     return {"percent": int(percent), "per_second": rate, "left": left}
-
-
-def _tries(file: Path) -> Tries:
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return Tries(0, 0)
-    return Tries(text.count('"event": "started"'), text.count('"event": "failed"'))
