@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer import json_text
 from tasktransfer.errors import ConfigError
+from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
     from tasktransfer.designs import Design

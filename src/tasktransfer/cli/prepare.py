@@ -21,7 +21,7 @@ from tasktransfer.cli.options import (
 )
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import Maker, sweep_parts
-from tasktransfer.locks import one_at_a_time
+from tasktransfer.files.locks import one_at_a_time
 
 if TYPE_CHECKING:
     from tasktransfer.results.study import Study

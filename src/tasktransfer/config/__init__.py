@@ -28,7 +28,7 @@ from tasktransfer.config.sections import (
     TrainingConfig,
 )
 from tasktransfer.config.yaml_file import Document
-from tasktransfer.validation import MAX_PROBLEMS, Problem, Schema, problems_of
+from tasktransfer.core.validation import MAX_PROBLEMS, Problem, Schema, problems_of
 
 __all__ = [
     "ALL",

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from tasktransfer.config.places import problem_of_home
-from tasktransfer.validation import STRICT, Schema, refuse, show
+from tasktransfer.core.validation import STRICT, Schema, refuse, show
 
 MAX_SEED = 2**32 - 1
 MOST_SEEDS = 1000

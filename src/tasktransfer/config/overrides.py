@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasktransfer.config import yaml_file
+from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import Problem, at, show
 
 
 def from_options(options: Iterable[str]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from tasktransfer.config.fields import (
 from tasktransfer.config.places import may_be_on_the_hub, on_disk, problem_of_results
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Family
-from tasktransfer.validation import Problem, refuse
+from tasktransfer.core.validation import Problem, refuse
 
 TINY_WORLD = "tiny_world"
 TINY = "tiny"

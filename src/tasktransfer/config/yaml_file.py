@@ -17,8 +17,8 @@ from typing import Any
 
 import yaml
 
+from tasktransfer.core.validation import MAX_PROBLEMS, Problem, at, show
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import MAX_PROBLEMS, Problem, at, show
 
 MAX_BYTES = 2**20
 MAX_VALUES = 50_000

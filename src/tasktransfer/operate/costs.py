@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
+from tasktransfer.files import json_text
 from tasktransfer.operate.overview import stages_by_group
 from tasktransfer.operate.overview_text import table
 from tasktransfer.results.study import Study

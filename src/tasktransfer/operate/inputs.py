@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import locks
 from tasktransfer.config import TINY
 from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.files import locks
 from tasktransfer.results.state import last_error
 from tasktransfer.results.study import Study
 

@@ -11,11 +11,10 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tasktransfer import json_text
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study

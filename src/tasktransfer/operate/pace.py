@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
+from tasktransfer.files import json_text
 
 WINDOW_SECONDS = 3600.0
 """The while over which the pace is taken."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer import json_text
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
+from tasktransfer.files import json_text
 
 SELECTION = "tables/selection.json"
 """Relative to the results folder."""

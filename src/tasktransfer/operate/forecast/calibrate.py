@@ -7,9 +7,8 @@ import subprocess
 import sys
 from dataclasses import asdict
 
-from tasktransfer import json_text
 from tasktransfer.errors import TaskTransferError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.forecast.speed import Calibration, calibration_file, read_calibrations
 from tasktransfer.results.study import Study
 

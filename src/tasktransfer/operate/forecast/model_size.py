@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tasktransfer import json_text
 from tasktransfer.config import TINY
 from tasktransfer.core.specs import Family
+from tasktransfer.files import json_text
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 

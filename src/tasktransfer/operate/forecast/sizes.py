@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
+from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
 
 TEXT_TO_TEXT_TOKENS = 1.15

@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from tasktransfer import json_text
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
+from tasktransfer.files import json_text
 from tasktransfer.operate.forecast.model_size import ModelSize
 from tasktransfer.results.study import Study
 

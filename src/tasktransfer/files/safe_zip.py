@@ -1,9 +1,9 @@
 """Untrusted zips: what is wrong with one, and the bytes of its sound members.
 
-One guard for releases (``data.archive``) and for submissions (``challenge.files``), which raise
-errors of their own. Members are read in memory and never unpacked to disk, so no path can lead
-anywhere; paths that try are refused all the same, because other tools would follow them. Sizes are
-limited as declared and again as read, so that a zip bomb costs no more than the limits allow.
+One guard for releases (``datasets.feta.archive``) and for submissions (``challenge.files``), which
+raise errors of their own. Members are read in memory and never unpacked to disk, so no path can
+lead anywhere; paths that try are refused all the same, because other tools would follow them. Sizes
+are limited as declared and again as read, so that a zip bomb costs no more than the limits allow.
 Standard library only: a release's revision is asked for each time the workflow is parsed.
 """
 
