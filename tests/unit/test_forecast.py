@@ -180,7 +180,6 @@ def test_epochs_and_limits_change_the_cost() -> None:
     cost = [Estimates(study, "cpu").of(stage_of(study)) for study in (few, many)]
     assert cost[1].tokens == 10 * cost[0].tokens
     assert cost[1].samples == 10 * cost[0].samples
-    assert cost[1].updates == 10 * cost[0].updates
     assert cost[1].seconds > cost[0].seconds
 
 
@@ -196,7 +195,7 @@ def test_a_known_case() -> None:
         }
     )
     cost = Estimates(study, "cpu").of(stage_of(study, label="ER"))
-    assert (cost.samples, cost.tokens, cost.updates) == (100, 2000, 10)
+    assert (cost.samples, cost.tokens) == (100, 2000)
     assert (cost.evaluated, cost.evaluated_tokens) == (90, 90 * 20)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from tasktransfer.cli.options import add_command, add_out, flag, number, open_st
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasktransfer.operate.pilot import Resources, Shard
+    from tasktransfer.operate.pilot import Shard
     from tasktransfer.results.study import Study
 
 
@@ -50,7 +51,8 @@ def pilot(chosen: argparse.Namespace) -> None:
         print("all that was asked for is finished: nothing to submit")
         return
     folder = chosen.out or Path(study.config.results) / "pilot"
-    texts = pilot.scripts(study, _resources(chosen), folder, shards)
+    asked = {field.name: getattr(chosen, field.name) for field in fields(pilot.Resources)}
+    texts = pilot.scripts(study, pilot.Resources(**asked), folder, shards)
     paths = pilot.write_scripts(texts, folder)
     left = {pilot.name_of(shard): f" ({count} to make)" for shard, count in shards.items()}
     if not chosen.submit:
@@ -60,22 +62,6 @@ def pilot(chosen: argparse.Namespace) -> None:
         return
     for name, job in pilot.submit(paths).items():
         print(f"{name}: job {job}, log {folder}/{name}.{job}.log{left.get(name, '')}")
-
-
-def _resources(chosen: argparse.Namespace) -> Resources:
-    from tasktransfer.operate.pilot import Resources
-
-    at_once = chosen.gpus * chosen.slots
-    return Resources(
-        gpus=chosen.gpus,
-        slots=chosen.slots,
-        cpus=chosen.cpus or 4 * at_once,
-        memory=chosen.memory or f"{16 * at_once}G",
-        time=chosen.time,
-        partition=chosen.partition,
-        account=chosen.account,
-        options=tuple(chosen.sbatch),
-    )
 
 
 def records(chosen: argparse.Namespace) -> None:

@@ -33,17 +33,18 @@ PROFILE = "workflow/profiles/slurm-pilot"
 class Resources:
     """What one pilot job asks for.
 
-    ``slots`` trainings share a GPU; ``options`` are further words for sbatch, as they are.
+    ``slots`` trainings share a GPU; ``sbatch`` are further words for it, as they are. ``cpus`` and
+    ``memory``: None for so much a training that is typical.
     """
 
     gpus: int
-    cpus: int
-    memory: str
+    slots: int
+    cpus: int | None
+    memory: str | None
     time: str
-    partition: str | None = None
-    account: str | None = None
-    slots: int = 1
-    options: tuple[str, ...] = ()
+    partition: str | None
+    account: str | None
+    sbatch: Sequence[str]
 
 
 def left_by_shard(study: Study) -> dict[Shard | None, int]:
@@ -103,13 +104,15 @@ def _script(
     study: Study, resources: Resources, folder: Path, name: str, before: list[str], targets: str
 ) -> str:
     gpus = 0 if name == PREPARE else resources.gpus
+    at_once = resources.gpus * resources.slots
+    cpus = resources.cpus or 4 * at_once
     asked = [
         f"--job-name={study.config.study.replace(' ', '-')}-{name}",
         f"--output={shlex.quote(str(Path.cwd() / folder / name))}.%j.log",
         "--nodes=1",
         "--ntasks=1",
-        f"--cpus-per-task={resources.cpus}",
-        f"--mem={resources.memory}",
+        f"--cpus-per-task={cpus}",
+        f"--mem={resources.memory or f'{16 * at_once}G'}",
         f"--time={resources.time}",
         # Preempted or on a node that was lost: queued again, and goes on where it was.
         "--requeue",
@@ -117,11 +120,11 @@ def _script(
         *([f"--gpus={gpus}"] if gpus else []),
         *([f"--partition={resources.partition}"] if resources.partition else []),
         *([f"--account={resources.account}"] if resources.account else []),
-        *resources.options,
+        *resources.sbatch,
     ]
     words = [
         f"snakemake {targets}",
-        f"--cores {resources.cpus}",
+        f"--cores {cpus}",
         f"--resources gpu={gpus * resources.slots}",
         f"--workflow-profile {PROFILE}",
         f"--configfile {shlex.quote(study.config_file)}",

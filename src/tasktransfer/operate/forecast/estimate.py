@@ -64,7 +64,6 @@ class Cost:
     tokens: int
     evaluated: int
     evaluated_tokens: int
-    updates: int
     seconds: float
     checkpoint: int
     results: int
@@ -171,7 +170,6 @@ class Estimates:
             tokens=tokens,
             evaluated=sum(volume.units * times for volume, times in evaluated),
             evaluated_tokens=evaluated_tokens,
-            updates=updates,
             seconds=seconds,
             checkpoint=4 * self.model(model).parameters,
             results=RECORD_BYTES
