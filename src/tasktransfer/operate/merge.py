@@ -222,16 +222,16 @@ def _other_rows(step: Step, ours: Recorded, theirs: Recorded) -> list[str]:
 def _missing(step: Step, theirs: Recorded) -> list[str]:
     """What a node lacks here that is offered. Files without a record are those of a job that was
     killed, and no result."""
-    is_recorded = _ours(step, theirs) is not None
+    rows = [theirs.rows_file] * (theirs.rows is not None)
     check = damage if step.place.is_stage else node_damage
-    lacks = [] if is_recorded else [RECORD]
-    if not is_recorded or check(step.out, theirs.digest) is not None:
-        lacks += [theirs.rows_file] * (theirs.rows is not None)
-        lacks += theirs.parts if not is_recorded else _absent(step.out, theirs.parts)
+    lacks = []
+    if _ours(step, theirs) is None:
+        lacks += [RECORD, *rows, *theirs.parts]
+    elif check(step.out, theirs.digest) is not None:
+        lacks += [*rows, *_absent(step.out, theirs.parts)]
     offers = [name for name in PARAMETERS if (step.place.folder / name).is_dir()]
-    if step.place.is_stage and _absent(step.out, offers) and step.takes_parameters():
-        lacks += _absent(step.out, offers)
-    return lacks
+    absent = _absent(step.out, offers) if step.place.is_stage else []
+    return lacks + (absent if absent and step.takes_parameters() else [])
 
 
 def _absent(folder: Path, names: Sequence[str]) -> list[str]:

@@ -109,8 +109,7 @@ def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
 
 
 def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
-    pairs = product(study.config.dataset_names, [model.name for model in study.config.models])
-    groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in pairs}
+    groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in _pairs(study)}
     for stage in study.plan.stages:
         groups[stage.dataset, stage.model.name].append(stage)
     return [
@@ -122,6 +121,11 @@ def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
         }
         for (dataset, model), stages in groups.items()
     ]
+
+
+def _pairs(study: Study) -> product[tuple[str, str]]:
+    """Every dataset with every model."""
+    return product(study.config.dataset_names, [model.name for model in study.config.models])
 
 
 def stages_by_group(study: Study) -> dict[tuple[str, str], list[Stage]]:
@@ -146,7 +150,7 @@ def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[
         "devices": count,
         "devices_from": count_from,
         "speed_from": _speed_from(estimates),
-        "sizes_from": _sizes_from(estimates),
+        "sizes_from": sorted({estimates.sizes.basis(*pair) for pair in _pairs(study)}),
         "total": _sum(estimates, study.plan.stages, count),
         "left": _sum(estimates, left, count),
         "by_target": _by_target(estimates, there),
@@ -181,12 +185,6 @@ def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
     return told
 
 
-def _sizes_from(estimates: Estimates) -> list[str]:
-    config = estimates.study.config
-    pairs = product(config.dataset_names, config.models)
-    return sorted({estimates.sizes.basis(dataset, model.name) for dataset, model in pairs})
-
-
 def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[str, Any]:
     """Totals of some trainings; wall time is that of ``devices`` busy to the end, but never less
     than the longest chain of trainings that start from each other."""
@@ -217,22 +215,20 @@ def _by_target(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
         groups[stage.dataset, target].append(stage)
     rows = []
     for dataset in study.config.dataset_names:
-        cards = DATASETS[dataset].tasks
-        for target in (*cards, SEVERAL):
-            stages = groups.get((dataset, target), [])
-            if not stages:
-                continue
-            left = [stage for stage in stages if stage.digest not in there.finished]
-            rows.append(
-                {
-                    "dataset": dataset,
-                    "target": target,
-                    "short": cards[target].short if target in cards else target,
-                    "trainings": len(stages),
-                    "done": None if study.unknown else len(stages) - len(left),
-                    "left": None if study.unknown else len(left),
-                    "device_hours": sum(estimates.of(stage).seconds for stage in stages) / 3600,
-                    "device_hours_left": sum(estimates.of(s).seconds for s in left) / 3600,
-                }
-            )
+        shorts = {task: card.short for task, card in DATASETS[dataset].tasks.items()}
+        for target, short in {**shorts, SEVERAL: SEVERAL}.items():
+            if stages := groups.get((dataset, target)):
+                left = [stage for stage in stages if stage.digest not in there.finished]
+                rows.append(
+                    {
+                        "dataset": dataset,
+                        "target": target,
+                        "short": short,
+                        "trainings": len(stages),
+                        "done": None if study.unknown else len(stages) - len(left),
+                        "left": None if study.unknown else len(left),
+                        "device_hours": sum(estimates.of(s).seconds for s in stages) / 3600,
+                        "device_hours_left": sum(estimates.of(s).seconds for s in left) / 3600,
+                    }
+                )
     return rows
