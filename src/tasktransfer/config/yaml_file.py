@@ -174,7 +174,7 @@ def _measure(events: Iterator[Any]) -> None:
                 raise _UnreadableError(f"not valid YAML: *{event.anchor} holds itself", line)
             part = anchored.get(event.anchor, _Extent(None))
             total += part.values
-        elif isinstance(event, yaml.NodeEvent):
+        elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
             if event.tag is not None:
                 remedy = "write the value alone, text in quotes"
                 tag = show(event.tag)

@@ -63,20 +63,20 @@ def costs(study: Study) -> dict[str, Any]:
 
 
 def _cost(record: Path) -> Cost:
-    made = json_text.loads(record.read_bytes())["provenance"]
-    seconds = {name: float(made["seconds"].get(name, 0.0)) for name in PHASES}
+    provenance = json_text.loads(record.read_bytes())["provenance"]
+    seconds = {name: float(provenance["seconds"].get(name, 0.0)) for name in PHASES}
     # A resumed training's total is that of its last process, its phases are those of all.
-    rest = float(made["seconds"].get("total", 0.0)) - sum(seconds.values())
-    gpu, joules = made.get("peak_gpu_memory_mb"), made.get("energy_joules")
+    rest = float(provenance["seconds"].get("total", 0.0)) - sum(seconds.values())
+    gpu, joules = provenance.get("peak_gpu_memory_mb"), provenance.get("energy_joules")
     return Cost(
         seconds={**seconds, "other": max(0.0, rest)},
-        tokens=int(made["tokens"]),
-        samples=int(made["samples"]),
-        memory=float(made["peak_memory_mb"]),
+        tokens=int(provenance["tokens"]),
+        samples=int(provenance["samples"]),
+        memory=float(provenance["peak_memory_mb"]),
         gpu_memory=None if gpu is None else float(gpu),
         joules=None if joules is None else float(joules),
-        resumed=any(RESUMED in note for note in made["notes"]),
-        on_gpu=made["host"]["device"] == "cuda",
+        resumed=any(RESUMED in note for note in provenance["notes"]),
+        on_gpu=provenance["host"]["device"] == "cuda",
     )
 
 

@@ -126,14 +126,14 @@ def merge_results(
 
 
 def _check_other(study: Study, other: Path) -> None:
-    here = Path(study.config.results)
+    own = Path(study.config.results)
     rooms = [room for room in LAYOUT if (other / room).is_dir()]
     if not rooms:
         raise ConfigError(
             f"{other}: no results folder: it has none of {', '.join(LAYOUT)}; give the folder that "
             "`results` of the other study names"
         )
-    if any((other / room).resolve() == (here / room).resolve() for room in rooms):
+    if any((other / room).resolve() == (own / room).resolve() for room in rooms):
         raise ConfigError(f"{other}: is the results folder of {study.config_file} itself")
 
 

@@ -100,9 +100,9 @@ def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> d
 def _times(record: Path) -> tuple[float, float] | None:
     """Start and end of a training by its record."""
     try:
-        made = json_text.loads(record.read_bytes())["provenance"]
-        start = seconds(made["started"])
-        return None if start is None else (start, start + float(made["seconds"]["total"]))
+        provenance = json_text.loads(record.read_bytes())["provenance"]
+        start = seconds(provenance["started"])
+        return None if start is None else (start, start + float(provenance["seconds"]["total"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

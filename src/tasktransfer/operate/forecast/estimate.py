@@ -112,9 +112,11 @@ class Estimates:
         """What this machine was measured to reach."""
         if self._calibration is not None:
             return self._calibration if self._calibration.device == self.device else None
-        here = (platform.node(), self.device)
+        this_machine = (platform.node(), self.device)
         measurements = read_calibrations(self.study)
-        return next((each for each in measurements if (each.host, each.device) == here), None)
+        return next(
+            (each for each in measurements if (each.host, each.device) == this_machine), None
+        )
 
     def _model(self, name: str) -> ModelSize:
         """The size of a model of the study."""

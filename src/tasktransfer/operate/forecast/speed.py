@@ -96,13 +96,13 @@ def read_samples(study: Study) -> list[Sample]:
 def _sample(stage: Stage, record: str) -> Sample | None:
     """None where there is no record, or none that tells; others complain of damaged ones."""
     try:
-        made = json_text.loads(Path(record).read_bytes())["provenance"]
-        seconds = made["seconds"]
+        provenance = json_text.loads(Path(record).read_bytes())["provenance"]
+        seconds = provenance["seconds"]
         train, dev, test = (float(seconds.get(key, 0.0)) for key in ("train", "dev", "test"))
         besides = sum(float(seconds.get(key, 0.0)) for key in ("read", "load", "save"))
         # A resumed training's clock counts its last process only, its phases count them all.
         rest = max(besides, float(seconds.get("total", 0.0)) - train - dev - test)
-        device, memory = str(made["host"]["device"]), float(made["peak_memory_mb"])
+        device, memory = str(provenance["host"]["device"]), float(provenance["peak_memory_mb"])
         return Sample(stage, device, train, dev + test, rest, memory)
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
