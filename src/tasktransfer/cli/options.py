@@ -12,7 +12,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
-    from tasktransfer.designs import Design
+    from tasktransfer.designs.design import Design
     from tasktransfer.results.study import Study
 
 
@@ -107,9 +107,7 @@ def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study
     return designs.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
 
 
-def open_design(
-    chosen: argparse.Namespace, *, need_inputs: bool = True
-) -> tuple[Study, Design[Any]]:
+def open_design(chosen: argparse.Namespace, *, need_inputs: bool = True) -> tuple[Study, Design]:
     """The study of ``--config`` and ``--set``, and its design."""
     from tasktransfer import designs
 

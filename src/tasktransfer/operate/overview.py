@@ -175,12 +175,12 @@ def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
     told = {}
     for model in estimates.study.config.models:
         size, speed = estimates.model(model.name), estimates.speed(model.name)
-        is_calibrated = estimates.calibration and speed.basis == "calibrated"
+        calibration = estimates.calibration if speed.basis == "calibrated" else None
         told[model.name] = {
             "parameters": size.parameters,
             "parameters_from": size.basis,
             "speed_from": speed.basis,
-            "calibrated_on": estimates.calibration.where if is_calibrated else None,
+            "calibrated_on": calibration.where if calibration else None,
         }
     return told
 

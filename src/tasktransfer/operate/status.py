@@ -129,10 +129,9 @@ class Watcher:
                     size = file.stat().st_size
                     if self._tries.get(stage.digest, (0,))[0] != size:
                         text = file.read_text(encoding="utf-8", errors="replace")
-                        counts = (
-                            text.count(f'"event": "{name}"') for name in ("started", "failed")
-                        )
-                        self._tries[stage.digest] = (size, *counts)
+                        started = text.count('"event": "started"')
+                        failed = text.count('"event": "failed"')
+                        self._tries[stage.digest] = (size, started, failed)
         again = [
             (started - 1, failed) for _, started, failed in self._tries.values() if started > 1
         ]
