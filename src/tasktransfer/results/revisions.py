@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer import json_text
 from tasktransfer.config import TINY, CommonConfig, ModelConfig
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
@@ -21,7 +20,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.models.checkpoint_digest import directory_digest
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer import json_text, locks
+from tasktransfer.files import json_text, locks
 
 CLAIM = ".claim"
 HISTORY = "history.jsonl"

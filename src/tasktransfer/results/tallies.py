@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasktransfer import json_text, metrics
+from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Fidelity
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.metrics import Coded
 from tasktransfer.results.predictions import (
     answers,

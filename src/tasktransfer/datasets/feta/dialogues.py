@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tasktransfer import json_text
 from tasktransfer.datasets.feta.fields import (
     Place,
     Table,
@@ -20,6 +19,7 @@ from tasktransfer.datasets.feta.fields import (
     member,
 )
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tasktransfer import json_text
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
+from tasktransfer.files import json_text
 
 ChooseBy = Literal["dev", "test"]
 """The split whose scores choose."""

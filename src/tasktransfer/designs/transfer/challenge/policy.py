@@ -10,12 +10,12 @@ from pydantic import Field, TypeAdapter
 
 from tasktransfer import config
 from tasktransfer.config.fields import Section, Seed
+from tasktransfer.core.validation import Problem, nearest, unknown
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.config import TransferName
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import Problem, nearest, unknown
 
 BEST_DEV, FIXED, NAMED = "best-dev", "fixed:", "named"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.validation import nearest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.choose import Candidate, Chosen, Finished, choose
 from tasktransfer.designs.transfer.challenge.ensemble import Ensemble, combined
@@ -30,7 +31,6 @@ from tasktransfer.results.predictions import read_predictions, rows_of
 from tasktransfer.results.study import Study
 from tasktransfer.tables.text import text_table
 from tasktransfer.tasks.card import Task
-from tasktransfer.validation import nearest
 
 
 @dataclass(frozen=True, slots=True)
