@@ -26,6 +26,12 @@ from tasktransfer.tables.html import environment
 SAME = "not distinguishable from the entry above"
 
 _SCORES = ("submission_score", "score_delta", "baseline_score", "transfer_score")
+_ENTRY_COLUMNS = [
+    *("dataset", "rank", "entry"),
+    *(f"{score}{end}" for score in _SCORES for end in ("", "_low", "_high")),
+    *("q_above", "told_from_above", "warnings", "synthetic"),
+]
+"""Without those of the tasks, which differ between datasets."""
 
 
 _LEFT = ("entry", "note", "archive", "first error")
@@ -59,10 +65,10 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
         "leaderboard.md": as_markdown(leaderboard),
         "leaderboard.html": as_html(leaderboard),
         "leaderboard.csv": _csv(
-            [_entry_row(entry) for board in boards for entry in board.entries], Entry
+            [_entry_row(entry) for board in boards for entry in board.entries], _ENTRY_COLUMNS
         ),
-        "pairs.csv": _csv([asdict(pair) for board in boards for pair in board.pairs], Pair),
-        "invalid.csv": _csv([asdict(item) for item in leaderboard.invalid], Invalid),
+        "pairs.csv": _csv([asdict(pair) for board in boards for pair in board.pairs], _names(Pair)),
+        "invalid.csv": _csv([asdict(item) for item in leaderboard.invalid], _names(Invalid)),
     }
     for name, text in texts.items():
         with replacing(folder / name) as part:
@@ -167,7 +173,11 @@ def _entry_row(entry: Entry) -> dict[str, Any]:
     return row | {f"delta_{task}": delta for task, delta in entry.task_deltas.items()}
 
 
-def _csv(rows: list[dict[str, Any]], row_type: type) -> str:
-    """``row_type`` gives the header of a table without rows."""
-    columns = None if rows else [each.name for each in fields(row_type)]
-    return pd.DataFrame(rows, columns=columns).to_csv(index=False, lineterminator="\n")
+def _names(row_type: type) -> list[str]:
+    return [each.name for each in fields(row_type)]
+
+
+def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
+    """``columns``: the header of a table without rows."""
+    table = pd.DataFrame(rows, columns=None if rows else columns)
+    return table.to_csv(index=False, lineterminator="\n")
