@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -210,11 +210,7 @@ def _choice_file(
         "config_digest": study.config.digest,
         "rules": transfer_config(study).rules,
         "synthetic": any(one.synthetic for one in chosen.submitted),
-        "dataset": wish.dataset,
-        "model": wish.model,
-        "policy": wish.policy,
-        "ensemble": wish.ensemble,
-        "strings": wish.strings,
+        **{key: value for key, value in asdict(wish).items() if key != "runs"},
         "tasks": {
             task: {"baseline": _as_json(baseline), "transfer": _as_json(transfer)}
             for task, (baseline, transfer) in chosen.tasks.items()
