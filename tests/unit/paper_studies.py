@@ -146,7 +146,7 @@ def several_score(run: Run) -> float:
 
     The cell that is not legible there: singles 0, together Table 3's gain, 1.95.
     """
-    dataset, model, algorithm, sources, target, seed = run
+    _, model, algorithm, sources, target, seed = run
     if not sources:
         return 40.0
     row = TABLE6.loc[(target, MODELS[model], algorithm)]

@@ -97,9 +97,8 @@ def same_sources(target: str, ours: Collection[str]) -> Agreement:
         for order in permutations(ours)
     ):
         return "other"
-    return (
-        "same" if all(len(slot) == 1 and slot != {"?"} for slot in slots) else "as far as legible"
-    )
+    legible = all(len(slot) == 1 and slot != {"?"} for slot in slots)
+    return "same" if legible else "as far as legible"
 
 
 def consistency() -> pd.DataFrame:

@@ -100,7 +100,7 @@ def _compared(
     frame = with_published(
         ours[agreement != "other"], values, measures, _KEYS, comparable, also=also
     ).reindex(ours.index)
-    return frame.assign(**{name: ours[name] for name in ours})
+    return frame.assign(**{str(name): ours[name] for name in ours})
 
 
 def _agreement(rows: pd.DataFrame) -> pd.Series:
