@@ -95,6 +95,8 @@ def _compared(
         return None
     agreement = _agreement(rows)
     ours = rows[[*_ROW, *measures, *_COUNTS]]
+    if (agreement == "other").all():
+        return ours
     comparable = correspondence(results)
     # Of other sources nothing is looked up: the paper's number says nothing of them.
     frame = with_published(
