@@ -238,7 +238,7 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     family = table[
         (table["dataset"] == cell.dataset) & ((table["n_sources"] > 1) == (len(cell.sources) > 1))
     ]
-    current = inputs_of(evidence.now) == [row["inputs"]]
+    current = _inputs_now(evidence) == [row["inputs"]]
     keys = ("low", "high", "standard_error", "degrees", "p", "q")
     said: Facts = {
         "file": str(file),
@@ -262,6 +262,14 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
         f"{snakemake(evidence.study, 'figures_now')}"
     )
     return said, [] if current else [stale]
+
+
+def _inputs_now(evidence: _Evidence) -> list[str]:
+    """Of the cell's row, were it made now; empty where its predictions are not what they were."""
+    try:
+        return inputs_of(evidence.now, evidence.results)
+    except RecordError:
+        return []
 
 
 # --- what a reader must know ----------------------------------------------------------------------
