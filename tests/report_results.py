@@ -249,7 +249,7 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
 def _summary(key: tuple[str, str, str], here: pd.DataFrame) -> tuple[object, ...]:
     mean = float(here["delta"].mean())
     around = (mean, mean - 1, mean + 1)
-    return (*key, len(here), 2, *around, *around, 0.5, 0.4, 0.6, 2.0, 1.5, 2.5, len(here))
+    return (*key, len(here), 2, *around, *around, 0.5, 0.4, 0.6, 2.0, 1.5, 2.5, len(here), 0.1)
 
 
 def _asymmetry(key: tuple[str, str, str], here: pd.DataFrame) -> list[tuple[object, ...]]:

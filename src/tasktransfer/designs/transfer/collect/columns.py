@@ -134,13 +134,14 @@ SUMMARY: Columns = (
     ("iqm", pa.float64(), "interquartile mean of the deltas of all cells and seeds, points"),
     ("iqm_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
     ("iqm_high", pa.float64(), "upper end"),
-    ("improvement", pa.float64(), "probability of improvement: share of deltas > 0; ties half"),
-    ("improvement_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
-    ("improvement_high", pa.float64(), "upper end"),
+    ("positive", pa.float64(), "share of deltas above 0; ties half"),
+    ("positive_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("positive_high", pa.float64(), "upper end"),
     ("rank", pa.float64(), "mean rank of its cells among the model's algorithms, 1 is best"),
     ("rank_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
     ("rank_high", pa.float64(), "upper end"),
     ("rank_cells", pa.int64(), "cells that all algorithms of the model have, which are ranked"),
+    ("pairing", pa.float64(), "correlation over seeds of run and baseline of a seed; NaN: 1 seed"),
 )
 VARIANCE: Columns = (
     *_GROUP,

@@ -14,9 +14,9 @@ CAPTIONS: dict[str, str] = {
         "Rows are sources, columns targets. The diagonal is the baseline's score, every other "
         "cell the relative improvement over it in per cent, a mean over seeds: blue is better, "
         "red worse. Colours end at ±100 % or before, and a filled corner marks what lies beyond. "
-        "Cells that differ from 0 after false-discovery control (q ≤ 0.05) have a bold frame; a "
-        "dotted one stands for one training only: it would by its test instances, and other "
-        "seeds are unknown. Missing cells are hatched dark, cells not in the study pale."
+        "Cells that differ from 0 after false-discovery control (q ≤ 0.05) have a bold frame. A "
+        "ring stands for one training only, which is never framed: how much seeds differ cannot "
+        "be judged from one. Missing cells are hatched dark, cells not in the study pale."
     ),
     "sample_ratio": (
         "A point is the mean over seeds of one algorithm, source and target, by the type of the "
