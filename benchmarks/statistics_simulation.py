@@ -1,12 +1,13 @@
 """How honest intervals and marks are, on simulated studies whose true effect is known.
 
-    python benchmarks/statistics_simulation.py PART [STUDIES]
+    python benchmarks/statistics_simulation.py PART [STUDIES [DIALOGUES [FIRST]]]
 
 PART is one of
 
     dialogues   dialogues of 1 to 60 instances that correlate: coverage of the 95 % interval
                 (wanted: 93 to 97 %) and p <= 0.05 without effect (wanted: at most 6 %), with whole
-                dialogues drawn, and with instances drawn as if they shared none
+                dialogues drawn, and with instances drawn as if they shared none; DIALOGUES in a
+                test set (40), from the FIRST of the regimes
     rules       the interval's rule beside Welch and Satterthwaite's: coverage, width, and how often
                 p is below 0.05, 0.01 and 0.001 without effect
     one_seed    the same test where no seed varies and each cell has one
@@ -47,25 +48,25 @@ COUNTS = (40, 200)
 """Dialogues of a test set: dialogue_nli has 40, character_identification 195."""
 
 
-def dialogues(count: int = 10_000) -> None:
-    """Whole dialogues against single instances, these on the first studies alone: drawing 6,000
-    instances takes 100 times as long as drawing 200 dialogues."""
+def dialogues(count: int = 4000, number: int = 40, first: int = 0) -> None:
+    """Whole dialogues (``number`` in a test set) against single instances, these on the first
+    studies alone: drawing 6,000 instances takes 100 times as long as drawing 200 dialogues.
+    ``first``: of the regimes."""
     print("dialogues | correlation | regime | covered, old draw -> dialogues | p <= 0.05 without")
-    for number in COUNTS:
-        some, old = (count, count // 10) if number == COUNTS[0] else (count // 2, count // 40)
-        for place, regime in enumerate(DIALOGUES):
-            began, sized = time.perf_counter(), replace(regime, dialogues=number)
-            chance = np.random.default_rng([1, number, place])
-            planted = _both_draws(sized, some, old, chance)
-            nothing = _both_draws(replace(sized, gain=0.0), some, old, chance)
-            covered = [f"{_covered(sure, 100 * sized.gain):.1f}" for sure in planted]
-            small = [f"{_below(sure):.1f}" for sure in nothing]
-            print(
-                f"{number} | {regime.correlation:g} | {regime.name} | {' -> '.join(covered)} | "
-                f"{' -> '.join(small)}   ({old} and {some} studies, "
-                f"{time.perf_counter() - began:.0f} s)",
-                flush=True,
-            )
+    old = count // 8 if number < 100 else count // 20
+    for place, regime in list(enumerate(DIALOGUES))[first:]:
+        began, sized = time.perf_counter(), replace(regime, dialogues=number)
+        chance = np.random.default_rng([1, number, place])
+        planted = _both_draws(sized, count, old, chance)
+        nothing = _both_draws(replace(sized, gain=0.0), count, old, chance)
+        covered = [f"{_covered(sure, 100 * sized.gain):.1f}" for sure in planted]
+        small = [f"{_below(sure):.1f}" for sure in nothing]
+        print(
+            f"{number} | {regime.correlation:g} | {regime.name} | {' -> '.join(covered)} | "
+            f"{' -> '.join(small)}   ({old} and {count} studies, "
+            f"{time.perf_counter() - began:.0f} s)",
+            flush=True,
+        )
 
 
 def _both_draws(
