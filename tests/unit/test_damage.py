@@ -389,6 +389,20 @@ def test_synthetic_and_real_records_are_refused(study: Study) -> None:
         gather(study)
 
 
+def test_what_ran_in_another_precision_is_refused(study: Study) -> None:
+    """``auto`` became another one on another machine: nothing of the plan shows it."""
+    record = Path(study.record(a_run(study).scored))
+    provenance = json.loads(record.read_text())["provenance"]
+    host = provenance["host"] | {"precision": "bfloat16"}
+    edited(provenance=provenance | {"host": host})(record)
+    with pytest.raises(RecordError) as refusal:
+        gather(study)
+    said = str(refusal.value)
+    assert "provenance.host.precision of DailyDialog tiny-bert is 'float32'" in said
+    assert said.count("metrics.json") == 2
+    assert "name the precision in the config" in said
+
+
 def test_another_recipe_is_refused(study: Study) -> None:
     record = Path(study.record(a_run(study).scored))
     provenance = json.loads(record.read_text())["provenance"]

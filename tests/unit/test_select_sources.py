@@ -3,12 +3,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from record_factory import single_source_runs, write_study
 
+from constructed_records import result
 from tasktransfer.designs.transfer.collect.store import collect
-from tasktransfer.designs.transfer.statistics.select_sources import select, select_from_tables
+from tasktransfer.designs.transfer.selection import ChooseBy
+from tasktransfer.designs.transfer.statistics.select_sources import (
+    Selection,
+    select,
+    select_from_tables,
+)
 from tasktransfer.errors import RecordError
 
 TASKS = "abcd"
@@ -36,9 +43,9 @@ def deltas(dataset: str = "DailyDialog") -> pd.DataFrame:
 
 def test_the_best_targets_and_their_best_sources_ties_by_name() -> None:
     assert select(deltas(), targets_per_dataset=3, sources_per_target=2) == [
-        {"dataset": "DailyDialog", "target": "b", "sources": ["c", "d"]},
-        {"dataset": "DailyDialog", "target": "c", "sources": ["a", "b"]},
-        {"dataset": "DailyDialog", "target": "a", "sources": ["b", "c"]},
+        {"dataset": "DailyDialog", "target": "b", "sources": ["c", "d"], "chosen_by": "test"},
+        {"dataset": "DailyDialog", "target": "c", "sources": ["a", "b"], "chosen_by": "test"},
+        {"dataset": "DailyDialog", "target": "a", "sources": ["b", "c"], "chosen_by": "test"},
     ]
 
 
@@ -82,16 +89,37 @@ def test_asking_for_too_much_is_refused() -> None:
         select(deltas().assign(n_sources=2))
 
 
-def test_from_tables_to_json(tmp_path: Path) -> None:
+def change_test_scores(folder: Path) -> None:
+    """Every record's test score becomes another, at random; what was seen on dev stays."""
+    random = np.random.default_rng(7)
+    for path in folder.rglob("metrics.json"):
+        record = json.loads(path.read_text())
+        record["test"] = {task: result(float(random.uniform(0, 100))) for task in record["test"]}
+        path.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_from_tables_to_json(tmp_path: Path, split: ChooseBy) -> None:
     runs = single_source_runs("DailyDialog", ["bert"], TASKS, [0], ["multitask"])
     plan = write_study(
         tmp_path, runs, lambda run: 50.0 + (DELTAS[run[3][0], run[4]] if run[3] else 0.0)
     )
-    collect(tmp_path, plan, tmp_path / "tables")
+    wanted = {
+        "dataset": "DailyDialog",
+        "target": "b",
+        "sources": ["c", "d"],
+        "chosen_by": split,
+    }
     out = tmp_path / "selection.json"
-    chosen = select_from_tables(tmp_path / "tables", out, 1, 2)
-    assert chosen == [{"dataset": "DailyDialog", "target": "b", "sources": ["c", "d"]}]
-    assert json.loads(out.read_text()) == chosen
+
+    def chosen() -> list[Selection]:
+        collect(tmp_path, plan, tmp_path / "tables")
+        return select_from_tables(tmp_path / "tables", out, 1, 2, split)
+
+    assert chosen() == [wanted]
+    assert json.loads(out.read_text()) == [wanted]
+    change_test_scores(tmp_path)
+    assert (chosen() == [wanted]) == (split == "dev")
 
 
 def test_a_model_that_failed_altogether_is_not_overlooked(tmp_path: Path) -> None:

@@ -69,11 +69,6 @@ def megabytes(wildcards, attempt):
     return ESTIMATES.memory_mb(node_of(wildcards), attempt)
 
 
-def count_attempts(wildcards, attempt):
-    """Which attempt at a job this is: the trainer tries bad input once only."""
-    return attempt
-
-
 def asked_of_batch_system():
     """Minutes and memory, as resources of a rule. On one machine nobody reads them, unless memory
     is shared out with `--resources mem_mb=...`, and they would take a fifth of the start; the

@@ -1,6 +1,8 @@
 # The study that Snakemake was called for.
 
 import atexit
+import os
+from uuid import uuid4
 
 from tasktransfer.designs import design_of
 from tasktransfer.jobs import needs
@@ -12,12 +14,16 @@ from tasktransfer.jobs.snakemake_call import (
     snakemake_call,
 )
 from tasktransfer.results.finished import is_finished, keep_checks
+from tasktransfer.results.state import CALL as CALL_VARIABLE
 
 # There is no `configfile:` directive: Snakemake would lay a preset over it key by key, and keys that
 # the preset leaves out would come from config.yaml instead of from the defaults.
 with errors_for_snakemake():
     CALL = snakemake_call(workflow, config)
     STUDY = open_called(CALL)
+
+# Its jobs inherit it, those of a batch system too: the trainer tells a retry from a new call.
+os.environ.setdefault(CALL_VARIABLE, uuid4().hex[:12])
 
 quiet_restoring()
 if CALL.is_main:

@@ -29,11 +29,9 @@ for kind in DESIGN.kinds:
         resources:
             **asked_of_batch_system(),
             gpu=1,
-            attempt=count_attempts,
         params:
             options=train_options,
         message:
             f"{kind} {{wildcards.name}}, seed {{wildcards.seed}}"
         shell:
-            "tasktransfer train {params.options} --threads {threads} "
-            "--attempt {resources.attempt} > {log:q} 2>&1"
+            "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"

@@ -11,7 +11,6 @@ from tasktransfer.cli.options import (
     add_out,
     add_threads,
     overrides,
-    positive,
     read_json,
 )
 from tasktransfer.errors import ConfigError
@@ -40,14 +39,6 @@ def add_commands(commands: Any) -> None:
     add_out(command, "folder of record, predictions and checkpoint")
     command.add_argument(
         "--save-checkpoint", action="store_true", help="write the best epoch's weights"
-    )
-    command.add_argument(
-        "--attempt",
-        metavar="N",
-        type=positive,
-        default=1,
-        help="which attempt this is; from the second on, an error of the input that ended the "
-        "last one ends this one at once (default: %(default)s)",
     )
     command.add_argument(
         "--plain",
@@ -88,4 +79,4 @@ def train(chosen: argparse.Namespace) -> None:
         facts=design_of(config).facts(config),
         plain=chosen.plain,
     )
-    attempt(job, chosen.attempt)
+    attempt(job)

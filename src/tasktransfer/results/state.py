@@ -27,6 +27,9 @@ PREDICTIONS = "predictions.parquet"
 LOG = "train.log"
 JOB_LOG = "job.log"
 """The log of what is no training."""
+CALL = "TASKTRANSFER_CALL"
+"""The environment variable that names the call of Snakemake which started a job; a job that failed
+for its input's sake ends at once when the same call tries it again."""
 INTERRUPTED = "interrupted"
 """The last line of a log whose process was stopped by Ctrl-C."""
 

@@ -15,7 +15,7 @@ from tasktransfer.errors import TaskTransferError, mendable
 from tasktransfer.files import sweep
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
-from tasktransfer.results.state import RECORD, claim, history, remember
+from tasktransfer.results.state import CALL, RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
 from tasktransfer.training.job import Job
 
@@ -25,27 +25,26 @@ same input fails again. A process that dies (a lost node, a kill) leaves no erro
 ours is a bug or the machine's; both are tried again."""
 
 
-def attempt(job: Job, number: int = 1) -> None:
-    """Train a stage, unless it is trained already or failed for a reason that stays.
-
-    Args:
-        number: which attempt it is, from 1, as Snakemake counts.
+def attempt(job: Job) -> None:
+    """Train a stage, unless it is trained already, or failed for a reason that stays in the same
+    call of the workflow (``CALL``).
 
     Raises:
-        TaskTransferError: what ``training.run.train_stage`` raises; on a later attempt also what
-            ended the one before.
+        TaskTransferError: what ``training.run.train_stage`` raises, or what ended the attempt
+            before.
     """
+    call = os.environ.get(CALL)
     with claim(job.out, _say, label=job.stage.label) as tell:
         problem = damage(job.out, job.stage.digest)
         if problem is None and is_there(job):
             _say(f"{job.out}: trained already, nothing to do")
             return
-        if number > 1:
-            _refuse_what_stays(job)
+        if call:
+            _refuse_what_stays(job, call)
         sweep(job.out)
         if problem is not None:
             _set_aside(job.out, problem)
-        remember(job.out, "started", attempt=number, digest=job.stage.digest)
+        remember(job.out, "started", call=call, digest=job.stage.digest)
         try:
             with lease(device_pool()) as device:
                 tell(device=device or "cpu")
@@ -56,7 +55,7 @@ def attempt(job: Job, number: int = 1) -> None:
         except Exception as error:
             known = mendable(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
-                remember(job.out, "failed", cause=type(known).__name__, error=str(known))
+                remember(job.out, "failed", cause=type(known).__name__, error=str(known), call=call)
             if known is error:
                 raise
             raise known from error
@@ -87,11 +86,13 @@ def _set_aside(folder: Path, problem: str) -> None:
     _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, trained once more")
 
 
-def _refuse_what_stays(job: Job) -> None:
-    """Raise what ended the last attempt, if the same input would end this one too."""
+def _refuse_what_stays(job: Job, call: str) -> None:
+    """Raise what ended the last attempt in this call, if the same input would end this one too. A
+    new call asks again: the input may have been mended."""
     events = history(job.out)
     last = events[-1] if events else {}
-    kind = getattr(errors, str(last.get("cause")), None) if last.get("event") == "failed" else None
+    failed = last.get("event") == "failed" and last.get("call") == call
+    kind = getattr(errors, str(last.get("cause")), None) if failed else None
     if kind is None or kind.__name__ in WORTH_ANOTHER_TRY:
         return
     if isinstance(kind, type) and issubclass(kind, TaskTransferError):

@@ -55,7 +55,7 @@ def select_sources(study: Study) -> None:
     asked = transfer_config(study).multi_source
     out = Path(study.config.results, SELECTION)
     for item in select_from_tables(
-        tables, out, asked.targets_per_dataset, asked.sources_per_target
+        tables, out, asked.targets_per_dataset, asked.sources_per_target, asked.choose_by
     ):
         print(f"{item['dataset']}: {' + '.join(item['sources'])} -> {item['target']}")
 

@@ -86,6 +86,11 @@ class MultiSourceConfig(Section):
     sources_per_target: Count = Field(
         default=3, description="auto: how many of a target's best sources"
     )
+    choose_by: Literal["dev", "test"] = Field(
+        default="dev",
+        description="auto: the scores that choose; test is the paper's way, and its multi-source "
+        "runs are then judged on the scores that chose them",
+    )
     algorithms: (
         Literal["all"] | Annotated[tuple[TransferName, ...], LIST, Field(min_length=1), DISTINCT]
     ) = Field(
@@ -199,7 +204,10 @@ class TransferConfig(CommonConfig):
         """As of any config, the training key by dataset as the stages have it."""
         training = {each.name: asdict(self.training_for(each.name)) for each in self.datasets}
         datasets = [asdict(each) for each in self.datasets]
-        return super().content() | {"datasets": datasets, "training": training}
+        content = super().content()
+        if content["multi_source"]["choose_by"] == "dev":  # came later
+            del content["multi_source"]["choose_by"]
+        return content | {"datasets": datasets, "training": training}
 
     @classmethod
     def forbidden(cls, document: Any) -> Mapping[str, str]:

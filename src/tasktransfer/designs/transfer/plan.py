@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from tasktransfer.core.nodes import Data, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
+from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
@@ -48,11 +50,11 @@ def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple
     dataset, model = config.datasets[0], config.models[0].name
     target, *others = dataset.tasks
     sources = tuple(others[: config.multi_source.sources_per_target])
-    builder = _builder(config)
+    builder, given = _builder(config), _given(config, revisions)
     stages: list[Stage] = []
     for algorithm in config.multi_source.algorithms:
         ordered = in_order(algorithm, sources)
-        run = _run(builder, config, revisions, (dataset.name, model, algorithm, ordered, target, 0))
+        run = _run(builder, given, (dataset.name, model, algorithm, ordered, target, 0))
         stages += run.stages
     return tuple(stages)
 
@@ -74,11 +76,11 @@ def build(
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
     """
-    builder = _builder(config)
+    builder, given = _builder(config), _given(config, revisions)
     for wanted in dict.fromkeys(_wanted(config, selected)):
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
-        builder.add(_run(builder, config, revisions, wanted).in_plan())
+        builder.add(_run(builder, given, wanted).in_plan())
     return builder.plan()
 
 
@@ -87,17 +89,28 @@ def _builder(config: TransferConfig) -> PlanBuilder:
     return PlanBuilder(lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)))
 
 
-def _run(
-    builder: PlanBuilder, config: TransferConfig, revisions: Revisions, wanted: Wanted
-) -> TransferRun:
+class _Given(NamedTuple):
+    """What thousands of runs share, made once: by name of the dataset or model."""
+
+    data: Mapping[str, Data]
+    training: Mapping[str, Training]
+    models: Mapping[str, ModelSpec]
+
+
+def _given(config: TransferConfig, revisions: Revisions) -> _Given:
+    names = config.dataset_names
+    return _Given(
+        {name: data_of(config, revisions, name) for name in names},
+        {name: config.training_for(name) for name in names},
+        revisions.models,
+    )
+
+
+def _run(builder: PlanBuilder, given: _Given, wanted: Wanted) -> TransferRun:
     dataset, model, algorithm, sources, target, seed = wanted
-    spec = revisions.models[model]
+    spec = given.models[model]
     stages = builder.stages(
-        steps(algorithm, sources, target),
-        data_of(config, revisions, dataset),
-        spec,
-        config.training_for(dataset),
-        seed,
+        steps(algorithm, sources, target), given.data[dataset], spec, given.training[dataset], seed
     )
     return TransferRun(
         dataset, model, spec.family, algorithm, sources, target, seed, tuple(stages.values())

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tasktransfer import json_text
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
+
+ChooseBy = Literal["dev", "test"]
+"""The split whose scores choose."""
 
 SELECTION = "tables/selection.json"
 """Relative to the results folder."""
@@ -17,11 +21,16 @@ SELECTION = "tables/selection.json"
 
 @dataclass(frozen=True, slots=True)
 class MultiSource:
-    """A target with all the sources that one run trains on (paper, section 6.2)."""
+    """A target with all the sources that one run trains on (paper, section 6.2).
+
+    ``chosen_by``: the split whose scores chose it; None: the config names it, or it was chosen
+    when test was the only way.
+    """
 
     dataset: str
     target: str
     sources: tuple[str, ...]
+    chosen_by: ChooseBy | None = None
 
 
 def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
@@ -35,7 +44,12 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
         return None
     try:
         picked = tuple(
-            MultiSource(item["dataset"], item["target"], tuple(item["sources"]))
+            MultiSource(
+                item["dataset"],
+                item["target"],
+                tuple(item["sources"]),
+                _choose_by(item.get("chosen_by")),
+            )
             for item in json_text.read(path)
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -48,6 +62,12 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
     return picked
 
 
+def _choose_by(said: object) -> ChooseBy | None:
+    if said in (None, "dev", "test"):
+        return said  # type: ignore[return-value]
+    raise ValueError(f"chosen_by is {said!r}, expected dev or test")
+
+
 def _contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:
     asked = config.multi_source
     for dataset in config.datasets:
@@ -58,6 +78,11 @@ def _contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str
                 f"multi_source.targets_per_dataset is {asked.targets_per_dataset}"
             )
         for item in targets:
+            if item.chosen_by not in (None, asked.choose_by):
+                return (
+                    f"{item.target} was chosen by {item.chosen_by} scores, "
+                    f"multi_source.choose_by is {asked.choose_by}"
+                )
             if len(item.sources) != asked.sources_per_target:
                 return (
                     f"{item.target} has {len(item.sources)} sources, "

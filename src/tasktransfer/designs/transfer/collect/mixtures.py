@@ -14,6 +14,14 @@ from tasktransfer.core.digests import canonical_json
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import Record
 
+_REMEDY = "keep them in separate results folders, or collect with the plan of one study"
+_PRECISION = "provenance.host.precision"
+_REMEDIES = {
+    _PRECISION: "training.precision: auto became something else on another machine: name the "
+    "precision in the config, or remove the folders of one of them and train these again on the "
+    "machines of the others"
+}
+
 Aspect = tuple[str, ...]
 """What is compared, and of what: ("data_revision", "DailyDialog")."""
 
@@ -46,8 +54,7 @@ class Comparison:
             for name, left, right in differences(first, value, what):
                 raise RecordError(
                     f"records that cannot be compared: {' of '.join([name, *of])} is {left!r} in "
-                    f"{where} and {right!r} in {path}; keep them in separate results folders, "
-                    "or collect with the plan of one study"
+                    f"{where} and {right!r} in {path}; {_REMEDIES.get(what, _REMEDY)}"
                 )
 
 
@@ -63,6 +70,8 @@ def _facts(record: Record, target: str | None) -> Iterator[tuple[Aspect, Any]]:
     # Per model: comparing models that were trained differently is a study of its own, but a delta
     # between two trainings that were is none.
     yield ("training", f"{dataset} {model}"), named.get("training")
+    # What `auto` became is no part of the identity: it shows only after the training.
+    yield (_PRECISION, f"{dataset} {model}"), record["provenance"]["host"]["precision"]
     if target is not None:
         yield (f"sizes.{target}", dataset, stage["family"]), record["sizes"][target]
 

@@ -92,28 +92,6 @@ def consistency() -> pd.DataFrame:
     return check.assign(spread=spread.round(2), consistent=spread <= ROUNDING + 1e-9)
 
 
-def multi_source_consistency() -> pd.DataFrame:
-    """Check that Table 3 is Table 6's difference.
-
-    Returns:
-        dataset, target, short, model, algorithm, then recomputed (Table 6: multi_source_delta
-        minus single_source_delta; NaN: not legible), printed (Table 3's gain), off (recomputed
-        minus printed, points), consistent (off within ``ROUNDING``; False also where it cannot be
-        told), note.
-    """
-    keys = ["dataset", "target", "short", "model", "algorithm"]
-    both = table6().merge(table3(), on=keys, validate="one_to_one")
-    recomputed = (both["multi_source_delta"] - both["single_source_delta"]).round(2)
-    off = (recomputed - both["gain"]).round(2)
-    return both[keys].assign(
-        recomputed=recomputed,
-        printed=both["gain"],
-        off=off,
-        consistent=off.abs() <= ROUNDING + 1e-9,
-        note=both["note"],
-    )
-
-
 def _read(name: str) -> pd.DataFrame:
     with (files(__name__) / f"{name}.csv").open(encoding="utf-8") as lines:
         return pd.read_csv(lines, comment="#")

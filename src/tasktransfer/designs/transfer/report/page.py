@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
-from tasktransfer.designs.transfer.report.captions import CAPTIONS
 from tasktransfer.designs.transfer.report.facts import facts
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.holes import holes, troubles
@@ -161,6 +161,12 @@ def _untold(layout: Layout, lines: list[Line]) -> str:
     )
 
 
+def figure_caption(name: str) -> str:
+    """What stands below a figure: the text that Snakemake's own report has too."""
+    text = files("tasktransfer").joinpath("workflow", "report", f"{name}.rst").read_text("utf-8")
+    return " ".join(text.split())
+
+
 def _figures(datasets: Iterable[str], figures: Path, folder: Path) -> Iterable[Shown]:
     datasets = list(datasets)
     for kind, drawing in FIGURES.items():
@@ -173,7 +179,7 @@ def _figures(datasets: Iterable[str], figures: Path, folder: Path) -> Iterable[S
             yield Shown(
                 name=path.stem,
                 title=f"{dataset}: {drawing.caption}",
-                caption=CAPTIONS[kind],
+                caption=figure_caption(kind),
                 source=image.source,
                 width=image.width,
                 height=image.height,

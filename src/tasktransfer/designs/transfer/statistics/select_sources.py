@@ -9,20 +9,25 @@ from typing import TypedDict
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.selection import ChooseBy
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
 
 
 class Selection(TypedDict):
-    """A target with the sources to train on together, best first."""
+    """A target with the sources to train on together, best first, and the split that chose."""
 
     dataset: str
     target: str
     sources: list[str]
+    chosen_by: ChooseBy
 
 
 def select(
-    deltas: pd.DataFrame, targets_per_dataset: int = 2, sources_per_target: int = 3
+    deltas: pd.DataFrame,
+    targets_per_dataset: int = 2,
+    sources_per_target: int = 3,
+    chosen_by: ChooseBy = "test",
 ) -> list[Selection]:
     """Pick the targets that benefit most, and the best sources of each.
 
@@ -31,9 +36,11 @@ def select(
     first.
 
     Args:
-        deltas: columns of ``columns.DELTAS``; rows of several sources are left alone.
+        deltas: columns of ``columns.DELTAS``, of test scores or, see ``dev_deltas``, of dev
+            scores; rows of several sources are left alone.
         targets_per_dataset: how many targets of each dataset to pick.
         sources_per_target: how many sources of each.
+        chosen_by: the split that the deltas are of, as it is written down.
 
     Returns:
         Per dataset (in the order of the table) the targets, best first.
@@ -56,12 +63,31 @@ def select(
                     f"{dataset}: {target} has {len(sources)} sources, {sources_per_target} asked "
                     "for; lower sources_per_target or study more tasks"
                 )
-            chosen.append({"dataset": str(dataset), "target": target, "sources": sources})
+            chosen.append(
+                {
+                    "dataset": str(dataset),
+                    "target": target,
+                    "sources": sources,
+                    "chosen_by": chosen_by,
+                }
+            )
     return chosen
 
 
+def dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The same runs, scored on dev at the best round in place of test: columns ``score``,
+    ``baseline_score`` and ``delta`` are of what selects the rounds, the others as they were."""
+    dev = runs.drop_duplicates("digest").set_index("digest")["dev_score"]
+    score, baseline = deltas["digest"].map(dev), deltas["baseline_digest"].map(dev)
+    return deltas.assign(score=score, baseline_score=baseline, delta=score - baseline)
+
+
 def select_from_tables(
-    tables: Path, out: Path, targets_per_dataset: int = 2, sources_per_target: int = 3
+    tables: Path,
+    out: Path,
+    targets_per_dataset: int = 2,
+    sources_per_target: int = 3,
+    choose_by: ChooseBy = "dev",
 ) -> list[Selection]:
     """``select`` on the tables of a study, written to ``out`` as a JSON list.
 
@@ -78,7 +104,8 @@ def select_from_tables(
             f"{first['target']} seed {first['seed']} ({first['reason']}); run them, an incomplete "
             "table must not choose"
         )
-    chosen = select(frames.deltas, targets_per_dataset, sources_per_target)
+    deltas = frames.deltas if choose_by == "test" else dev_deltas(frames.deltas, frames.runs)
+    chosen = select(deltas, targets_per_dataset, sources_per_target, choose_by)
     with replacing(out) as part:
         part.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")
     return chosen
