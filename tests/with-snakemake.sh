@@ -19,4 +19,4 @@ purelib='import sysconfig; print(sysconfig.get_path("purelib"))'
 echo "snakemake $("$folder/bin/snakemake" --version) (asked for: $release)"
 PATH="$PWD/$folder/bin:$PATH" PYTHONPATH="$PWD/src" HF_HUB_OFFLINE=1 \
     "$folder/bin/python" -m pytest -p no:xdist \
-    tests/workflow/test_snakemake_call.py tests/workflow/test_dag.py tests/workflow/test_submission.py
+    tests/workflow/test_snakemake_call.py tests/workflow/test_dag*.py tests/workflow/test_submission.py

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.file_digests import digest_of_files
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
 from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
 
 SHOPS = ("bakery", "chemist", "market")

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 from constructed_records import constructed_record, result
@@ -125,3 +127,11 @@ def refresh_digest(predictions: Path) -> None:
     record = json.loads(path.read_text())
     record["predictions"]["sha256"] = sha256(predictions.read_bytes()).hexdigest()
     path.write_text(json.dumps(record))
+
+
+def with_column(path: Path, name: str, values: pa.Array) -> None:
+    """Predictions with another column, and the record made to fit."""
+    table = pq.read_table(path)
+    at = table.schema.get_field_index(name)
+    pq.write_table(table.set_column(at, table.schema.field(at), values), path)
+    refresh_digest(path)

@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from study_records import write_records, write_stage
-from tasktransfer import json_text
 from tasktransfer.core.nodes import RECIPE_VERSION, Start
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables
@@ -26,6 +25,7 @@ from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.errors import RecordError
+from tasktransfer.files import json_text
 from tasktransfer.results.predictions import FILE_NAME
 from tasktransfer.results.study import Study
 

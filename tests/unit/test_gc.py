@@ -14,7 +14,7 @@ from tasktransfer.cli import operate as commands
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
-from tasktransfer.locks import try_lock
+from tasktransfer.files.locks import try_lock
 from tasktransfer.operate.garbage import Garbage, as_text, find_garbage, remove
 from tasktransfer.results.finished import is_finished
 from tasktransfer.results.state import claim

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from releases import load_release, tiny_release
-from tasktransfer import cli, json_text
+from tasktransfer import cli
 from tasktransfer.core.node_json import from_json, to_json
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import open_study
 from tasktransfer.errors import ConfigError, DataError, RecordError
+from tasktransfer.files import json_text
 from tasktransfer.results.records import read_record
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -99,7 +99,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         lambda t: t.content["data"].append(7),
         ("data[5]", "7 is not an object"),
     ),
-    "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "'a' is there twice")),
+    "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "duplicate dialogue_id 'a'")),
     "other labels": (
         "DailyDialog",
         labels("dialogue_nli", ["contradiction", "entails"]),
@@ -136,7 +136,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "a turn twice": (
         "Friends",
         put("dialogue", 1, "turn_id", 0),
-        ("dialogue[1]", "0 is there twice"),
+        ("dialogue[1]", "duplicate turn_id 0"),
     ),
     "a turn_id of a wrong type": (
         "Friends",

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from finished_stages import HOST, TASKS, finish, finish_all, make, opened
 
-from tasktransfer import cli, locks
+from tasktransfer import cli
 from tasktransfer.cli import operate as commands
 from tasktransfer.core.nodes import Stage
+from tasktransfer.files import locks
 from tasktransfer.operate import folders
 from tasktransfer.operate.costs import as_text as costs_as_text
 from tasktransfer.operate.costs import costs

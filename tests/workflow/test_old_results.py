@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from test_dag import Sandbox, sandbox
+from dag_study import Sandbox, sandbox
 
 from old_records import make_old
 from study_records import write_records

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_dag import SMALL, Sandbox, sandbox
+from dag_study import SMALL, Sandbox, sandbox
 
 from tasktransfer import cli
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS

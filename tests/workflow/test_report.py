@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +16,23 @@ from tasktransfer.designs.transfer.figures.style import signed
 from tasktransfer.designs.transfer.report.page import write_report
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from report_reader import (
+    cell,
+    choose,
+    detail,
+    focused,
+    header,
+    open_page,
+    orders,
+    press,
+    requested,
+    start_browser,
+    texts,
+)
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 A, B, C, D = "emotion_recognition", "dialogue_nli", "topic_classification", "dialogue_acts"
 E, F = "question_answering", "relation_extraction"
@@ -65,21 +75,11 @@ def report(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    found = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    absent = [name for name, path in found.items() if path is None]
+    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    absent = [name for name, path in programs.items() if path is None]
     if absent:
         pytest.skip(f"no {' and no '.join(absent)} here: tests/system-packages.sh installs them")
-    options = webdriver.ChromeOptions()
-    options.binary_location = found["chromium"]
-    options.add_argument("--headless=new")
-    options.add_argument("--disable-gpu")
-    options.add_argument("--disable-dev-shm-usage")
-    options.add_argument("--window-size=1400,1000")
-    if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")  # Chromium has none for root
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(found["chromedriver"])
-    driver = webdriver.Chrome(options=options, service=service)
+    driver = start_browser(*programs.values())
     yield driver
     driver.quit()
 
@@ -89,90 +89,26 @@ def page(browser: Any, report: Path) -> Iterator[Any]:
     """The report freshly loaded. Whatever a test does, nothing may be complained of or fetched."""
     browser.get("about:blank")  # or the driver reloads the page and may answer halfway through
     browser.get_log("performance")
-    browser.get(report.as_uri())
-    WebDriverWait(browser, 60).until(_has_loaded)
+    open_page(browser, report)
     yield browser
     assert browser.get_log("browser") == []
     assert browser.execute_script("return window.injected") is None
-    assert _requested(browser) == {report.as_uri()}
+    assert requested(browser) == {report.as_uri()}
 
 
-def _has_loaded(browser: Any) -> bool:
-    return bool(browser.execute_script("return document.readyState === 'complete'"))
-
-
-def _requested(browser: Any) -> set[str]:
-    """Every address that the page asked for, its own included; data: addresses hold their data."""
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [
-        event["params"]["request"]["url"]
-        for event in events
-        if event["method"] == "Network.requestWillBeSent"
-    ]
-    return {url for url in asked if not url.startswith("data:")}
-
-
-# --- reading the page ---
-
-
-def cell(page: Any, source: str, target: str) -> Any:
-    """The grid's button of a cell; names may hold anything, so not by a selector."""
-    script = """return [...document.querySelectorAll('#heatmap td button')].find(
-        (one) => one.dataset.source === arguments[0] && one.dataset.target === arguments[1])"""
-    found = page.execute_script(script, source, target)
-    assert found is not None, f"no cell {source} -> {target}"
-    return found
-
-
-def header(page: Any, kind: str, name: str) -> Any:
-    return next(
-        one
-        for one in page.find_elements(By.CSS_SELECTOR, f"#heatmap th [data-header={kind}]")
-        if one.get_attribute("data-target" if kind == "column" else "data-source") == name
-    )
-
-
-def choose(page: Any, what: str, shown: str) -> None:
-    Select(page.find_element(By.ID, what)).select_by_visible_text(shown)
-
-
-def texts(page: Any) -> dict[tuple[str, str], str]:
-    """(source, target) → text of every cell of the grid, in the order of the page."""
-    script = """return [...document.querySelectorAll('#heatmap td button')].map(
-        (one) => [one.dataset.source, one.dataset.target, one.textContent])"""
-    return {(source, target): text for source, target, text in page.execute_script(script)}
-
-
-def orders(page: Any) -> tuple[list[str], list[str]]:
-    """Sources and targets of one source, as the page has them from top and from left."""
-    keys = [key for key in texts(page) if "+" not in key[0]]
-    return list(dict.fromkeys(s for s, _ in keys)), list(dict.fromkeys(t for _, t in keys))
-
-
-def detail(page: Any) -> dict[str, str]:
-    panel = page.find_element(By.ID, "detail")
-    names = [one.text for one in panel.find_elements(By.TAG_NAME, "dt")]
-    values = [one.text for one in panel.find_elements(By.TAG_NAME, "dd")]
-    return dict(zip(names, values, strict=True)) | {
-        "title": panel.find_element(By.TAG_NAME, "h4").text
-    }
-
-
-def focused(page: Any) -> tuple[str | None, str | None]:
-    one = page.switch_to.active_element
-    return one.get_attribute("data-source"), one.get_attribute("data-target")
+# --- what the page should show ---
 
 
 def the_cells(
     results: Results, dataset: str, model: str, algorithm: str
 ) -> dict[tuple[str, str], Any]:
-    found = results.statistics.cells
-    here = found[
-        (found["dataset"] == dataset)
-        & (found["model"] == model)
-        & (found["algorithm"] == algorithm)
+    cells = results.statistics.cells
+    shown = cells[
+        (cells["dataset"] == dataset)
+        & (cells["model"] == model)
+        & (cells["algorithm"] == algorithm)
     ]
-    return {(row.source, row.target): row for row in here.itertuples()}
+    return {(row.source, row.target): row for row in shown.itertuples()}
 
 
 def number(value: float, *, sign: bool = False) -> str:
@@ -230,8 +166,7 @@ def test_long_names_do_not_widen_the_page(
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
-        browser.get(out.as_uri())
-        WebDriverWait(browser, 60).until(_has_loaded)
+        open_page(browser, out)
         assert browser.execute_script("return window.innerWidth") == width
         assert browser.execute_script(INSIDE)
         script = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
@@ -373,8 +308,7 @@ def test_cells_of_one_seed_are_of_one_training_and_numbers_beyond_are_marked(
 ) -> None:
     results = make_results(Asked(tasks={"DailyDialog": (A, B, C, D)}, models=("bert",), seeds=(0,)))
     out = write_report(results, tmp_path, tmp_path / "report.html")
-    browser.get(out.as_uri())
-    WebDriverWait(browser, 60).until(_has_loaded)
+    open_page(browser, out)
     known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
     for key, row in known.items():
         one = cell(browser, *key)
@@ -452,11 +386,6 @@ def test_a_keyboard_is_enough(page: Any) -> None:
     press(page, Keys.TAB)
     assert focused(page) == (None, None)
     assert len(grid.find_elements(By.CSS_SELECTOR, "button[tabindex='0']")) == 1
-
-
-def press(page: Any, *keys: str) -> None:
-    for key in keys:
-        ActionChains(page).send_keys(key).perform()
 
 
 def test_every_control_has_a_name_and_the_rest_prints(page: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from test_dag import MODEL, SMALL, Sandbox, sandbox
+from dag_study import MODEL, SMALL, Sandbox, sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_dag import MODEL, OTHER, A, B, Sandbox, sandbox
+from dag_study import MODEL, OTHER, A, B, Sandbox, sandbox
 
 CHALLENGE: dict[str, Any] = {
     "rules": "challenge",

@@ -14,17 +14,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tasktransfer import __version__
-from tasktransfer.cli import (
-    analyse,
-    challenge,
-    cluster,
-    describe,
-    nodes,
-    operate,
-    prepare,
-    start,
-    train,
-)
+from tasktransfer.cli import analyse, challenge, cluster, describe, nodes, operate, prepare
 from tasktransfer.errors import (
     TaskTransferError,
     memory_shortage,
@@ -35,7 +25,7 @@ from tasktransfer.results.state import INTERRUPTED
 
 PROGRAM = "tasktransfer"
 
-PHASES = (start, describe, prepare, train, nodes, cluster, operate, analyse, challenge)
+PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge)
 """In the order in which ``--help`` lists their commands."""
 
 
@@ -71,13 +61,13 @@ def run(chosen: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         # Some errors of ours are what a library made of a lack of memory.
-        known = memory_shortage(error) or (
+        problem = memory_shortage(error) or (
             error if isinstance(error, TaskTransferError) else storage_error(error)
         )
-        if known is None:
+        if problem is None:
             raise
-        print(f"error: {known}", file=sys.stderr)
-        return known.exit_code
+        print(f"error: {problem}", file=sys.stderr)
+        return problem.exit_code
     return 0
 
 

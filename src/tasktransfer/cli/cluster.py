@@ -3,58 +3,40 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, folder, open_study, positive
+from tasktransfer.cli.options import add_command, add_out, flag, number, open_study, option, several
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tasktransfer.operate.pilot import Resources, Shard
+    from tasktransfer.operate.pilot import Shard
     from tasktransfer.results.study import Study
 
 
 def add_commands(commands: Any) -> None:
     """``pilot`` and ``records``."""
     command = add_command(commands, "pilot", pilot, light=True)
-    command.add_argument(
-        "--gpus", metavar="N", type=positive, default=1, help="GPUs of a job (default: 1)"
-    )
-    command.add_argument(
-        "--slots", metavar="N", type=positive, default=1, help="trainings on a GPU (default: 1)"
-    )
-    command.add_argument(
-        "--cpus", metavar="N", type=positive, help="CPU cores of a job (default: 4 a training)"
-    )
-    command.add_argument(
-        "--memory", metavar="SIZE", help="of a job, as sbatch reads it (default: 16G a training)"
-    )
-    command.add_argument(
-        "--time",
-        metavar="TIME",
-        default="12:00:00",
-        help="a job's limit, as sbatch reads it (default: %(default)s)",
-    )
-    command.add_argument("--partition", metavar="NAME", help="where to run")
-    command.add_argument("--account", metavar="NAME", help="who pays")
-    command.add_argument(
-        "--sbatch",
-        metavar="OPTION",
-        action="append",
-        default=[],
-        help="a further option of sbatch as it is, for example --sbatch=--qos=long; repeatable",
-    )
+    number(command, "--gpus", "GPUs of a job (default: 1)", default=1)
+    number(command, "--slots", "trainings on a GPU (default: 1)", default=1)
+    number(command, "--cpus", "CPU cores of a job (default: 4 a training)")
+    option(command, "--memory", "SIZE", "of a job, as sbatch reads it (default: 16G a training)")
+    what = "a job's limit, as sbatch reads it (default: %(default)s)"
+    option(command, "--time", "TIME", what, default="12:00:00")
+    option(command, "--partition", "NAME", "where to run")
+    option(command, "--account", "NAME", "who pays")
+    what = "a further option of sbatch as it is, for example --sbatch=--qos=long"
+    several(command, "--sbatch", "OPTION", what)
     _shard_options(command)
-    command.add_argument(
-        "--out", metavar="DIR", type=folder, help="folder of the scripts (default: RESULTS/pilot)"
-    )
-    command.add_argument("--submit", action="store_true", help="hand the scripts to sbatch, too")
+    add_out(command, "folder of the scripts (default: RESULTS/pilot)", required=False)
+    flag(command, "--submit", "hand the scripts to sbatch, too")
     _shard_options(add_command(commands, "records", records, light=True))
 
 
 def _shard_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--model", metavar="NAME", help="this model only (default: all)")
-    command.add_argument("--seed", metavar="N", type=int, help="this seed only (default: all)")
+    option(command, "--model", "NAME", "this model only (default: all)")
+    option(command, "--seed", "N", "this seed only (default: all)", type=int)
 
 
 def pilot(chosen: argparse.Namespace) -> None:
@@ -69,7 +51,8 @@ def pilot(chosen: argparse.Namespace) -> None:
         print("all that was asked for is finished: nothing to submit")
         return
     folder = chosen.out or Path(study.config.results) / "pilot"
-    texts = pilot.scripts(study, _resources(chosen), folder, shards)
+    asked = {field.name: getattr(chosen, field.name) for field in fields(pilot.Resources)}
+    texts = pilot.scripts(study, pilot.Resources(**asked), folder, shards)
     paths = pilot.write_scripts(texts, folder)
     left = {pilot.name_of(shard): f" ({count} to make)" for shard, count in shards.items()}
     if not chosen.submit:
@@ -79,22 +62,6 @@ def pilot(chosen: argparse.Namespace) -> None:
         return
     for name, job in pilot.submit(paths).items():
         print(f"{name}: job {job}, log {folder}/{name}.{job}.log{left.get(name, '')}")
-
-
-def _resources(chosen: argparse.Namespace) -> Resources:
-    from tasktransfer.operate.pilot import Resources
-
-    at_once = chosen.gpus * chosen.slots
-    return Resources(
-        gpus=chosen.gpus,
-        slots=chosen.slots,
-        cpus=chosen.cpus or 4 * at_once,
-        memory=chosen.memory or f"{16 * at_once}G",
-        time=chosen.time,
-        partition=chosen.partition,
-        account=chosen.account,
-        options=tuple(chosen.sbatch),
-    )
 
 
 def records(chosen: argparse.Namespace) -> None:
@@ -118,5 +85,5 @@ def _check_names(study: Study, chosen: argparse.Namespace) -> None:
     if chosen.model is not None:
         study.model(chosen.model)
     if chosen.seed is not None and chosen.seed not in study.config.seeds:
-        known = ", ".join(map(str, study.config.seeds))
-        raise ConfigError(f"{study.config_file}: no seed {chosen.seed}; its seeds are {known}")
+        seeds = ", ".join(map(str, study.config.seeds))
+        raise ConfigError(f"{study.config_file}: no seed {chosen.seed}; its seeds are {seeds}")

@@ -1,15 +1,24 @@
-"""Commands that look at a study before anything runs."""
+"""Commands to begin with: a demo, and what can be said of a study before anything runs."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from tasktransfer.cli.options import add_command, open_study, overrides, positive
+from tasktransfer.cli.options import (
+    add_command,
+    add_json,
+    flag,
+    folder,
+    number,
+    open_study,
+    option,
+    overrides,
+    show,
+)
 from tasktransfer.errors import ModelError
 
 if TYPE_CHECKING:
@@ -19,26 +28,36 @@ DEVICES: dict[str | None, Literal["cpu", "cuda"] | None] = {"cpu": "cpu", "gpu":
 
 
 def add_commands(commands: Any) -> None:
-    """``plan`` and ``validate``."""
+    """``demo``, ``plan`` and ``validate``."""
+    command = add_command(commands, "demo", demo, config=False)
+    what, default = "a new or empty folder (default: %(default)s)", Path("tasktransfer-demo")
+    option(command, "--folder", "DIR", what, type=folder, default=default)
+    number(command, "--cores", "CPU cores (default: all)")
+    flag(command, "--dry-run", "write the files, and tell what would be run")
     command = add_command(commands, "plan", plan, light=True)
-    command.add_argument(
-        "--devices",
-        metavar="N",
-        type=positive,
-        help="trainings side by side (default: the GPUs that are there, else the cores)",
-    )
-    command.add_argument(
-        "--on",
-        choices=("cpu", "gpu"),
-        help="what it will run on (default: what its records were made on, else what is here)",
-    )
-    command.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="measure this machine for a second, where no record tells how fast it is",
-    )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    what = "trainings side by side (default: the GPUs that are there, else the cores)"
+    number(command, "--devices", what)
+    what = "what it will run on (default: what its records were made on, else what is here)"
+    command.add_argument("--on", choices=("cpu", "gpu"), help=what)
+    what = "measure this machine for a second, where no record tells how fast it is"
+    flag(command, "--calibrate", what)
+    add_json(command)
     add_command(commands, "validate", validate, light=True)
+
+
+def demo(chosen: argparse.Namespace) -> None:
+    """Write the demo study into an empty folder and run it there: minutes, offline."""
+    from tasktransfer.designs import load_config
+    from tasktransfer.operate.demo import run_demo, write_demo
+
+    write_demo(chosen.folder)
+    run_demo(chosen.folder, chosen.cores, dry_run=chosen.dry_run)
+    if chosen.dry_run:
+        print(f"{chosen.folder}: written; `snakemake --cores all` in it runs the study")
+    else:
+        results = chosen.folder / load_config(chosen.folder / "config.yaml").results
+        print(f"figures and tables: {results / 'figures'}")
+        print(f"everything in one page: {results / 'report.html'}")
 
 
 def plan(chosen: argparse.Namespace) -> None:
@@ -53,7 +72,7 @@ def plan(chosen: argparse.Namespace) -> None:
 
         calibration = calibrate(study)
     seen = overview(study, chosen.devices, calibration, DEVICES[chosen.on])
-    print(json.dumps(seen, indent=2) if chosen.json else as_text(seen), end="\n" * chosen.json)
+    show(seen, as_text, as_json=chosen.json)
 
 
 def validate(chosen: argparse.Namespace) -> None:

@@ -1,31 +1,89 @@
-"""Commands that make one node of a study which is no training."""
+"""Commands that make one node of a study. ``train`` takes its device before torch is imported."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_threads, node_of, open_study
+from tasktransfer.cli.options import (
+    add_command,
+    add_out,
+    add_threads,
+    flag,
+    node_of,
+    open_design,
+    option,
+    overrides,
+    read_json,
+    several,
+)
+from tasktransfer.errors import ConfigError
 
 
 def add_commands(commands: Any) -> None:
-    """``derive``, ``fit`` and ``evaluate``."""
+    """``train``, ``derive``, ``fit`` and ``evaluate``."""
+    command = add_command(commands, "train", train)
+    option(command, "--stage", "JSON", "the stage as JSON, or @file", required=True)
+    option(command, "--encoded", "DIR", "folder of the token ids", type=Path, required=True)
+    what = "folder or hub name of the base model"
+    option(command, "--base", "CHECKPOINT", what, required=True)
+    option(command, "--revision", "NAME", "revision of a hub name")
+    what = "checkpoint of a stage that this one starts from, in the stage's order"
+    several(command, "--start", "DIR", what)
+    add_out(command, "folder of record, predictions and checkpoint")
+    flag(command, "--save-checkpoint", "write the weights of the best round (an epoch or updates)")
+    what = (
+        "padded rows, and attention, dropout and generation as transformers has them: the "
+        "reference for the fast paths, same result but for rounding and dropout's draws"
+    )
+    flag(command, "--plain", what)
+    add_threads(command)
     for name, function in (("derive", derive), ("fit", fit), ("evaluate", evaluate)):
         command = add_command(commands, name, function)
-        command.add_argument(
-            "--node", metavar="DIGEST", required=True, help="the node, by 12 digits of its digest"
-        )
+        option(command, "--node", "DIGEST", "the node, by 12 digits of its digest", required=True)
         add_threads(command)
+
+
+def train(chosen: argparse.Namespace) -> None:
+    """Train one stage and write its record."""
+    from tasktransfer.core.node_json import from_json
+    from tasktransfer.core.nodes import Stage
+    from tasktransfer.designs import design_of, load_config
+    from tasktransfer.training.attempt import attempt
+    from tasktransfer.training.job import Job
+
+    config = load_config(chosen.config, overrides(chosen))
+    stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage")
+    others = sum(start.stage is not None for start in stage.starts)
+    if len(chosen.start) != others:
+        raise ConfigError(
+            f"--start: found {len(chosen.start)} folders, the stage starts from "
+            f"{len(stage.starts)} others; give one for each, in its order"
+        )
+    job = Job(
+        stage=stage,
+        encoded=chosen.encoded,
+        base=chosen.base,
+        starts=tuple(chosen.start),
+        revision=chosen.revision,
+        out=chosen.out,
+        save_checkpoint=chosen.save_checkpoint,
+        threads=chosen.threads,
+        study=config.study,
+        config_digest=config.digest,
+        facts=design_of(config).facts(config),
+        plain=chosen.plain,
+    )
+    attempt(job)
 
 
 def derive(chosen: argparse.Namespace) -> None:
     """Derive data by its recipe."""
     from tasktransfer.core.nodes import Data
-    from tasktransfer.designs import design_of
     from tasktransfer.jobs import node_jobs
 
-    study = open_study(chosen)
-    design = design_of(study.config)
+    study, design = open_design(chosen)
     data = node_of(study, chosen.node, Data)
     node_jobs.derive(study, data, design.recipes, design.learners)
 
@@ -33,20 +91,17 @@ def derive(chosen: argparse.Namespace) -> None:
 def fit(chosen: argparse.Namespace) -> None:
     """Fit classifiers by a library, and score them."""
     from tasktransfer.core.nodes import Fit
-    from tasktransfer.designs import design_of
     from tasktransfer.jobs import node_jobs
 
-    study = open_study(chosen)
-    node = node_of(study, chosen.node, Fit)
-    node_jobs.fit(study, node, design_of(study.config).learners)
+    study, design = open_design(chosen)
+    node_jobs.fit(study, node_of(study, chosen.node, Fit), design.learners)
 
 
 def evaluate(chosen: argparse.Namespace) -> None:
     """Measure an outcome or a fit on a split of a task."""
     from tasktransfer.core.nodes import Evaluation
-    from tasktransfer.designs import design_of
     from tasktransfer.jobs import node_jobs
 
-    study = open_study(chosen)
+    study, design = open_design(chosen)
     node = node_of(study, chosen.node, Evaluation)
-    node_jobs.evaluate(study, node, design_of(study.config).learners, chosen.threads)
+    node_jobs.evaluate(study, node, design.learners, chosen.threads)

@@ -9,7 +9,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_set, open_study, positive
+from tasktransfer.cli.options import (
+    add_command,
+    add_json,
+    add_set,
+    flag,
+    open_study,
+    option,
+    positive,
+    show,
+)
 from tasktransfer.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,35 +30,36 @@ CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 def add_commands(commands: Any) -> None:
     """``status``, ``merge`` and ``gc``."""
-    _add_status(commands)
-    _add_merge(commands)
-    _add_gc(commands)
-
-
-def _add_status(commands: Any) -> None:
     command = add_command(commands, "status", status, light=True)
-    command.add_argument(
-        "--watch",
-        metavar="SECONDS",
-        nargs="?",
-        type=positive,
-        const=WATCH_SECONDS,
-        help=f"look again every so often ({WATCH_SECONDS} s) until nothing is left",
-    )
-    command.add_argument(
-        "--summary",
-        action="store_true",
-        help="what the finished trainings took instead: hours, tokens, memory, energy",
-    )
-    command.add_argument("--json", action="store_true", help="print JSON")
+    what = f"look again every so often ({WATCH_SECONDS} s) until nothing is left"
+    option(command, "--watch", "SECONDS", what, nargs="?", type=positive, const=WATCH_SECONDS)
+    what = "what the finished trainings took instead: hours, tokens, memory, energy"
+    flag(command, "--summary", what)
+    add_json(command)
+    command = add_command(commands, "merge", merge)
+    option(command, "other", "OTHER", "the other results folder", type=Path)
+    flag(command, "--all", "every node there, not those of this study alone")
+    flag(command, "--no-checkpoints", "records and predictions")
+    flag(command, "--dry-run", "tell, and copy nothing")
+    add_json(command)
+    command = add_command(commands, "gc", gc, config=False)
+    what = "every study that uses the results folder (default: config.yaml)"
+    option(command, "--config", "FILE", what, nargs="+", default=["config.yaml"])
+    add_set(command)
+    flag(command, "--yes", "remove without asking")
+    what = "also records and predictions of other studies and settings, which are kept otherwise"
+    flag(command, "--records", what)
+    add_json(command)
 
 
 def status(chosen: argparse.Namespace) -> None:
     """Tell how far a study is: what is done, running or failed, how fast, how long still."""
+    from tasktransfer.operate import costs
+
     try:
-        study = _known(chosen)
+        study = _study_of(chosen)
         if chosen.summary:
-            _print_summary(study, as_json=chosen.json)
+            show(costs.costs(study), costs.as_text, as_json=chosen.json)
         else:
             _watch(study, chosen.watch, as_json=chosen.json)
     except KeyboardInterrupt:
@@ -71,14 +81,7 @@ def _watch(study: Study, every: int | None, *, as_json: bool) -> None:
         time.sleep(every)
 
 
-def _print_summary(study: Study, *, as_json: bool) -> None:
-    from tasktransfer.operate.costs import as_text, costs
-
-    seen = costs(study)
-    print(json.dumps(seen, indent=2) if as_json else as_text(seen), end="\n" * as_json)
-
-
-def _known(chosen: argparse.Namespace) -> Study:
+def _study_of(chosen: argparse.Namespace) -> Study:
     """The study, whose inputs may be gone but must be remembered: places are named after them."""
     study = open_study(chosen, need_inputs=False)
     if study.unknown:
@@ -89,25 +92,11 @@ def _known(chosen: argparse.Namespace) -> Study:
     return study
 
 
-# --- merge --------------------------------------------------------------------------------------
-
-
-def _add_merge(commands: Any) -> None:
-    command = add_command(commands, "merge", merge)
-    command.add_argument("other", metavar="OTHER", type=Path, help="the other results folder")
-    command.add_argument(
-        "--all", action="store_true", help="every stage there, not those of this study alone"
-    )
-    command.add_argument("--no-checkpoints", action="store_true", help="records and predictions")
-    command.add_argument("--dry-run", action="store_true", help="tell, and copy nothing")
-    command.add_argument("--json", action="store_true", help="print JSON")
-
-
 def merge(chosen: argparse.Namespace) -> None:
-    """Take the finished trainings of another results folder into this study's."""
+    """Take the finished nodes of another results folder into this study's."""
     from tasktransfer.operate.merge import as_text, failure, merge_results
 
-    study = _known(chosen)
+    study = _study_of(chosen)
     seen = merge_results(
         study,
         chosen.other,
@@ -116,42 +105,16 @@ def merge(chosen: argparse.Namespace) -> None:
         dry_run=chosen.dry_run,
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )
-    print(json.dumps(seen, indent=2) if chosen.json else as_text(seen), end="\n" * chosen.json)
-    problem = failure(seen)
-    if problem is not None:
+    show(seen, as_text, as_json=chosen.json)
+    if problem := failure(seen):
         raise problem
-
-
-# --- gc -----------------------------------------------------------------------------------------
-
-
-def _add_gc(commands: Any) -> None:
-    command = add_command(commands, "gc", gc, config=False)
-    command.add_argument(
-        "--config",
-        metavar="FILE",
-        nargs="+",
-        default=["config.yaml"],
-        help="every study that uses the results folder (default: config.yaml)",
-    )
-    add_set(command)
-    command.add_argument("--yes", action="store_true", help="remove without asking")
-    command.add_argument(
-        "--records",
-        action="store_true",
-        help="also records and predictions of other studies and settings, which are kept otherwise",
-    )
-    command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def gc(chosen: argparse.Namespace) -> None:
     """Show what no run of the given studies needs any more, and remove it when told so."""
     from tasktransfer.operate.garbage import as_text, find_garbage, remove
 
-    studies = []
-    for file in chosen.config:
-        chosen_one = argparse.Namespace(config=file, set=chosen.set)
-        studies.append(_known(chosen_one))
+    studies = [_study_of(argparse.Namespace(config=f, set=chosen.set)) for f in chosen.config]
     garbage = find_garbage(studies, records=chosen.records)
     if chosen.json:
         print(json.dumps(garbage.as_json(), indent=2))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer import json_text
 from tasktransfer.errors import ConfigError
+from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
+    from tasktransfer.designs.design import Design
     from tasktransfer.results.study import Study
 
 
@@ -23,48 +26,62 @@ def add_command(
     )
     parser.set_defaults(command=function, light=light)
     if config:
-        parser.add_argument(
-            "--config",
-            metavar="FILE",
-            default="config.yaml",
-            help="the study (default: %(default)s)",
-        )
+        what = "the study (default: %(default)s)"
+        option(parser, "--config", "FILE", what, default="config.yaml")
         add_set(parser)
     return parser
 
 
+def option(
+    parser: argparse.ArgumentParser, name: str, metavar: str, text: str, **more: Any
+) -> None:
+    """An option with a value, or (``name`` without dashes) an argument; ``more`` as argparse has
+    it."""
+    parser.add_argument(name, metavar=metavar, help=text, **more)
+
+
+def number(parser: argparse.ArgumentParser, name: str, text: str, **more: Any) -> None:
+    """An option whose value is a whole number of 1 or more."""
+    option(parser, name, "N", text, type=positive, **more)
+
+
+def several(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
+    """An option that may be given several times; its value is a list."""
+    option(parser, name, metavar, f"{text}; repeatable", action="append", default=[])
+
+
+def flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    parser.add_argument(name, action="store_true", help=text)
+
+
 def add_set(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="put a value in place of the file's, for example training.epochs=2; repeatable",
-    )
+    what = "put a value in place of the file's, for example training.epochs=2"
+    several(parser, "--set", "KEY=VALUE", what)
 
 
 def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
-    parser.add_argument("--out", metavar="DIR", type=folder, required=required, help=what)
+    option(parser, "--out", "DIR", what, type=folder, required=required)
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--threads",
-        metavar="N",
-        type=positive,
-        default=1,
-        help="CPU threads (default: %(default)s)",
-    )
+    number(parser, "--threads", "CPU threads (default: %(default)s)", default=1)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    flag(parser, "--json", "print JSON")
+
+
+def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
+    """Print plain data as JSON, or for people."""
+    print(f"{json.dumps(seen, indent=2)}\n" if as_json else as_text(seen), end="")
 
 
 def folder(text: str) -> Path:
     """A folder that is there or can be made: nothing on its way is a file."""
     path = Path(text)
-    for part in (path, *path.parents):
-        if part.exists():
-            if not part.is_dir():
-                raise argparse.ArgumentTypeError(f"{part} is a file; give the name of a folder")
-            break
+    there = next((part for part in (path, *path.parents) if part.exists()), None)
+    if there is not None and not there.is_dir():
+        raise argparse.ArgumentTypeError(f"{there} is a file; give the name of a folder")
     return path
 
 
@@ -88,6 +105,14 @@ def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study
     from tasktransfer import designs
 
     return designs.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
+
+
+def open_design(chosen: argparse.Namespace, *, need_inputs: bool = True) -> tuple[Study, Design]:
+    """The study of ``--config`` and ``--set``, and its design."""
+    from tasktransfer import designs
+
+    study = open_study(chosen, need_inputs=need_inputs)
+    return study, designs.design_of(study.config)
 
 
 def overrides(chosen: argparse.Namespace) -> dict[str, Any]:

@@ -10,10 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_out, add_threads, node_of, open_study
+from tasktransfer.cli.options import (
+    add_command,
+    add_out,
+    add_threads,
+    flag,
+    node_of,
+    open_study,
+    option,
+)
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import Maker, sweep_parts
-from tasktransfer.locks import one_at_a_time
+from tasktransfer.files.locks import one_at_a_time
 
 if TYPE_CHECKING:
     from tasktransfer.results.study import Study
@@ -21,8 +29,29 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Any) -> None:
     """``world``, ``data prepare``, ``data stats``, ``tiny-model`` and ``encode``."""
-    _data_commands(commands)
-    _model_commands(commands)
+    command = add_command(commands, "world", world, config=False)
+    add_out(command, "folder to write")
+    option(command, "--seed", "N", "seed (default: 0)", type=int, default=0)
+    option(command, "--dialogues", "N", "per dataset (default: 240)", type=int, default=240)
+    group = commands.add_parser("data", help="prepare or describe the dialogues")
+    parts = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    command = add_command(parts, "prepare", data_prepare)
+    option(command, "--dataset", "NAME", "a dataset of the study", required=True)
+    what = "all dialogues of the tiny world, whatever the study reads: for tiny models"
+    flag(command, "--tiny-world", what)
+    add_out(command, "folder of the cache")
+    command = add_command(parts, "stats", data_stats)
+    add_out(command, "folder to write the tables to as CSV and Parquet", required=False)
+    command = add_command(commands, "tiny-model", tiny_model)
+    option(command, "--model", "NAME", "a model of the study", required=True)
+    add_out(command, "folder of the checkpoint")
+    add_threads(command)
+    command = add_command(commands, "encode", encode)
+    data = command.add_mutually_exclusive_group(required=True)
+    data.add_argument("--dataset", metavar="NAME", help="a dataset of the study")
+    data.add_argument("--node", metavar="DIGEST", help="derived data, by 12 digits of their digest")
+    option(command, "--model", "NAME", "a model of the study", required=True)
+    add_out(command, "folder of the token ids")
 
 
 def world(chosen: argparse.Namespace) -> None:
@@ -115,8 +144,8 @@ def tiny_model(chosen: argparse.Namespace) -> None:
     named = study.tiny_model(chosen.model)
 
     def is_asked_for() -> bool:
-        found = MAKER.said_of(chosen.out)
-        return found is not None and found == recipe(family, instances)
+        noted = MAKER.said_of(chosen.out)
+        return noted is not None and noted == recipe(family, instances)
 
     with _making(chosen.out, named, MAKER, "config.json", is_asked_for) as needed:
         if needed:
@@ -141,10 +170,10 @@ def encode(chosen: argparse.Namespace) -> None:
     named = study.encoded(data, model.name)
 
     def is_asked_for() -> bool:
-        found = MAKER.said_of(chosen.out) or {}
+        noted = MAKER.said_of(chosen.out) or {}
         cached = read_manifest(instances)
         same = {"encoding": ENCODING_VERSION, **made_from(cached, spec.identity)}.items()
-        return found.items() >= same and set(tasks) <= found["max_answer_tokens"].keys()
+        return noted.items() >= same and set(tasks) <= noted["max_answer_tokens"].keys()
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:
@@ -179,37 +208,3 @@ def _prepared(study: Study) -> list[Path]:
             generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
         prepare(dataset, study.release, data.few_sample, folder)
     return folders
-
-
-def _data_commands(commands: Any) -> None:
-    command = add_command(commands, "world", world, config=False)
-    add_out(command, "folder to write")
-    command.add_argument("--seed", metavar="N", type=int, default=0, help="seed (default: 0)")
-    command.add_argument(
-        "--dialogues", metavar="N", type=int, default=240, help="per dataset (default: 240)"
-    )
-    group = commands.add_parser("data", help="prepare or describe the dialogues")
-    parts = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    command = add_command(parts, "prepare", data_prepare)
-    command.add_argument("--dataset", metavar="NAME", required=True, help="a dataset of the study")
-    command.add_argument(
-        "--tiny-world",
-        action="store_true",
-        help="all dialogues of the tiny world, whatever the study reads: for tiny models",
-    )
-    add_out(command, "folder of the cache")
-    command = add_command(parts, "stats", data_stats)
-    add_out(command, "folder to write the tables to as CSV and Parquet", required=False)
-
-
-def _model_commands(commands: Any) -> None:
-    command = add_command(commands, "tiny-model", tiny_model)
-    command.add_argument("--model", metavar="NAME", required=True, help="a model of the study")
-    add_out(command, "folder of the checkpoint")
-    add_threads(command)
-    command = add_command(commands, "encode", encode)
-    data = command.add_mutually_exclusive_group(required=True)
-    data.add_argument("--dataset", metavar="NAME", help="a dataset of the study")
-    data.add_argument("--node", metavar="DIGEST", help="derived data, by 12 digits of their digest")
-    command.add_argument("--model", metavar="NAME", required=True, help="a model of the study")
-    add_out(command, "folder of the token ids")

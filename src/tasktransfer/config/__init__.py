@@ -7,8 +7,7 @@ and tasks there are is not known here: a design's config class says it (``tasktr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,8 +27,8 @@ from tasktransfer.config.sections import (
     TinyWorldConfig,
     TrainingConfig,
 )
-from tasktransfer.errors import ConfigError
-from tasktransfer.validation import MAX_PROBLEMS, Problem, Schema, problems_of
+from tasktransfer.config.yaml_file import Document
+from tasktransfer.core.validation import MAX_PROBLEMS, Problem, Schema, problems_of
 
 __all__ = [
     "ALL",
@@ -51,36 +50,6 @@ __all__ = [
 Study = TypeVar("Study", bound=CommonConfig)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A config before it is checked: its value, the name that messages give it, the line of each
-    key path, and what YAML itself is wrong with."""
-
-    value: Any
-    file: str
-    lines: Mapping[str, int] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
-
-    def get(self, key: str) -> Any:
-        """The value at a key of the top level; None if there is none."""
-        return self.value.get(key) if isinstance(self.value, dict) else None
-
-    def error(self, problems: Iterable[Problem]) -> ConfigError:
-        """All problems in one message, each with its line, in the order of the lines."""
-
-        def line(path: str) -> str:
-            return f":{self.lines[path]}" if path in self.lines else ""
-
-        distinct = list(dict.fromkeys([*self.problems, *problems]))
-        last = len(self.lines) + 1_000_000
-        ordered = sorted(distinct, key=lambda problem: self.lines.get(problem.path, last))
-        texts = [f"{self.file}{line(problem.path)}: {problem}" for problem in ordered]
-        if len(texts) == 1:
-            return ConfigError(texts[0])
-        count = f"{len(texts)} problems{' or more' if len(texts) >= MAX_PROBLEMS else ''}"
-        return ConfigError(f"{count} in {self.file}:\n" + "\n".join(f"  {text}" for text in texts))
-
-
 def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Document:
     """Read a YAML file; ``overrides`` is a nested mapping laid over the file's
     (``overrides.from_options``).
@@ -88,18 +57,19 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
     Raises:
         ConfigError: no such file, unreadable, or not YAML.
     """
-    problems: list[Problem] = []
-    document = yaml_file.read(Path(path), problems)
-    value, lines = document.value, document.lines
-    if overrides:
-        value = laid_over(value, overrides, problems)
-        for key in leaf_paths(overrides):
-            lines = {path: line for path, line in lines.items() if not _inside(path, key)}
-    return Document(value, str(path), lines, tuple(problems))
-
-
-def _inside(path: str, key: str) -> bool:
-    return path == key or path.startswith((f"{key}.", f"{key}["))
+    document = yaml_file.read(Path(path))
+    if not overrides:
+        return document
+    problems = [*document.problems]
+    value = laid_over(document.value, overrides, problems)
+    replaced = leaf_paths(overrides)
+    inside = tuple(f"{key}{mark}" for key in replaced for mark in ".[")
+    lines = {
+        place: line
+        for place, line in document.lines.items()
+        if place not in replaced and not place.startswith(inside)
+    }
+    return Document(value, document.file, lines, tuple(problems))
 
 
 def validated(document: Document, cls: type[Study]) -> Study:

@@ -18,8 +18,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from tasktransfer.config.places import problem_of_home
-from tasktransfer.validation import STRICT, Schema, refuse, show
+from tasktransfer.config.places import of_a_user
+from tasktransfer.core.validation import STRICT, Schema, refuse, show
 
 MAX_SEED = 2**32 - 1
 MOST_SEEDS = 1000
@@ -97,13 +97,6 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-def _place(path: str) -> str:
-    problem = problem_of_home(path)
-    if problem:
-        raise ValueError(problem)
-    return path
-
-
 def _as_range(value: Any) -> Any:
     if not isinstance(value, int) or isinstance(value, bool):
         return value
@@ -127,9 +120,9 @@ Folder = Annotated[
     str,
     Text(r"[^{}*?\"'$`\\\n]*[^{}*?\"'$`\\\s]", "write a folder without quotes, * ? $ \\ { }"),
 ]
-Place = Annotated[Folder, AfterValidator(_place)]
+Place = Annotated[Folder, AfterValidator(of_a_user)]
 Checkpoint = Annotated[
-    str, Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"), AfterValidator(_place)
+    str, Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"), AfterValidator(of_a_user)
 ]
 Revision = Annotated[str, Text(r"[\w./-]+", "write a branch, tag or commit")]
 ModelName = Annotated[

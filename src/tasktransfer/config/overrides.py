@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasktransfer.config import yaml_file
+from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import Problem, at, show
 
 
 def from_options(options: Iterable[str]) -> dict[str, Any]:
@@ -26,10 +26,10 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
             )
         place = result
         for depth, name in enumerate(names):
-            here = ".".join(names[: depth + 1])
             if not isinstance(place, dict) or (name in place and depth + 1 == len(names)):
+                path = _cut(".".join(names[: depth + 1]))
                 raise ConfigError(
-                    f"--set {_cut(option)}: duplicate key: another --set gives {_cut(here)} or "
+                    f"--set {_cut(option)}: duplicate key: another --set gives {path} or "
                     "what holds it: keep one of the two"
                 )
             if depth + 1 < len(names):
@@ -61,23 +61,18 @@ def laid_over(base: Any, over: Mapping[str, Any], problems: list[Problem], path:
         return base
     result = dict(base) if isinstance(base, dict) else {}
     for key, value in over.items():
-        here = at(path, key)
-        if isinstance(value, Mapping):
-            result[key] = laid_over(result.get(key), value, problems, here)
-        else:
-            result[key] = value
+        below = (result.get(key), value, problems, at(path, key))
+        result[key] = laid_over(*below) if isinstance(value, Mapping) else value
     return result
 
 
 def leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
     """The key paths of everything in a nested mapping that is no mapping itself."""
-    return [
-        leaf
-        for key, item in value.items()
-        for leaf in (
-            leaf_paths(item, at(path, key)) if isinstance(item, Mapping) else [at(path, key)]
-        )
-    ]
+    leaves = []
+    for key, item in value.items():
+        place = at(path, key)
+        leaves += leaf_paths(item, place) if isinstance(item, Mapping) else [place]
+    return leaves
 
 
 def _cut(text: str) -> str:

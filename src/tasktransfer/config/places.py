@@ -22,11 +22,11 @@ def on_disk(path: str) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
-def problem_of_home(path: str) -> str | None:
-    """Why a leading ``~`` cannot be written out, or None."""
+def of_a_user(path: str) -> str:
+    """For validators: a path whose leading ``~`` can be written out."""
     if on_disk(path).startswith("~"):
-        return f"{path!r}: this machine has no user of that name: write the whole path"
-    return None
+        raise ValueError(f"{path!r}: this machine has no user of that name: write the whole path")
+    return path
 
 
 def may_be_on_the_hub(checkpoint: str) -> bool:
@@ -34,23 +34,18 @@ def may_be_on_the_hub(checkpoint: str) -> bool:
     return HUB_NAME.fullmatch(checkpoint) is not None
 
 
-def problem_of_results(path: str) -> str | None:
-    """Why results cannot be kept in a folder, with the remedy, or None."""
-    problem = problem_of_home(path)
-    if problem:
-        return problem
-    real = Path(os.path.realpath(on_disk(path)))
+def for_results(path: str) -> str:
+    """For validators: a folder in which results can be kept, as ``on_disk`` writes it."""
+    real = Path(os.path.realpath(on_disk(of_a_user(path))))
     remedy = "name a folder of its own, for example results"
     if real == Path(real.anchor):
-        return f"{path!r} is the root of the file system: {remedy}"
-    for folder in (real, *real.parents):
-        if os.path.lexists(folder):
-            if not folder.is_dir():
-                return f"{path!r}: {folder} is a file and no folder: {remedy}"
-            break
+        raise ValueError(f"{path!r} is the root of the file system: {remedy}")
+    there = next(folder for folder in (real, *real.parents) if os.path.lexists(folder))
+    if not there.is_dir():
+        raise ValueError(f"{path!r}: {there} is a file and no folder: {remedy}")
     for folder in (real, *real.parents):
         if (folder / "Snakefile").is_file() and (folder / "src" / "tasktransfer").is_dir():
             inside = real.relative_to(folder).parts
             if not inside or inside[0] in SOURCE_FOLDERS:
-                return f"{path!r} is the source tree in {folder}: {remedy}"
-    return None
+                raise ValueError(f"{path!r} is the source tree in {folder}: {remedy}")
+    return on_disk(path.rstrip("/"))

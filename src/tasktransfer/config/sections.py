@@ -25,10 +25,10 @@ from tasktransfer.config.fields import (
     Seeds,
     Title,
 )
-from tasktransfer.config.places import may_be_on_the_hub, on_disk, problem_of_results
+from tasktransfer.config.places import for_results, may_be_on_the_hub
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Family
-from tasktransfer.validation import Problem, refuse
+from tasktransfer.core.validation import Problem, refuse
 
 TINY_WORLD = "tiny_world"
 TINY = "tiny"
@@ -143,13 +143,6 @@ class CheckpointConfig(Section):
     )
 
 
-def _of_its_own(results: str) -> str:
-    problem = problem_of_results(results)
-    if problem:
-        raise ValueError(problem)
-    return on_disk(results.rstrip("/"))
-
-
 def _named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
     first: dict[str, int] = {}
     repeated = []
@@ -167,7 +160,7 @@ class CommonConfig(Section):
     """What a study of any design says. A design's own config adds its keys."""
 
     study: Title = Field(description="the study's name, shown in titles and records")
-    results: Annotated[Folder, AfterValidator(_of_its_own)] = Field(
+    results: Annotated[Folder, AfterValidator(for_results)] = Field(
         default="results", description="folder of all results"
     )
     design: Title = Field(

@@ -8,16 +8,17 @@ by one, are counted before anything is built from them.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tasktransfer.core.validation import MAX_PROBLEMS, Problem, at, show
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import Problem, at, show
 
 MAX_BYTES = 2**20
 MAX_VALUES = 50_000
@@ -41,10 +42,29 @@ _INTEGER, _FLOAT, _MERGE = (f"tag:yaml.org,2002:{name}" for name in ("int", "flo
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The value of a YAML text, and the line (from 1) on which each key path stands."""
+    """A config before it is checked: its value, the name that messages give it, the line of each
+    key path, and what YAML itself is wrong with."""
 
     value: Any
-    lines: dict[str, int]
+    file: str
+    lines: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    def get(self, key: str) -> Any:
+        """The value at a key of the top level; None if there is none."""
+        return self.value.get(key) if isinstance(self.value, dict) else None
+
+    def error(self, problems: Iterable[Problem]) -> ConfigError:
+        """All problems in one message, each with its line, in the order of the lines."""
+
+        distinct = dict.fromkeys([*self.problems, *problems])
+        ordered = sorted(distinct, key=lambda problem: self.lines.get(problem.path, math.inf))
+        lines = {path: f":{line}" for path, line in self.lines.items()}
+        texts = [f"{self.file}{lines.get(problem.path, '')}: {problem}" for problem in ordered]
+        if len(texts) == 1:
+            return ConfigError(texts[0])
+        count = f"{len(texts)} problems{' or more' if len(texts) >= MAX_PROBLEMS else ''}"
+        return ConfigError(f"{count} in {self.file}:\n" + "\n".join(f"  {text}" for text in texts))
 
 
 class _UnreadableError(Exception):
@@ -55,14 +75,14 @@ class _UnreadableError(Exception):
         self.line = line
 
 
-def read(path: Path, problems: list[Problem]) -> Document:
-    """Read a YAML file; duplicate keys and numbers with two readings go into ``problems``.
+def read(path: Path) -> Document:
+    """Read a YAML file; duplicate keys and numbers with two readings are its ``problems``.
 
     Raises:
         ConfigError: no such file, unreadable, not YAML (with the line), or beyond the limits.
     """
     try:
-        return _document(_text(path), problems)
+        return _document(_text(path), str(path))
     except _UnreadableError as error:
         where = f"{path}:{error.line}" if error.line else str(path)
         raise ConfigError(f"{where}: {error}") from error
@@ -72,16 +92,15 @@ def value_of(text: str, source: str) -> Any:
     """The value of a YAML text that ``source``, for example an option, gives.
 
     Raises:
-        ConfigError: as ``read``, and for what goes into ``problems`` there.
+        ConfigError: as ``read``, and for the ``problems`` there.
     """
-    problems: list[Problem] = []
     try:
-        value = _document(text, problems).value
+        document = _document(text, source)
     except _UnreadableError as error:
         raise ConfigError(f"{source}: {error}") from error
-    for problem in problems:
+    for problem in document.problems:
         raise ConfigError(f"{source}: {problem}")
-    return value
+    return document.value
 
 
 def _text(path: Path) -> str:
@@ -100,15 +119,14 @@ def _text(path: Path) -> str:
         raise _UnreadableError(f"cannot be read ({error}); it must be UTF-8 text") from error
 
 
-def _document(text: str, problems: list[Problem]) -> Document:
+def _document(text: str, source: str) -> Document:
     loader = None
     try:
         _measure(yaml.parse(text, Loader=Loader))
         loader = Loader(text)
-        node = loader.get_single_node()
-        document = Document(None, {})
-        value = _plain(loader, node, "", document.lines, problems) if node else None
-        return Document(value, document.lines)
+        node, builder = loader.get_single_node(), _Builder(loader)
+        value = builder.value(node) if node else None
+        return Document(value, source, builder.lines, tuple(builder.problems))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = f"not valid YAML: {error.problem or error.context}"
@@ -156,8 +174,11 @@ def _measure(events: Iterator[Any]) -> None:
                 raise _UnreadableError(f"not valid YAML: *{event.anchor} holds itself", line)
             part = anchored.get(event.anchor, _Extent(None))
             total += part.values
-        elif isinstance(event, yaml.NodeEvent):
-            _refuse_tag(event, line)
+        elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
+            if event.tag is not None:
+                remedy = "write the value alone, text in quotes"
+                tag = show(event.tag)
+                raise _UnreadableError(f"the tag {tag} cannot be used: {remedy}", line)
             part = _Extent(event.anchor)
             total += 1
         else:
@@ -175,79 +196,67 @@ def _measure(events: Iterator[Any]) -> None:
             )
 
 
-def _refuse_tag(event: Any, line: int) -> None:
-    if event.tag is not None:
-        raise _UnreadableError(
-            f"the tag {show(event.tag)} cannot be used: write the value alone, text in quotes", line
-        )
-
-
 # --- values -------------------------------------------------------------------------------------
 
 
-def _plain(
-    loader: Any, node: yaml.Node, path: str, lines: dict[str, int], problems: list[Problem]
-) -> Any:
-    lines.setdefault(path, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        _refuse_repeated_keys(loader, node, path, lines, problems)
-        loader.flatten_mapping(node)
-        result: dict[Any, Any] = {}
+class _Builder:
+    """The values of a text's nodes, the line (from 1) of each key path, and what is wrong."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self.lines: dict[str, int] = {}
+        self.problems: list[Problem] = []
+
+    def value(self, node: yaml.Node, path: str = "") -> Any:
+        """The value of a node that stands at a key path."""
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, at(path, index)) for index, item in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _mapping(self, node: yaml.MappingNode, path: str) -> dict[Any, Any]:
+        first: dict[Any, int] = {}
+        own = [key_node for key_node, _ in node.value if key_node.tag != _MERGE]
+        for key, line in ((self._key(key_node), key_node.start_mark.line + 1) for key_node in own):
+            if key in first:
+                message = f"duplicate key, on lines {first[key]} and {line}: remove one of the two"
+                self._refuse(at(path, str(key)), message)
+            first.setdefault(key, line)
+        self._loader.flatten_mapping(node)
+        result = {}
         for key_node, value_node in node.value:
-            key = _key(loader, key_node)
-            here = at(path, str(key))
-            lines[here] = key_node.start_mark.line + 1
-            result[key] = _plain(loader, value_node, here, lines, problems)
+            key = self._key(key_node)
+            place = at(path, str(key))
+            self.lines[place] = key_node.start_mark.line + 1
+            result[key] = self.value(value_node, place)
         return result
-    if isinstance(node, yaml.SequenceNode):
-        return [
-            _plain(loader, item, at(path, index), lines, problems)
-            for index, item in enumerate(node.value)
-        ]
-    return _scalar(loader, node, path, problems)
 
+    def _key(self, node: yaml.Node) -> Any:
+        line = node.start_mark.line + 1
+        if not isinstance(node, yaml.ScalarNode):
+            raise _UnreadableError("not valid YAML: a key must be a name", line)
+        if len(node.value) > MAX_KEY:
+            text = f"the key {show(node.value)} is longer than any of a study"
+            raise _UnreadableError(text, line)
+        return self._loader.construct_object(node)
 
-def _scalar(loader: Any, node: yaml.Node, path: str, problems: list[Problem]) -> Any:
-    """A value that is no collection; a number only if everybody reads it as the same number."""
-    text = node.value
-    is_number = node.tag in (_INTEGER, _FLOAT)
-    if is_number and len(text) > MAX_DIGITS:
-        message = f"found {show(text)}, a number of {len(text):,} digits: write fewer"
-        problems.append(Problem(path, message))
+    def _scalar(self, node: yaml.Node, path: str) -> Any:
+        """A value that is no collection; a number only if everybody reads it as the same number."""
+        text, is_number = node.value, node.tag in (_INTEGER, _FLOAT)
+        if is_number and len(text) > MAX_DIGITS:
+            message = f"found {show(text)}, a number of {len(text):,} digits: write fewer"
+            return self._refuse(path, message)
+        value = self._loader.construct_object(node)
+        if is_number and _TWO_READINGS.fullmatch(text):
+            return self._refuse(
+                path,
+                f"found {text}, which YAML reads as {show(value)}: write a number in decimal "
+                "digits alone, without leading zeros, '_' or ':', and text in quotes",
+            )
+        return value
+
+    def _refuse(self, path: str, message: str) -> object:
+        self.problems.append(Problem(path, message))
         return UNREADABLE
-    value = loader.construct_object(node)
-    if is_number and _TWO_READINGS.fullmatch(text):
-        message = (
-            f"found {text}, which YAML reads as {show(value)}: write a number in decimal digits "
-            "alone, without leading zeros, '_' or ':', and text in quotes"
-        )
-        problems.append(Problem(path, message))
-        return UNREADABLE
-    return value
-
-
-def _key(loader: Any, node: yaml.Node) -> Any:
-    line = node.start_mark.line + 1
-    if not isinstance(node, yaml.ScalarNode):
-        raise _UnreadableError("not valid YAML: a key must be a name", line)
-    if len(node.value) > MAX_KEY:
-        raise _UnreadableError(f"the key {show(node.value)} is longer than any of a study", line)
-    return loader.construct_object(node)
-
-
-def _refuse_repeated_keys(
-    loader: Any,
-    node: yaml.MappingNode,
-    path: str,
-    lines: dict[str, int],
-    problems: list[Problem],
-) -> None:
-    first: dict[Any, int] = {}
-    for key_node, _ in node.value:
-        if key_node.tag == _MERGE:
-            continue
-        key, line = _key(loader, key_node), key_node.start_mark.line + 1
-        if key in first:
-            message = f"duplicate key, on lines {first[key]} and {line}: remove one of the two"
-            problems.append(Problem(at(path, str(key)), message))
-        first.setdefault(key, line)

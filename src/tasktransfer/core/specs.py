@@ -27,15 +27,6 @@ def plain_fields(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def set_fields(value: Any, *but: str) -> dict[str, Any]:
-    """The plain fields that are not at their default: new fields leave an identity alone."""
-    return {
-        field.name: item
-        for field in fields(value)
-        if field.name not in but and (item := getattr(value, field.name)) != field.default
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
     """A checkpoint with its family.
@@ -105,5 +96,10 @@ class Selection:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of it changes numbers, tasks and defaults left out."""
-        return set_fields(self, "tasks")
+        """What of it changes numbers, without ``tasks``; defaults are left out too, so that a new
+        field leaves an identity alone."""
+        return {
+            field.name: value
+            for field in fields(self)
+            if field.name != "tasks" and (value := getattr(self, field.name)) != field.default
+        }

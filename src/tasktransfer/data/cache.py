@@ -15,11 +15,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tasktransfer import json_text
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.errors import DataError
-from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.files import Maker, json_text, replacing_folder
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.checks import instance_problem
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
+from tasktransfer.files import json_text
 
 
 def instances_folder(results: str | Path, dataset: str, revision: str, *, few_sample: bool) -> str:

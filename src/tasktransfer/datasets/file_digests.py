@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tasktransfer import json_text
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
 
 MEMO_VERSION = 1
 SETTLED_NS = 2_000_000_000

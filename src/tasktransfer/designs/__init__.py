@@ -14,12 +14,12 @@ from typing import Any
 
 from tasktransfer import config as configs
 from tasktransfer.config import CommonConfig, Document
+from tasktransfer.core.validation import Problem, unknown
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.plugins import load_plugins
 from tasktransfer.designs.transfer.design import TRANSFER
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
-from tasktransfer.validation import Problem, unknown
 
 DESIGNS: dict[str, Design] = {TRANSFER.name: TRANSFER}
 """Name → design: those of the package, and those that plugins have added in this process."""

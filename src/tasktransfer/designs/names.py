@@ -12,9 +12,9 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from tasktransfer.config.fields import DISTINCT, LIST
+from tasktransfer.core.validation import Schema, unknown
 from tasktransfer.datasets import DATASETS
 from tasktransfer.tasks.card import Task
-from tasktransfer.validation import Schema, unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tasktransfer import datasets
 from tasktransfer.config import Document
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
+from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import Problem, at, show
 
 Design = TypeVar("Design")
 

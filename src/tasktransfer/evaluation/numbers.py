@@ -34,18 +34,18 @@ def measured(
     """
     of_card: Mapping[str, float] = metrics.evaluate(task, predictions, golds, fidelity=fidelity)
     of_card = {**of_card, "score": metrics.score(task, of_card)}
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name in wanted:
         measure = MEASURES.get(name)
         if measure is not None and measure.of_rows is not None:
             gold_values = np.array(values_of(task, golds))
-            found[name] = measure.of_rows(np.array(predicted_values), gold_values)
+            numbers[name] = measure.of_rows(np.array(predicted_values), gold_values)
         elif name in of_card:
-            found[name] = float(of_card[name])
+            numbers[name] = float(of_card[name])
         else:
             correlations = [m.name for m in MEASURES.values() if m.of_rows]
             raise ConfigError(
                 f"{task.name} has no measure {name!r}; it has "
                 f"{', '.join([*of_card, *correlations])}"
             )
-    return found
+    return numbers

@@ -50,9 +50,9 @@ class Logistic:
             matrix = _given(features)
         scores = np.asarray(matrix @ self.weights[:-1]) + self.weights[-1]
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-        found = np.zeros((len(instances), self.labels))
-        found[:, list(self.classes)] = scores / scores.sum(axis=1, keepdims=True)
-        return found
+        probabilities = np.zeros((len(instances), self.labels))
+        probabilities[:, list(self.classes)] = scores / scores.sum(axis=1, keepdims=True)
+        return probabilities
 
     def save(self, folder: Path) -> None:
         """Write it into a folder that is there."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from tasktransfer.config import TINY
@@ -45,54 +46,42 @@ def encoding(study: Study, folder: str) -> list[str]:
 
 
 def of(study: Study, node: Node) -> list[str]:
-    """What the job of a node that is not finished reads."""
-    return _training(study, node) if isinstance(node, Stage) else _library_job(study, node)
-
-
-def _training(study: Study, stage: Stage) -> list[str]:
-    """Token ids, and what it starts from."""
-    needed = [f"{study.encoded(stage.data, stage.model.name)}/manifest.json"]
-    needed += [_left_by(study, start) for start in stage.starts if start.stage]
-    return needed if stage.starts_whole else [*needed, *_model_files(study, stage.model.name)]
-
-
-def _library_job(study: Study, node: Data | Fit | Evaluation) -> list[str]:
-    """The nodes that it uses, and the instances or token ids that it reads."""
-    needed = []
-    needed += [study.record(used) for used in node.uses if not isinstance(used, Stage)]
-    needed += [_left_by(study, start) for start in _starts(node)]
+    """What the job of a node that is not finished reads: the nodes that it uses and starts from,
+    and instances or token ids."""
+    if isinstance(node, Stage):
+        needed = [_token_ids(study, node.data, node), *_left_by(study, node.starts)]
+        return needed if node.starts_whole else [*needed, *_model_files(study, node.model.name)]
+    needed = [study.record(used) for used in node.uses if not isinstance(used, Stage)]
     read = [used for used in node.uses if isinstance(used, Data)]
-    read += [node.data] if not isinstance(node, Data) else []
-    if isinstance(node, Data) and not read:
-        needed.append(f"{study.instances(node.name)}/manifest.json")
-    needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
     models: list[tuple[Data, Stage]] = []
-    if isinstance(node, Evaluation) and isinstance(node.of, Outcome):
+    if isinstance(node, Data):
+        needed += _left_by(study, [Start(used) for used in node.uses if isinstance(used, Stage)])
+        needed += [] if read else [f"{study.instances(node.name)}/manifest.json"]
+    else:
+        read.append(node.data)
+    if isinstance(node, Fit) and node.on and node.on.stage:
+        needed += _left_by(study, [node.on])
+        models = [(node.on.stage.data, node.on.stage)]
+    elif isinstance(node, Evaluation) and isinstance(node.of, Outcome):
+        needed += _left_by(study, node.of.starts)
         models = [(node.data, stage) for stage in node.of.stages]
-    on = node.on if isinstance(node, Fit) else None
-    if on is not None and on.stage is not None:
-        models = [(on.stage.data, on.stage)]
-    needed += [f"{study.encoded(d, s.model.name)}/manifest.json" for d, s in models]
+    needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
+    needed += [_token_ids(study, data, stage) for data, stage in models]
     return list(dict.fromkeys(needed))
 
 
-def _starts(node: Data | Fit | Evaluation) -> list[Start]:
-    """The trained models that it reads."""
-    starts: list[Start | None] = []
-    if isinstance(node, Data):
-        starts += [Start(used) for used in node.uses if isinstance(used, Stage)]
-    elif isinstance(node, Fit):
-        starts.append(node.on)
-    elif isinstance(node.of, Outcome):
-        starts += node.of.starts
-    return [start for start in starts if start and start.stage]
+def _token_ids(study: Study, data: Data, stage: Stage) -> str:
+    return f"{study.encoded(data, stage.model.name)}/manifest.json"
 
 
-def _left_by(study: Study, start: Start) -> str:
-    """What a stage leaves when a round of it can be started from. Rounds other than the best are
+def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
+    """What stages leave when a round of them can be started from. Rounds other than the best are
     no outputs of their own: how many there are is known when the stage is done."""
-    assert start.stage is not None
-    return study.start(start) if start.at == "best" else study.record(start.stage)
+    return [
+        study.start(start) if start.at == "best" else study.record(start.stage)
+        for start in starts
+        if start.stage
+    ]
 
 
 class DamagedRecords:

@@ -66,7 +66,8 @@ def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -
             synthetic=bool(study.synthetic(data.name)),
             source_kind=data.recipe,
         )
-        write_release(folder, DATASETS[data.name], release, _few_sample(data))
+        few_sample = bool(data.settings.get("few_sample", False))
+        write_release(folder, DATASETS[data.name], release, few_sample)
         return {task: len(derived[task, "train"]) for task in tasks}, {}, []
 
     _job(study, data, work)
@@ -92,12 +93,12 @@ def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
             (folder / name).mkdir(parents=True, exist_ok=True)
             classifier.save(folder / name)
             test = read["test"]
-            found = classifier.probabilities(test, _features(study, node, learner, test))
-            golds, predicted = [one.target for one in test], answers(task, found)
+            probable = classifier.probabilities(test, _features(study, node, learner, test))
+            golds, predicted = [one.target for one in test], answers(task, probable)
             names = [*(metric.key for metric in task.metrics), "score"]
             scores[name] = measured(task, names, predicted, golds, [])
             instances[name] = len(test)
-            rows += _rows(task, test, predicted, expected_values(task, found))
+            rows += _rows(task, test, predicted, expected_values(task, probable))
         return instances, scores, rows
 
     _job(study, node, work)
@@ -118,8 +119,8 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
             learner = learner_named(node.of.learner, learners)
             classifier = learner.load(Path(study.folder(node.of), node.task))
             features = _features(study, node.of, learner, instances)
-            found = classifier.probabilities(instances, features)
-            predictions, values = answers(task, found), expected_values(task, found)
+            probable = classifier.probabilities(instances, features)
+            predictions, values = answers(task, probable), expected_values(task, probable)
         else:
             from tasktransfer.evaluation.outcome import Places, answered  # noqa: PLC0415  # torch
 
@@ -159,12 +160,13 @@ def _job(
         started, began = datetime.now(UTC), time.perf_counter()
         instances, measures, rows = work(folder)
         code, dirty = commit()
+        identity = node_identity(node)
         write_node_record(
             folder,
             {
                 "schema": 2,
-                "node": node_identity(node),
-                "synthetic": bool(study.synthetic(_dataset(node))),
+                "node": identity,
+                "synthetic": bool(study.synthetic(identity["dataset"])),
                 "instances": instances,
                 "measures": measures,
                 "rows": write_rows(folder, rows, node.digest) if rows else None,
@@ -182,19 +184,11 @@ def _job(
             },
         )
         remember(folder, "finished", digest=node.digest)
-    _say(f"{node.label}: " + "; ".join(_told(task, said) for task, said in measures.items()))
-
-
-def _told(task: str, measures: Mapping[str, float]) -> str:
-    return f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in measures.items())
-
-
-def _dataset(node: Data | Fit | Evaluation) -> str:
-    return node.name if isinstance(node, Data) else node.data.name
-
-
-def _few_sample(data: Data) -> bool:
-    return bool(data.settings.get("few_sample", False))
+    told = [
+        f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
+        for task, scores in measures.items()
+    ]
+    _say(f"{node.label}: {'; '.join(told)}")
 
 
 def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
@@ -215,7 +209,7 @@ def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Ins
 
 
 def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> Ingredients:
-    def folders(kind: type[Any]) -> list[Any]:
+    def used(kind: type[Any]) -> list[Any]:
         return [node for node in data.uses if isinstance(node, kind)]
 
     def rank(node: Fit) -> Rank:
@@ -229,11 +223,11 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
 
         return of
 
-    caches = [Path(study.cache(used)) for used in folders(Data)]
+    caches = [Path(study.cache(node)) for node in used(Data)]
     return Ingredients(
         caches=tuple(caches or [Path(study.instances(data.name))]),
-        rank=tuple(rank(node) for node in folders(Fit)),
-        checkpoints=tuple(Path(study.checkpoint(node)) for node in folders(Stage)),
+        rank=tuple(rank(node) for node in used(Fit)),
+        checkpoints=tuple(Path(study.checkpoint(node)) for node in used(Stage)),
         tasks=study.tasks(data),
         settings=data.settings,
     )

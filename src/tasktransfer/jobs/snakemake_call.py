@@ -7,7 +7,6 @@ Snakemake that is installed.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,11 +87,7 @@ def errors_for_snakemake() -> Iterator[None]:
 def quiet_restoring() -> None:
     """Keep Snakemake from saying, of each output of a failed job that is flagged `update`, that
     there is no earlier version to restore."""
-    logger.addFilter(_is_news)
-
-
-def _is_news(line: logging.LogRecord) -> bool:
-    return not line.getMessage().startswith("Cannot restore ")
+    logger.addFilter(lambda line: not line.getMessage().startswith("Cannot restore "))
 
 
 def _default_file(folder: Path) -> Path:

@@ -180,14 +180,14 @@ def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Fideli
     seen: dict[tuple[str, ...], texts.Compared] = {}
     tallies = []
     for spec in task.metrics:
-        found = seen.get(spec.unanswerable_phrases)
-        if found is None:
-            found = texts.compared(spec, predictions, golds, fidelity)
-            seen[spec.unanswerable_phrases] = found
+        compared = seen.get(spec.unanswerable_phrases)
+        if compared is None:
+            compared = texts.compared(spec, predictions, golds, fidelity)
+            seen[spec.unanswerable_phrases] = compared
         if spec.name == "exact_match":
-            tallies.append(texts.exact_match_tally(task, spec, found))
+            tallies.append(texts.exact_match_tally(task, spec, compared))
         else:
-            tallies.append(texts.token_f1_tally(spec, found, golds, fidelity))
+            tallies.append(texts.token_f1_tally(spec, compared, golds, fidelity))
     return tallies
 
 

@@ -112,12 +112,12 @@ def attend_from_firsts(
     sizes = [group.rows * group.width for group in packed.groups]
     padded = (_padded(packed, states) for states in (key, value))
     apart = zip(*(torch.split(states, sizes) for states in padded), strict=True)
-    made = []
+    attended = []
     for group, asking, parts in zip(packed.groups, torch.split(query, rows), apart, strict=True):
         k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
         bias = _group_bias(group, False, query.dtype, query.device)
-        made.append(_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
-    return torch.cat(made)
+        attended.append(_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
+    return torch.cat(attended)
 
 
 def _packed(
@@ -126,12 +126,12 @@ def _packed(
     sizes = [group.rows * group.width for group in packed.groups]
     rows = (states.transpose(1, 2)[0] for states in (query, key, value))
     apart = [torch.split(_padded(packed, states), sizes) for states in rows]
-    made = []
+    attended = []
     for group, *parts in zip(packed.groups, *apart, strict=True):
         q, k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
         bias = _group_bias(group, packed.causal, q.dtype, q.device)
-        made.append(_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1))
-    together = torch.cat(made) if len(made) > 1 else made[0]
+        attended.append(_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1))
+    together = torch.cat(attended) if len(attended) > 1 else attended[0]
     if packed.places is not None:
         together = _Unpadded.apply(together, packed.places)  # type: ignore[no-untyped-call]
     return together[None]

@@ -214,8 +214,8 @@ def _tokenized(
         encoded = tokenizer(queries, contexts, truncation=strategy, max_length=max_length)
     else:
         encoded = tokenizer(contexts, truncation=True, max_length=max_length)
-    found: list[Any] = encoded.encodings
-    return found
+    encodings: list[Any] = encoded.encodings
+    return encodings
 
 
 def _second_start(encoded: Any) -> int:

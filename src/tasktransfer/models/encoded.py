@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tasktransfer import json_text
 from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
 

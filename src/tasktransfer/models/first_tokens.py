@@ -51,5 +51,5 @@ def _forward(
     rate = own.dropout.p if own.training else 0.0
     context = attend_from_firsts(packed, query, key, value, own.scaling, rate)
     attended = layer.attention.output(context.flatten(-2)[None], firsts)
-    made: Tensor = layer.feed_forward_chunk(attended)
-    return made
+    fed_forward: Tensor = layer.feed_forward_chunk(attended)
+    return fed_forward

@@ -60,8 +60,10 @@ def generate(model: Any, tokenizer: Any, ids: Tensor, mask: Tensor, longest: int
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
-    made: Tensor = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
-    return made
+    sequences: Tensor = model.generate(
+        input_ids=ids, attention_mask=mask, generation_config=settings
+    )
+    return sequences
 
 
 def generate_from_trees(
@@ -96,18 +98,18 @@ def generate_from_trees(
     exists = torch.zeros((rows, branches), dtype=torch.bool, device=device)
     for row, tree in enumerate(trees):
         exists[row, : len(tree.prompts)] = True
-    made: list[Tensor] = []
+    tokens: list[Tensor] = []
     going = exists
     while True:
         best = model.get_output_embeddings()(hidden).argmax(-1)
-        made.append(torch.where(going, best, fill))
+        tokens.append(torch.where(going, best, fill))
         going = going & (best != end)
-        if len(made) == longest or not bool(going.any()):
+        if len(tokens) == longest or not bool(going.any()):
             break
         depth, seen = depth + 1, torch.cat([seen, itself], dim=-1)
-        hidden = _read(model, made[-1], depth, seen, cache)
+        hidden = _read(model, tokens[-1], depth, seen, cache)
     # Row-major, the existing branches stand in the order of the trees and their prompts.
-    answers = torch.stack(made, dim=-1)[exists]
+    answers = torch.stack(tokens, dim=-1)[exists]
     prompts = torch.tensor([prompt for tree in trees for prompt in tree.prompts])
     return answers[prompts.argsort().to(device)]
 

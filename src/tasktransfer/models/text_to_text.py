@@ -144,7 +144,7 @@ class Decoder:
         prompts = [split.sequences[_sequence(split, u)] for u in examples]
         longest = self.max_answer_tokens[split.task]
         if self.trees:
-            made = generate_from_trees(
+            generated = generate_from_trees(
                 self.module,
                 prompt_trees(prompts),
                 longest=longest,
@@ -153,8 +153,8 @@ class Decoder:
             )
         else:
             ids, mask = pad(prompts, self._pad_id, self.device, left=True)
-            made = generate(self.module, self.tokenizer, ids, mask, longest)[:, ids.shape[1] :]
-        return _parsed(self.tasks[split.task], self.tokenizer, made)
+            generated = generate(self.module, self.tokenizer, ids, mask, longest)[:, ids.shape[1] :]
+        return _parsed(self.tasks[split.task], self.tokenizer, generated)
 
     def save(self, folder: Path) -> None:
         self.module.save_pretrained(folder)
@@ -215,8 +215,10 @@ class EncoderDecoder:
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         ids, mask = self._inputs(split, examples)
-        made = generate(self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task])
-        return _parsed(self.tasks[split.task], self.tokenizer, made)
+        generated = generate(
+            self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task]
+        )
+        return _parsed(self.tasks[split.task], self.tokenizer, generated)
 
     def save(self, folder: Path) -> None:
         self.module.save_pretrained(folder)
@@ -231,6 +233,6 @@ def _sequence(split: EncodedSplit, example: int) -> int:
     return int(split.first_sequence[example])
 
 
-def _parsed(task: Task, tokenizer: Any, made: Tensor) -> list[tuple[str, ...]]:
-    texts = tokenizer.batch_decode(made, skip_special_tokens=True)
+def _parsed(task: Task, tokenizer: Any, generated: Tensor) -> list[tuple[str, ...]]:
+    texts = tokenizer.batch_decode(generated, skip_special_tokens=True)
     return [parse_answer(task, text) for text in texts]

@@ -78,7 +78,9 @@ def recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
     return {
         "recipe": TINY_RECIPE_VERSION,
         "family": family,
-        "data": {found.dataset: [found.revision, found.few_sample] for found in manifests},
+        "data": {
+            manifest.dataset: [manifest.revision, manifest.few_sample] for manifest in manifests
+        },
     }
 
 

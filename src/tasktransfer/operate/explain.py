@@ -38,12 +38,12 @@ def explain(study: Study, word: str) -> Facts:
     else:
         planned = [node for node in nodes if node.digest.startswith(digest)]
     results = Path(study.config.results)
-    there = [p for p in places(results) if p.digest.startswith(digest[:SHORT])]
+    of_digest = [p for p in places(results) if p.digest.startswith(digest[:SHORT])]
     if len(planned) == 1:
         return facts_of(study, planned[0])
-    if not planned and len(there) == 1:
-        return {**_in_folder(there[0]), "uses": [], "users": [], "commands": [], "in_plan": False}
-    several = [node.path for node in planned] or [place.path for place in there]
+    if not planned and len(of_digest) == 1:
+        return {**_unplanned(of_digest[0]), "uses": [], "users": []}
+    several = [node.path for node in planned] or [place.path for place in of_digest]
     raise ConfigError(
         f"{word}: {'several nodes' if several else 'no node'} of {study.config_file} or of "
         f"{results}/ with this digest or folder"
@@ -65,11 +65,6 @@ def facts_of(study: Study, node: Node) -> Facts:
         "commands": again(study, node),
         "in_plan": True,
     }
-
-
-def recorded_facts(results: Path, path: str) -> Facts:
-    """Everything that the folder of a node tells by itself; ``path`` is relative to the results."""
-    return {**_in_folder(Place(results, path, path[-SHORT:])), "in_plan": False, "commands": []}
 
 
 def snakemake(study: Study, *targets: str) -> str:
@@ -186,6 +181,11 @@ def _of_other(told: Recorded) -> Facts:
     }
 
 
+def _unplanned(place: Place) -> Facts:
+    """Everything that the folder of a node tells by itself."""
+    return {**_in_folder(place), "commands": [], "in_plan": False}
+
+
 def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
     """A training that is in no plan and those before it, as far as records tell: first to last.
 
@@ -194,10 +194,10 @@ def chain(results: Path, path: str, paths: Iterable[str]) -> list[Facts]:
         paths: the folders where those before it may be.
     """
     by_digest = {each[-SHORT:]: each for each in paths if each.startswith(f"{STAGES}/")}
-    trainings = [recorded_facts(results, path)]
+    trainings = [_unplanned(Place(results, path, path[-SHORT:]))]
     while parents := trainings[0].get("parents"):
         before = by_digest.get(parents[0][:SHORT])
         if before is None:
             break
-        trainings.insert(0, recorded_facts(results, before))
+        trainings.insert(0, _unplanned(Place(results, before, before[-SHORT:])))
     return trainings

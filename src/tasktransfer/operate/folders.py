@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasktransfer import locks
+from tasktransfer.files import locks
 from tasktransfer.results.state import (
     CLAIM,
     JOB_LOG,

@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer import locks
 from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.files import locks
 from tasktransfer.operate.folders import held_if_free, is_in_use
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.merge import RESUME
@@ -51,6 +51,7 @@ _CACHES = {
     "data/instances": re.compile(r"^[A-Za-z]+-[0-9a-f]{12}-(few|full)$"),
     "models": re.compile(r"^.+-[0-9a-f]{12}$"),
 }
+_CACHE_KINDS: dict[str, Kind] = {"models": "models of other settings"}
 _ENCODED_OF = re.compile(r"^\w+-[0-9a-f]{12}(-few|-full)?$")
 """Of instances that are read, or derived."""
 _ENCODED = re.compile(r"^.+-[0-9a-f]{12}$")
@@ -186,25 +187,20 @@ def _of_unwanted(place: Place, *, records: bool) -> tuple[list[Item], list[tuple
     names = _names(place.folder)
     bulk = [*PARAMETERS, RESUME, *_parts(names)] if place.is_stage else _parts(names)
     small = [RECORD, PREDICTIONS, LOG] if place.is_stage else [RECORD, ROWS, JOB_LOG]
-    small += [*_recorded_parts(place), HISTORY, CLAIM]
-    if RECORD not in names:
-        kind: Kind = "unfinished work of other settings"
-        return list(_item(kind, place, names, [*bulk, *small])), []
-    if records:
-        kind = "records and predictions of other settings"
-        return list(_item(kind, place, names, [*bulk, *small])), []
-    stays = sum(bytes_under(place.folder / name) for name in small if name in names)
-    kind = "checkpoints of other settings" if place.is_stage else "half-written files"
-    return list(_item(kind, place, names, bulk)), [(str(place.folder), stays)]
-
-
-def _recorded_parts(place: Place) -> tuple[str, ...]:
-    """What a node's record names beside itself; of one that is not finished, what its kind leaves
-    by the same name everywhere."""
     try:
-        return recorded(place.folder, is_stage=place.is_stage).parts
+        parts = recorded(place.folder, is_stage=place.is_stage).parts
     except RecordError:
-        return tuple(n for n in sorted(_names(place.folder)) if _ARROW.match(n))
+        # Of a node that is not finished, what its kind leaves by the same name everywhere.
+        parts = tuple(name for name in sorted(names) if _ARROW.match(name))
+    small += [*parts, HISTORY, CLAIM]
+    if RECORD in names and not records:
+        stays = sum(bytes_under(place.folder / name) for name in small if name in names)
+        kind: Kind = "checkpoints of other settings" if place.is_stage else "half-written files"
+        return list(_item(kind, place, names, bulk)), [(str(place.folder), stays)]
+    kind = "records and predictions of other settings"
+    if RECORD not in names:
+        kind = "unfinished work of other settings"
+    return list(_item(kind, place, names, [*bulk, *small])), []
 
 
 def _names(folder: Path) -> frozenset[str]:
@@ -239,19 +235,12 @@ def _caches(results: Path, studies: Sequence[Study], *, leave_whole: bool) -> It
     for folder, pattern in _cache_folders(results):
         for name in sorted(_names(folder)):
             path, draft = folder / name, _DRAFT.match(name)
+            held_by, kind = path, _CACHE_KINDS.get(folder.name, "caches of other data or models")
             if draft and pattern.match(draft["name"]):
-                yield _cache_item("half-written files", path, folder / draft["name"])
-            elif pattern.match(name) and path not in needed and not leave_whole:
-                kind: Kind = (
-                    "models of other settings"
-                    if folder.name == "models"
-                    else "caches of other data or models"
-                )
-                yield _cache_item(kind, path, path)
-
-
-def _cache_item(kind: Kind, path: Path, held_by: Path) -> Item:
-    return Item(kind, (str(path),), bytes_under(path), str(held_by), of_node=False)
+                held_by, kind = folder / draft["name"], "half-written files"
+            elif not pattern.match(name) or path in needed or leave_whole:
+                continue
+            yield Item(kind, (str(path),), bytes_under(path), str(held_by), of_node=False)
 
 
 def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:

@@ -11,12 +11,10 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tasktransfer import json_text
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.dataset import Release
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
@@ -45,14 +43,14 @@ def refuse_lacking(study: Study, dataset: str | None = None) -> None:
 
     A release that is elsewhere is no reason: tables and figures are drawn without it.
     """
-    found = [message for message in lacking(study, dataset) if message not in study.absent]
-    if found:
-        raise DataError("\n".join(found))
+    messages = [text for text in lacking(study, dataset) if text not in study.absent]
+    if messages:
+        raise DataError("\n".join(messages))
 
 
 def _lacking(study: Study, dataset: str) -> Iterator[str]:
     held = _prepared(study, dataset)
-    tasks = _tasks(study, dataset)
+    tasks = {t for stage in study.plan.stages if stage.dataset == dataset for t in stage.tasks}
     if held is not None and all(len(held.get(task, ())) == len(SPLITS) for task in tasks):
         return
     needed = _needed(study, dataset)
@@ -71,11 +69,6 @@ def _lacking(study: Study, dataset: str) -> Iterator[str]:
             yield _message(study, dataset, task, absent if task in held else None)
 
 
-def _tasks(study: Study, dataset: str) -> set[str]:
-    """The tasks of a dataset that some training reads."""
-    return {t for stage in study.plan.stages if stage.dataset == dataset for t in stage.tasks}
-
-
 def _needed(study: Study, dataset: str) -> dict[str, set[str]]:
     """Task → the splits that trainings read which are neither finished nor tokenised."""
     encoded = {
@@ -87,16 +80,12 @@ def _needed(study: Study, dataset: str) -> dict[str, set[str]]:
         return {}
     needed: dict[str, set[str]] = {}
     for stage in look(study).left(study):
-        if stage.dataset != dataset:
+        if stage.dataset != dataset or encoded[stage.data.digest, stage.model.name]:
             continue
-        if encoded[stage.data.digest, stage.model.name]:
-            continue
-        for task in stage.train_tasks:
-            needed.setdefault(task, set()).add("train")
-        for task in stage.select_on:
-            needed.setdefault(task, set()).add("dev")
-        for task in stage.tested:
-            needed.setdefault(task, set()).add("test")
+        tasks = {"train": stage.train_tasks, "dev": stage.select_on, "test": stage.tested}
+        for split in SPLITS:
+            for task in tasks[split]:
+                needed.setdefault(task, set()).add(split)
     return needed
 
 
@@ -120,30 +109,17 @@ def _released(study: Study, dataset: str) -> Held:
     reader = DATASETS[dataset].reader
     reader.find(Path(study.release))  # remembered or not, it has to be there
     key = f"{Path(study.instances(dataset)).name}, reader {reader.version}"
-    remembered = _remembered(memo)
+    remembered: dict[str, Held] = json_text.read_object(memo)
     if key not in remembered:
         release = reader.open(Path(study.release), study.config.data.few_sample)
-        remembered[key] = _holdings(release)
-        memo.parent.mkdir(parents=True, exist_ok=True)
+        # The first instance of a task on each split tells, and no further one is read.
+        remembered[key] = {
+            task: [split for split in SPLITS if any(True for _ in release.instances(task, split))]
+            for task in release.tasks
+        }
         with replacing(memo) as part:
             part.write_text(json.dumps(remembered, indent=1) + "\n")
     return remembered[key]
-
-
-def _holdings(release: Release) -> Held:
-    """Looks at the first instances of a task on each split, and no further."""
-    return {
-        task: [split for split in SPLITS if any(True for _ in release.instances(task, split))]
-        for task in release.tasks
-    }
-
-
-def _remembered(memo: Path) -> dict[str, Held]:
-    try:
-        value = json_text.loads(memo.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 # --- what is said -------------------------------------------------------------------------------

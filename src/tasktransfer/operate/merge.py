@@ -12,7 +12,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,14 +44,15 @@ from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
 
 Outcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
-OUTCOMES: tuple[Outcome, ...] = (
-    "taken",
-    "completed",
-    "there already",
-    "busy",
-    "conflict",
-    "refused",
-)
+OUTCOMES: dict[Outcome, str] = {
+    "taken": "",
+    "completed": " (files or checkpoint added to a record that was here)",
+    "there already": " (equal)",
+    "busy": " (being made here now; left alone)",
+    "conflict": " (same digest, other numbers; what is here stays)",
+    "refused": " (damaged, or not what it says; not taken)",
+}
+"""What may become of a node, and how that is explained."""
 
 RESUME = ".resume"
 """Where a training keeps its state (``training.resume``, which imports torch)."""
@@ -125,14 +126,14 @@ def merge_results(
 
 
 def _check_other(study: Study, other: Path) -> None:
-    here = Path(study.config.results)
+    own = Path(study.config.results)
     rooms = [room for room in LAYOUT if (other / room).is_dir()]
     if not rooms:
         raise ConfigError(
             f"{other}: no results folder: it has none of {', '.join(LAYOUT)}; give the folder that "
             "`results` of the other study names"
         )
-    if any((other / room).resolve() == (here / room).resolve() for room in rooms):
+    if any((other / room).resolve() == (own / room).resolve() for room in rooms):
         raise ConfigError(f"{other}: is the results folder of {study.config_file} itself")
 
 
@@ -221,16 +222,16 @@ def _other_rows(step: Step, ours: Recorded, theirs: Recorded) -> list[str]:
 def _missing(step: Step, theirs: Recorded) -> list[str]:
     """What a node lacks here that is offered. Files without a record are those of a job that was
     killed, and no result."""
-    is_recorded = _ours(step, theirs) is not None
+    rows = [theirs.rows_file] * (theirs.rows is not None)
     check = damage if step.place.is_stage else node_damage
-    lacks = [] if is_recorded else [RECORD]
-    if not is_recorded or check(step.out, theirs.digest) is not None:
-        lacks += [theirs.rows_file] * (theirs.rows is not None)
-        lacks += theirs.parts if not is_recorded else _absent(step.out, theirs.parts)
+    lacks = []
+    if _ours(step, theirs) is None:
+        lacks += [RECORD, *rows, *theirs.parts]
+    elif check(step.out, theirs.digest) is not None:
+        lacks += [*rows, *_absent(step.out, theirs.parts)]
     offers = [name for name in PARAMETERS if (step.place.folder / name).is_dir()]
-    if step.place.is_stage and _absent(step.out, offers) and step.takes_parameters():
-        lacks += _absent(step.out, offers)
-    return lacks
+    absent = _absent(step.out, offers) if step.place.is_stage else []
+    return lacks + (absent if absent and step.takes_parameters() else [])
 
 
 def _absent(folder: Path, names: Sequence[str]) -> list[str]:
@@ -334,33 +335,19 @@ def failure(seen: dict[str, Any]) -> RecordError | None:
 
 def as_text(seen: dict[str, Any]) -> str:
     """What a merge did, for people."""
-    return "\n".join(_lines(seen)) + "\n"
-
-
-_NOTES: dict[Outcome, str] = {
-    "taken": "",
-    "completed": " (files or checkpoint added to a record that was here)",
-    "there already": " (equal)",
-    "busy": " (being made here now; left alone)",
-    "conflict": " (same digest, other numbers; what is here stays)",
-    "refused": " (damaged, or not what it says; not taken)",
-}
-
-
-def _lines(seen: dict[str, Any]) -> Iterator[str]:
     mark = " (dry run: nothing is copied)" * seen["dry_run"]
-    yield f"{seen['other']} -> {seen['results']}{mark}"
-    for name in OUTCOMES:
-        count = seen["counts"][name]
+    lines = [f"{seen['other']} -> {seen['results']}{mark}"]
+    counts = [(f"{name}{note}", seen["counts"][name]) for name, note in OUTCOMES.items()]
+    counts += [
+        ("not finished there", seen["unfinished"]),
+        ("not of this study (--all takes them)", seen["elsewhere"]),
+        ("of this study are neither here nor there", seen["lacking"]),
+    ]
+    for name, count in counts:
         if count or name == "taken":
-            yield f"  {count:>7,}  {name}{_NOTES[name]}"
-    if seen["unfinished"]:
-        yield f"  {seen['unfinished']:>7,}  not finished there"
-    if seen["elsewhere"]:
-        yield f"  {seen['elsewhere']:>7,}  not of this study (--all takes them)"
-    if seen["lacking"]:
-        yield f"  {seen['lacking']:>7,}  of this study are neither here nor there"
+            lines.append(f"  {count:>7,}  {name}")
     for item in seen["stages"]:
         if item["reasons"]:
-            yield f"{item['outcome']}: {item['stage']}"
-            yield from (f"    {reason}" for reason in item["reasons"])
+            lines.append(f"{item['outcome']}: {item['stage']}")
+            lines += [f"    {reason}" for reason in item["reasons"]]
+    return "\n".join(lines) + "\n"

@@ -122,8 +122,8 @@ def recorded(folder: Path, *, is_stage: bool) -> Recorded:
     if is_stage:
         record = read_record(folder / RECORD)
         return Recorded(record, record["stage"]["digest"], PREDICTIONS, record["predictions"], ())
-    made = read_node_record(folder)
-    return Recorded(made, made["node"]["digest"], ROWS, made["rows"], tuple(parts_of(made)))
+    other = read_node_record(folder)
+    return Recorded(other, other["node"]["digest"], ROWS, other["rows"], tuple(parts_of(other)))
 
 
 def offered(place: Place, node: Node | None) -> Recorded:
@@ -241,7 +241,7 @@ def _comparable(told: Recorded) -> dict[str, Any]:
         kept = {key: value for key, value in told.record.items() if key != "provenance"}
         # What a study calls it is its own.
         kept["node"] = {**cast(NodeRecord, told.record)["node"], "label": None}
-    name = "predictions" if told.rows_file == PREDICTIONS else "rows"
+    name = Path(told.rows_file).stem
     return {**kept, name: {**told.rows, "sha256": None} if told.rows else None}
 
 

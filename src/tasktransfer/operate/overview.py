@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 from tasktransfer.core.nodes import Stage
@@ -108,19 +109,33 @@ def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
 
 
 def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
-    stages: dict[tuple[str, str], list[Stage]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in _pairs(study)}
     for stage in study.plan.stages:
-        stages[stage.dataset, stage.model.name].append(stage)
+        groups[stage.dataset, stage.model.name].append(stage)
     return [
         {
             "dataset": dataset,
-            "model": model.name,
-            "tasks": len({t for stage in stages[dataset, model.name] for t in stage.tasks}),
-            "trainings": len(stages[dataset, model.name]),
+            "model": model,
+            "tasks": len({task for stage in stages for task in stage.tasks}),
+            "trainings": len(stages),
         }
-        for dataset in study.config.dataset_names
-        for model in study.config.models
+        for (dataset, model), stages in groups.items()
     ]
+
+
+def _pairs(study: Study) -> product[tuple[str, str]]:
+    """Every dataset with every model."""
+    return product(study.config.dataset_names, [model.name for model in study.config.models])
+
+
+def stages_by_group(study: Study) -> dict[tuple[str, str], list[Stage]]:
+    """The trainings by model and algorithm (a kind of stage where no run ends with it), in the
+    order of the config; groups without any are left out."""
+    pairs = product([model.name for model in study.config.models], study.plan.groups)
+    groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in pairs}
+    for stage in study.plan.stages:
+        groups[stage.model.name, study.plan.group_of(stage)].append(stage)
+    return {group: stages for group, stages in groups.items() if stages}
 
 
 # --- estimates ----------------------------------------------------------------------------------
@@ -128,27 +143,18 @@ def _by_dataset_and_model(study: Study) -> list[dict[str, Any]]:
 
 def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[str, Any]:
     study = estimates.study
-    count, which = _devices(estimates, devices)
+    count, count_from = _devices(estimates, devices)
     left = there.left(study)
-    space = disk(estimates, left, there, count)
     return {
         "device": estimates.device,
         "devices": count,
-        "devices_from": which,
+        "devices_from": count_from,
         "speed_from": _speed_from(estimates),
-        "sizes_from": _sizes_from(estimates),
+        "sizes_from": sorted({estimates.sizes.basis(*pair) for pair in _pairs(study)}),
         "total": _sum(estimates, study.plan.stages, count),
         "left": _sum(estimates, left, count),
         "by_target": _by_target(estimates, there),
-        "disk_bytes": {
-            "there": space.there,
-            "kept_checkpoints": space.kept,
-            "temporary": space.temporary,
-            "records_and_predictions": space.results,
-            "peak": space.peak,
-            "free": space.free,
-            "short": space.short,
-        },
+        "disk_bytes": disk(estimates, left, there, count),
     }
 
 
@@ -166,23 +172,17 @@ def _devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
 
 def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
     """Per model: its size, and what its speed stands on."""
-    return {
-        model.name: {
-            "parameters": estimates.model(model.name).parameters,
-            "parameters_from": estimates.model(model.name).basis,
-            "speed_from": estimates.speed(model.name).basis,
-            "calibrated_on": estimates.calibration.where
-            if estimates.calibration and estimates.speed(model.name).basis == "calibrated"
-            else None,
+    told = {}
+    for model in estimates.study.config.models:
+        size, speed = estimates.model(model.name), estimates.speed(model.name)
+        calibration = estimates.calibration if speed.basis == "calibrated" else None
+        told[model.name] = {
+            "parameters": size.parameters,
+            "parameters_from": size.basis,
+            "speed_from": speed.basis,
+            "calibrated_on": calibration.where if calibration else None,
         }
-        for model in estimates.study.config.models
-    }
-
-
-def _sizes_from(estimates: Estimates) -> list[str]:
-    config = estimates.study.config
-    pairs = [(name, m.name) for name in config.dataset_names for m in config.models]
-    return sorted({estimates.sizes.basis(dataset, model) for dataset, model in pairs})
+    return told
 
 
 def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[str, Any]:
@@ -215,22 +215,20 @@ def _by_target(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
         groups[stage.dataset, target].append(stage)
     rows = []
     for dataset in study.config.dataset_names:
-        cards = DATASETS[dataset].tasks
-        for target in (*cards, SEVERAL):
-            stages = groups.get((dataset, target), [])
-            if not stages:
-                continue
-            left = [stage for stage in stages if stage.digest not in there.finished]
-            rows.append(
-                {
-                    "dataset": dataset,
-                    "target": target,
-                    "short": cards[target].short if target in cards else target,
-                    "trainings": len(stages),
-                    "done": None if study.unknown else len(stages) - len(left),
-                    "left": None if study.unknown else len(left),
-                    "device_hours": sum(estimates.of(stage).seconds for stage in stages) / 3600,
-                    "device_hours_left": sum(estimates.of(s).seconds for s in left) / 3600,
-                }
-            )
+        shorts = {task: card.short for task, card in DATASETS[dataset].tasks.items()}
+        for target, short in {**shorts, SEVERAL: SEVERAL}.items():
+            if stages := groups.get((dataset, target)):
+                left = [stage for stage in stages if stage.digest not in there.finished]
+                rows.append(
+                    {
+                        "dataset": dataset,
+                        "target": target,
+                        "short": short,
+                        "trainings": len(stages),
+                        "done": None if study.unknown else len(stages) - len(left),
+                        "left": None if study.unknown else len(left),
+                        "device_hours": sum(estimates.of(s).seconds for s in stages) / 3600,
+                        "device_hours_left": sum(estimates.of(s).seconds for s in left) / 3600,
+                    }
+                )
     return rows

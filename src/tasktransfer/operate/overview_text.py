@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasktransfer.operate.forecast.disk import in_words
@@ -15,6 +15,18 @@ AGAIN = "once more, since others start from their checkpoint, which is gone"
 
 SHOWN = 12
 """Things of one kind that are listed; the others are counted. ``--json`` has them all."""
+
+PAIRS = {name: name for name in ("dataset", "model", "tasks", "trainings")}
+TARGETS = {
+    "dataset": "dataset",
+    "target": "short",
+    "trainings": "trainings",
+    "done": "done",
+    "left": "left",
+    "hours": "device_hours",
+    "hours left": "device_hours_left",
+}
+"""Title of a column → key of its value."""
 
 BASES = {
     "measured": "measured: this study's own records",
@@ -33,11 +45,11 @@ def as_text(seen: dict[str, Any]) -> str:
         "",
         *_counted(seen),
         "",
-        *table(seen["trainings"]["by_dataset_and_model"]),
+        *table(seen["trainings"]["by_dataset_and_model"], PAIRS),
         "",
         *_estimated(seen["estimate"]),
         "",
-        *_targets(seen["estimate"]),
+        *table(seen["estimate"]["by_target"], TARGETS),
         "",
         *_disk(seen["estimate"]["disk_bytes"]),
         "",
@@ -64,28 +76,28 @@ def _counts(counts: dict[str, int]) -> list[str]:
     return [f"  {count:>7,}  {name}" for name, count in counts.items()]
 
 
-def table(rows: list[dict[str, Any]]) -> list[str]:
-    """``text_table``, indented."""
-    return [f"  {line}" for line in text_table(rows)]
+def table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[str]:
+    """``text_table``, indented. ``columns``: title → key of the rows."""
+    shown = [{title: row[key] for title, key in columns.items()} for row in rows]
+    return [f"  {line}" for line in text_table(shown)]
 
 
 def _estimated(estimate: dict[str, Any]) -> list[str]:
-    total, left = estimate["total"], estimate["left"]
-    unit = "GPU-hours" if estimate["device"] == "cuda" else "core-hours"
     rows = [
-        {
-            "estimate": name,
-            "trainings": part["trainings"],
-            "samples": part["samples"],
-            "tokens": part["tokens"],
-            "predicted": part["evaluated_samples"],
-            unit: part["device_hours"],
-            f"wall time on {estimate['devices']}": hours(part["wall_hours"]),
-        }
-        for name, part in (("in all", total), ("left", left))
+        {**estimate[key], "name": name, "wall_time": hours(estimate[key]["wall_hours"])}
+        for name, key in (("in all", "total"), ("left", "left"))
     ]
+    columns = {
+        "estimate": "name",
+        "trainings": "trainings",
+        "samples": "samples",
+        "tokens": "tokens",
+        "predicted": "evaluated_samples",
+        "GPU-hours" if estimate["device"] == "cuda" else "core-hours": "device_hours",
+        f"wall time on {estimate['devices']}": "wall_time",
+    }
     return [
-        *table(rows),
+        *table(rows, columns),
         f"  {estimate['devices']} side by side: {estimate['devices_from']} "
         "(--devices N --on cpu|gpu)",
         f"  sizes from {', '.join(estimate['sizes_from'])}; samples and tokens over all epochs",
@@ -108,22 +120,6 @@ def hours(value: float) -> str:
     if value < 2:
         return f"{value * 60:.0f} min"
     return f"{value:.1f} h" if value < 72 else f"{value / 24:,.1f} days"
-
-
-def _targets(estimate: dict[str, Any]) -> list[str]:
-    rows = [
-        {
-            "dataset": row["dataset"],
-            "target": row["short"],
-            "trainings": row["trainings"],
-            "done": row["done"],
-            "left": row["left"],
-            "hours": row["device_hours"],
-            "hours left": row["device_hours_left"],
-        }
-        for row in estimate["by_target"]
-    ]
-    return table(rows)
 
 
 def _disk(space: dict[str, Any]) -> list[str]:
@@ -165,10 +161,14 @@ def damaged(problems: Sequence[str]) -> list[str]:
     """Records that count as left, and why; the first few."""
     if not problems:
         return []
-    shown = [f"  {problem}" for problem in problems[:SHOWN]]
-    shown += [f"  and {len(problems) - SHOWN:,} more"] * (len(problems) > SHOWN)
     return [
         f"{counted(len(problems), 'damaged record')}: snakemake sets each aside "
         "(metrics.json.damaged-1) and makes its node once more",
-        *shown,
+        *first_of(problems),
     ]
+
+
+def first_of(texts: Sequence[str]) -> list[str]:
+    """The first ``SHOWN`` of some texts, indented, and how many more there are."""
+    more = [f"and {len(texts) - SHOWN:,} more"] if len(texts) > SHOWN else []
+    return [f"  {text}" for text in (*texts[:SHOWN], *more)]

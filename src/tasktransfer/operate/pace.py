@@ -7,12 +7,13 @@ the estimates are as absolute numbers does not matter for the time that is left.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
+from tasktransfer.files import json_text
 
 WINDOW_SECONDS = 3600.0
 """The while over which the pace is taken."""
@@ -56,13 +57,11 @@ def ended_lately(
     """
     lately = []
     for digest, file in records:
-        try:
+        with suppress(OSError):
             changed = file.stat().st_mtime
-        except OSError:
-            continue
-        if now - changed < WINDOW_SECONDS:
-            lately.append((changed, digest, file))
-    lately.sort(key=lambda item: item[0], reverse=True)
+            if now - changed < WINDOW_SECONDS:
+                lately.append((changed, digest, file))
+    lately.sort(reverse=True)
     pieces = []
     for _, digest, file in lately[:NEWEST]:
         times = _times(file)
@@ -101,9 +100,9 @@ def pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> d
 def _times(record: Path) -> tuple[float, float] | None:
     """Start and end of a training by its record."""
     try:
-        made = json_text.loads(record.read_bytes())["provenance"]
-        start = seconds(made["started"])
-        return None if start is None else (start, start + float(made["seconds"]["total"]))
+        provenance = json_text.loads(record.read_bytes())["provenance"]
+        start = seconds(provenance["started"])
+        return None if start is None else (start, start + float(provenance["seconds"]["total"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -33,17 +33,18 @@ PROFILE = "workflow/profiles/slurm-pilot"
 class Resources:
     """What one pilot job asks for.
 
-    ``slots`` trainings share a GPU; ``options`` are further words for sbatch, as they are.
+    ``slots`` trainings share a GPU; ``sbatch`` are further words for it, as they are. ``cpus`` and
+    ``memory``: None for so much a training that is typical.
     """
 
     gpus: int
-    cpus: int
-    memory: str
+    slots: int
+    cpus: int | None
+    memory: str | None
     time: str
-    partition: str | None = None
-    account: str | None = None
-    slots: int = 1
-    options: tuple[str, ...] = ()
+    partition: str | None
+    account: str | None
+    sbatch: Sequence[str]
 
 
 def left_by_shard(study: Study) -> dict[Shard | None, int]:
@@ -85,39 +86,33 @@ def scripts(
             f"{Path.cwd()}: no Snakefile with {PROFILE} here, and here the jobs would run; "
             "call it where the Snakefile is"
         )
-    texts = {PREPARE: _script(study, resources, folder, PREPARE, [], "data", gpus=0)}
+    targets, listings = {PREPARE: "data"}, {}
     for model, seed in chosen:
         name = name_of((model, seed))
         # Thousands of paths: listed by the job itself, and held in an array for names with spaces.
-        listing = [
-            f"listed=$(tasktransfer records {study.arguments()} --model {shlex.quote(model)} "
-            f"--seed {seed})",
-            'mapfile -t targets <<< "$listed"',
-        ]
-        texts[name] = _script(
-            study, resources, folder, name, listing, '"${targets[@]}"', gpus=resources.gpus
-        )
-    texts[FINISH] = _script(study, resources, folder, FINISH, [], "all", gpus=resources.gpus)
-    return texts
+        shard = f"{study.arguments()} --model {shlex.quote(model)} --seed {seed}"
+        listing = [f"listed=$(tasktransfer records {shard})", 'mapfile -t targets <<< "$listed"']
+        targets[name], listings[name] = '"${targets[@]}"', listing
+    targets[FINISH] = "all"
+    return {
+        name: _script(study, resources, folder, name, listings.get(name, []), what)
+        for name, what in targets.items()
+    }
 
 
 def _script(
-    study: Study,
-    resources: Resources,
-    folder: Path,
-    name: str,
-    before: list[str],
-    targets: str,
-    *,
-    gpus: int,
+    study: Study, resources: Resources, folder: Path, name: str, before: list[str], targets: str
 ) -> str:
+    gpus = 0 if name == PREPARE else resources.gpus
+    at_once = resources.gpus * resources.slots
+    cpus = resources.cpus or 4 * at_once
     asked = [
         f"--job-name={study.config.study.replace(' ', '-')}-{name}",
         f"--output={shlex.quote(str(Path.cwd() / folder / name))}.%j.log",
         "--nodes=1",
         "--ntasks=1",
-        f"--cpus-per-task={resources.cpus}",
-        f"--mem={resources.memory}",
+        f"--cpus-per-task={cpus}",
+        f"--mem={resources.memory or f'{16 * at_once}G'}",
         f"--time={resources.time}",
         # Preempted or on a node that was lost: queued again, and goes on where it was.
         "--requeue",
@@ -125,15 +120,16 @@ def _script(
         *([f"--gpus={gpus}"] if gpus else []),
         *([f"--partition={resources.partition}"] if resources.partition else []),
         *([f"--account={resources.account}"] if resources.account else []),
-        *resources.options,
+        *resources.sbatch,
     ]
     words = [
         f"snakemake {targets}",
-        f"--cores {resources.cpus}",
+        f"--cores {cpus}",
         f"--resources gpu={gpus * resources.slots}",
         f"--workflow-profile {PROFILE}",
         f"--configfile {shlex.quote(study.config_file)}",
-        *_config_words(study.overrides),
+        *["--config"] * bool(study.overrides),
+        *(shlex.quote(f"{key}={json.dumps(value)}") for key, value in study.overrides.items()),
     ]
     lines = [
         "#!/bin/bash",
@@ -147,12 +143,6 @@ def _script(
         "exec " + " \\\n    ".join(words),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _config_words(overrides: Mapping[str, object]) -> list[str]:
-    if not overrides:
-        return []
-    return ["--config", *(shlex.quote(f"{key}={json.dumps(v)}") for key, v in overrides.items())]
 
 
 def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:

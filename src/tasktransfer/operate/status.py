@@ -10,20 +10,23 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
+from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.files import locks
 from tasktransfer.operate.folders import state_of
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.operate.inputs import unfinished_inputs
-from tasktransfer.operate.overview import others
+from tasktransfer.operate.overview import others, stages_by_group
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
 from tasktransfer.results.finished import OnDisk, look
 from tasktransfer.results.node_records import NOUNS
-from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, Unfinished, history
+from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, Unfinished, history, last_error
 from tasktransfer.results.study import Study
 
 STATES = ("done", "running", "waiting", "failed", "interrupted")
@@ -40,14 +43,6 @@ class Begun:
     events: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Tries:
-    """How often a training was started, and how often it failed with an error."""
-
-    started: int
-    failed: int
-
-
 class Watcher:
     """Looks at a study again and again; what does not change is read once.
 
@@ -58,7 +53,8 @@ class Watcher:
     def __init__(self, study: Study) -> None:
         self.study = study
         self._estimates = Estimates(study)
-        self._tries: dict[str, tuple[int, Tries]] = {}
+        self._tries: dict[str, tuple[int, int, int]] = {}
+        """Digest → bytes of a history, starts and errors in it."""
 
     def look(self) -> dict[str, Any]:
         """How far the study is, as plain data: ``totals`` and ``groups`` (per model and algorithm;
@@ -73,6 +69,9 @@ class Watcher:
         begun = _begun(study, there)
         states = {each.node.digest: each.state.state for each in begun}
         groups = _groups(study, there, states)
+        totals = Counter[str]()
+        for row in groups:
+            totals.update(row["states"])
         running = [_running(study, each) for each in begun if each.state.state == "running"]
         return {
             "study": study.config.study,
@@ -82,7 +81,7 @@ class Watcher:
             "again": len(there.again),
             "damaged": [*there.damaged.values()],
             "choice_pending": study.choice_pending,
-            "totals": _added(row["states"] for row in groups),
+            "totals": {state: totals[state] for state in STATES},
             **self._pace(there, running, now),
             "started_again": self._started_again(there),
             "groups": groups,
@@ -126,17 +125,20 @@ class Watcher:
         for stage in self.study.plan.stages:
             if HISTORY in there.names.get(stage.digest, ()):
                 file = Path(self.study.folder(stage), HISTORY)
-                try:
+                with suppress(OSError):
                     size = file.stat().st_size
-                except OSError:
-                    continue
-                if self._tries.get(stage.digest, (0, None))[0] != size:
-                    self._tries[stage.digest] = (size, _tries(file))
-        again = [tries for _, tries in self._tries.values() if tries.started > 1]
+                    if self._tries.get(stage.digest, (0,))[0] != size:
+                        text = file.read_text(encoding="utf-8", errors="replace")
+                        started = text.count('"event": "started"')
+                        failed = text.count('"event": "failed"')
+                        self._tries[stage.digest] = (size, started, failed)
+        again = [
+            (started - 1, failed) for _, started, failed in self._tries.values() if started > 1
+        ]
         return {
             "trainings": len(again),
-            "times": sum(tries.started - 1 for tries in again),
-            "after_errors": sum(min(tries.failed, tries.started - 1) for tries in again),
+            "times": sum(times for times, _ in again),
+            "after_errors": sum(map(min, again)),
         }
 
 
@@ -152,29 +154,58 @@ def _begun(study: Study, there: OnDisk) -> list[Begun]:
 
 def _groups(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[dict[str, Any]]:
     """Trainings by state, per model and algorithm, in the order of the config."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for stage in study.plan.stages:
-        what = study.plan.group_of(stage)
-        state = "done" if stage.digest in there.finished else states.get(stage.digest, "waiting")
-        counts.setdefault((stage.model.name, what), Counter())[state] += 1
-    return [
-        {
-            "model": model.name,
-            "algorithm": what,
-            "trainings": counts[model.name, what].total(),
-            "states": {state: counts[model.name, what][state] for state in STATES},
-        }
-        for model in study.config.models
-        for what in study.plan.groups
-        if (model.name, what) in counts
-    ]
+    states = {**states, **dict.fromkeys(there.finished, "done")}
+    rows = []
+    for (model, what), stages in stages_by_group(study).items():
+        counts = Counter(states.get(stage.digest, "waiting") for stage in stages)
+        by_state = {state: counts[state] for state in STATES}
+        group = {"model": model, "algorithm": what}
+        rows.append({**group, "trainings": len(stages), "states": by_state})
+    return rows
 
 
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return {state: total[state] for state in STATES}
+# --- what trainings are made from: dialogues, token ids, tiny models -----------------------------
+
+
+def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
+    """Inputs that a job has begun and not finished, as plain data: ``label``, ``state`` ("running",
+    "failed" or "interrupted"), ``error`` (the last line of a failed one's) and ``log``."""
+    unfinished = []
+    for label, folder, whole, log in _inputs(study):
+        if whole.exists() or not log.exists():
+            continue
+        error = last_error(log)
+        held = locks.is_held(folder.parent / f".{folder.name}.lock")
+        state = "running" if held else "failed" if error else "interrupted"
+        error = error if state == "failed" else None
+        unfinished.append({"label": label, "state": state, "error": error, "log": str(log)})
+    return unfinished
+
+
+def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
+    """Label, folder, what a complete one holds and the log of the job that makes it, in the order
+    in which they are made; logs as the rules of data.smk name them."""
+    logs = Path(study.config.results, "logs")
+    tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
+    if study.config.data.generated or tiny:
+        world = Path(study.tiny_world)
+        yield ("tiny world", world, world, logs / "tiny_world.log")
+    caches = {study.instances(name): name for name in study.config.dataset_names}
+    if tiny:
+        caches |= {study.tiny_instances(name): name for name in PARTS}
+    for cache, source in caches.items():
+        folder = Path(cache)
+        log = logs / "instances" / f"{folder.name}.log"
+        yield (f"data of {source}", folder, folder / "manifest.json", log)
+    for name in tiny:
+        folder = Path(study.tiny_model(name))
+        log = logs / "models" / f"{folder.name}.log"
+        yield (f"tiny model {name}", folder, folder / "config.json", log)
+    for encoded, (data, model) in study.encoded_folders.items():
+        folder = Path(encoded)
+        log = logs / "encoded" / folder.parent.name / f"{folder.name}.log"
+        label = f"token ids of {data.label} for {model}"
+        yield (label, folder, folder / "manifest.json", log)
 
 
 # --- single nodes -------------------------------------------------------------------------------
@@ -184,10 +215,7 @@ def _running(study: Study, begun: Begun) -> dict[str, Any]:
     claim = begun.state.claim or {}
     return {
         **_named(study, begun),
-        "host": claim.get("host"),
-        "pid": claim.get("pid"),
-        "device": claim.get("device"),
-        "started": claim.get("started"),
+        **{key: claim.get(key) for key in ("host", "pid", "device", "started")},
         **progress(Path(study.folder(begun.node), LOG)),
     }
 
@@ -231,11 +259,3 @@ def progress(log: Path) -> dict[str, Any]:
         return {"percent": None, "per_second": None, "left": None}
     percent, rate, _, left = bars[-1].groups()
     return {"percent": int(percent), "per_second": rate, "left": left}
-
-
-def _tries(file: Path) -> Tries:
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return Tries(0, 0)
-    return Tries(text.count('"event": "started"'), text.count('"event": "failed"'))

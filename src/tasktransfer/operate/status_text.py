@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasktransfer.operate.overview_text import AGAIN, SHOWN, damaged, hours, others, table
+from tasktransfer.operate.overview_text import AGAIN, damaged, first_of, hours, others, table
 from tasktransfer.operate.status import STATES
 from tasktransfer.tables.numbers import counted
 
@@ -23,26 +23,16 @@ def as_text(seen: dict[str, Any]) -> str:
         ),
     ):
         if items:
-            lines += ["", f"{title}:", *(f"  {text}" for text in items[:SHOWN])]
-            lines += [f"  and {len(items) - SHOWN:,} more"] * (len(items) > SHOWN)
+            lines += ["", f"{title}:", *first_of(items)]
     return "\n".join(lines) + "\n"
 
 
 def _groups(seen: dict[str, Any]) -> list[str]:
-    rows = [
-        {"model": row["model"], "algorithm": row["algorithm"], **row["states"]}
-        for row in seen["groups"]
-    ]
-    rows.append({"model": "all", "algorithm": "", **seen["totals"]})
+    rows = [{**row, **row["states"]} for row in seen["groups"]]
+    total = {"trainings": seen["trainings"], **seen["totals"]}
     shown = [state for state in STATES if seen["totals"][state] or state == "done"]
-    return table(
-        [
-            {"model": row["model"], "algorithm": row["algorithm"]}
-            | {state: row[state] for state in shown}
-            | {"of": sum(row[state] for state in STATES)}
-            for row in rows
-        ]
-    )
+    columns = {name: name for name in ("model", "algorithm", *shown)} | {"of": "trainings"}
+    return table([*rows, {"model": "all", "algorithm": "", **total}], columns)
 
 
 def _speed(seen: dict[str, Any]) -> list[str]:

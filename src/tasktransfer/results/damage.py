@@ -18,10 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
 from tasktransfer.core.nodes import Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.results.node_records import ROWS, parts_of, read_node_record
 from tasktransfer.results.records import parse_record
 from tasktransfer.results.state import PREDICTIONS, RECORD

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
+from tasktransfer.core.validation import STRICT, wrong_type
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.results.records import (
     SCHEMA_VERSION,
     Amount,
@@ -32,7 +32,6 @@ from tasktransfer.results.records import (
 )
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import SPLITS
-from tasktransfer.validation import STRICT, wrong_type
 
 if TYPE_CHECKING:  # imported where it is used: each start asks whether nodes are finished
     import pyarrow as pa

@@ -20,13 +20,12 @@ from typing import Annotated, Any, Literal, NotRequired, cast
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
 
-from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Family
+from tasktransfer.core.validation import STRICT, refuse, wrong_type
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.results.record_v1 import upgraded
-from tasktransfer.validation import STRICT, refuse, wrong_type
 
 SCHEMA_VERSION: Literal[2] = 2
 

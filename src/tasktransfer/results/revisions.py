@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer import json_text
 from tasktransfer.config import TINY, CommonConfig, ModelConfig
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
@@ -21,7 +20,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.models.checkpoint_digest import directory_digest
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 
@@ -49,13 +48,13 @@ def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revision
         ConfigError: a dataset is to come from the tiny world, which has none of it.
         DataError, ModelError: inputs are missing or damaged.
     """
-    found = _Inputs(config, need_inputs)
+    inputs = _Inputs(config, need_inputs)
     revisions = Revisions(
-        data={name: found.data_revision(name) for name in config.dataset_names},
-        models={model.name: found.model_spec(model) for model in config.models},
+        data={name: inputs.data_revision(name) for name in config.dataset_names},
+        models={model.name: inputs.model_spec(model) for model in config.models},
     )
-    found.remember()
-    return revisions, tuple(found.absent)
+    inputs.remember()
+    return revisions, tuple(inputs.absent)
 
 
 def tiny_revision(config: CommonConfig) -> str:
@@ -85,7 +84,7 @@ class _Inputs:
         folder = Path(config.results) / "data"
         self.memo = folder / "digests.json"
         self.file = folder / "revisions.json"
-        self.known = _read_json_object(self.file)
+        self.remembered = _read_json_object(self.file)
         self.seen: dict[str, str] = {}
         self.absent: list[str] = []
 
@@ -133,19 +132,19 @@ class _Inputs:
 
     def _absent(self, key: str, error: DataError | ModelError) -> str:
         self.absent.append(str(error))
-        if key in self.known:
-            return self.known[key]
+        if key in self.remembered:
+            return self.remembered[key]
         if self.need_inputs:
             raise error
         return UNKNOWN
 
     def remember(self) -> None:
         """Write what was seen, if it is news."""
-        if self.seen.items() <= self.known.items():
+        if self.seen.items() <= self.remembered.items():
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(self.file) as part:
-            part.write_text(json.dumps({**self.known, **self.seen}, indent=1) + "\n")
+            part.write_text(json.dumps({**self.remembered, **self.seen}, indent=1) + "\n")
 
 
 def _read_json_object(path: Path) -> dict[str, str]:

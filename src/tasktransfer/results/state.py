@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from tasktransfer import json_text, locks
+from tasktransfer.files import json_text, locks
 
 CLAIM = ".claim"
 HISTORY = "history.jsonl"
@@ -65,12 +65,12 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
     path = folder / CLAIM
     with path.open("a+", encoding="utf-8") as stream:
         locks.wait(stream.fileno(), lambda: say(_who_holds(path)))
-        known = {"started": _now(), **_process(), **facts}
+        facts_so_far = {"started": _now(), **_process(), **facts}
 
         def tell(**more: Any) -> None:
-            known.update(more)
+            facts_so_far.update(more)
             stream.truncate(0)
-            stream.write(json.dumps(known))
+            stream.write(json.dumps(facts_so_far))
             stream.flush()
 
         tell()

@@ -124,9 +124,9 @@ class Study:
             ConfigError: the study has no such dataset.
         """
         if dataset not in self.revisions.data:
-            known = ", ".join(self.revisions.data)
+            datasets = ", ".join(self.revisions.data)
             raise ConfigError(
-                f"{self.config_file}: no dataset is named {dataset!r}; named are {known}"
+                f"{self.config_file}: no dataset is named {dataset!r}; named are {datasets}"
             )
         return instances_folder(
             self.config.results,
@@ -203,8 +203,8 @@ class Study:
         for model in self.config.models:
             if model.name == name:
                 return model
-        known = ", ".join(model.name for model in self.config.models)
-        raise ConfigError(f"{self.config_file}: no model is named {name!r}; named are {known}")
+        names = ", ".join(model.name for model in self.config.models)
+        raise ConfigError(f"{self.config_file}: no model is named {name!r}; named are {names}")
 
     def tiny_model(self, name: str) -> str:
         """Folder of a built-in tiny model."""
@@ -341,8 +341,8 @@ def _short(revision: str) -> str:
 
 def _leaves(value: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
     """(dotted key, value) of everything in a nested mapping that is no mapping itself."""
-    found: list[tuple[str, Any]] = []
+    leaves: list[tuple[str, Any]] = []
     for key, item in value.items():
-        here = f"{path}.{key}" if path else key
-        found += _leaves(item, here) if isinstance(item, Mapping) else [(here, item)]
-    return found
+        name = f"{path}.{key}" if path else key
+        leaves += _leaves(item, name) if isinstance(item, Mapping) else [(name, item)]
+    return leaves

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tasktransfer import json_text, metrics
+from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Fidelity
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.metrics import Coded
 from tasktransfer.results.predictions import (
     answers,
@@ -46,12 +46,12 @@ class Checks:
 
     A check depends on what the record says of its results and on the predictions' content: it is
     named by a digest of both, and what was found right once is right for good. Only that the file
-    is still the same is looked at again. ``known`` and ``done``: names of earlier checks, and of
+    is still the same is looked at again. ``earlier`` and ``done``: names of earlier checks, and of
     those that were asked for since, with the digest of each tested task's test set.
     """
 
-    def __init__(self, known: Mapping[str, dict[str, str]] | None = None) -> None:
-        self.known = dict(known or {})
+    def __init__(self, earlier: Mapping[str, dict[str, str]] | None = None) -> None:
+        self.earlier = dict(earlier or {})
         self.done: dict[str, dict[str, str]] = {}
         self.test_sets = TestSets()
 
@@ -60,8 +60,8 @@ class Checks:
         """From a file that ``write`` wrote; without it, or where it is damaged: nothing known."""
         try:
             value = json_text.loads(path.read_bytes())
-            known = value["checked"] if value["version"] == _CHECK_VERSION else {}
-            return Checks({str(name): dict(test_sets) for name, test_sets in known.items()})
+            checked = value["checked"] if value["version"] == _CHECK_VERSION else {}
+            return Checks({str(name): dict(test_sets) for name, test_sets in checked.items()})
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return Checks()
 
@@ -94,9 +94,9 @@ def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, s
         return {}
     file = path.with_name(expected["file"])
     name = _name_of_check(record, expected)
-    if name in checks.known:
+    if name in checks.earlier:
         check_unchanged(file, expected)
-        test_sets = checks.known[name]
+        test_sets = checks.earlier[name]
     else:
         test_sets = _check_all(file, expected, record, checks.test_sets)
     checks.done[name] = test_sets

@@ -12,13 +12,13 @@ PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "pyar
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that numbers may depend on."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def commit() -> tuple[str | None, bool | None]:

@@ -23,9 +23,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer import json_text
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.tables.metadata import Metadata
 
 Column = tuple[str, pa.DataType, str]

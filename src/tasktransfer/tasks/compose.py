@@ -98,8 +98,8 @@ def parse_answer(task: Task, text: str) -> tuple[str, ...]:
         return (label_of.get(_plain(text), text),)
     # A space on either side lets a joiner at the start or the end be cut off too.
     parts = f" {_plain(text)} ".split(task.prompt.joiner.casefold())
-    found = {label_of.get(_plain(part)) for part in parts}
-    return tuple(label for label in task.labels if label in found)
+    named = {label_of.get(_plain(part)) for part in parts}
+    return tuple(label for label in task.labels if label in named)
 
 
 def label_words(task: Task) -> tuple[str, ...]:

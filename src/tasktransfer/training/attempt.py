@@ -53,12 +53,12 @@ def attempt(job: Job) -> None:
             remember(job.out, "interrupted")
             raise
         except Exception as error:
-            known = mendable(error) or error
+            cause = mendable(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
-                remember(job.out, "failed", cause=type(known).__name__, error=str(known), call=call)
-            if known is error:
+                remember(job.out, "failed", cause=type(cause).__name__, error=str(cause), call=call)
+            if cause is error:
                 raise
-            raise known from error
+            raise cause from error
         remember(job.out, "finished", digest=job.stage.digest)
 
 

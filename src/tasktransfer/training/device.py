@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasktransfer import locks
 from tasktransfer.errors import ConfigError
+from tasktransfer.files import locks
 
 SLOTS_VARIABLE = "TASKTRANSFER_SLOTS_PER_GPU"
 LOCKS_VARIABLE = "TASKTRANSFER_LOCKS"

@@ -22,7 +22,7 @@ TOLD_TOGETHER = 4
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Predictions on one split of one task, one an instance, and what they are worth (0-100)."""
+    """Predictions on one split of one task, one per instance, and their scores (0-100)."""
 
     predictions: list[Prediction]
     metrics: dict[str, float]
@@ -47,14 +47,16 @@ def predict(
     def of_shard(shard: Sequence[list[int]]) -> list[tuple[int, Prediction]]:
         with torch.inference_mode(), setup.autocast():
             each = [(micro_batch, model.predict(split, micro_batch)) for micro_batch in shard]
-        return [pair for examples, found in each for pair in zip(examples, found, strict=True)]
+        return [
+            pair for examples, answered in each for pair in zip(examples, answered, strict=True)
+        ]
 
     micro_batches = model.prediction_micro_batches(split, range(len(split)), token_budget)
     step = TOLD_TOGETHER * setup.workers.count
     for begin in range(0, len(micro_batches), step):
         some = micro_batches[begin : begin + step]
-        for found in setup.workers.each(of_shard, setup.workers.shards(some)):
-            for example, prediction in found:
+        for answered in setup.workers.each(of_shard, setup.workers.shards(some)):
+            for example, prediction in answered:
                 by_example[example] = prediction
         progress(sum(map(len, some)))
     by_instance: list[Prediction] = [()] * len(split.ids)

@@ -192,13 +192,13 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
     wanted += [(t, "test") for t in stage.tested]
     splits = {}
     for task, split in wanted:
-        found = read_split(job.encoded, task, split).limited(limits[split])
-        if not len(found):
+        encoded = read_split(job.encoded, task, split).limited(limits[split])
+        if not len(encoded):
             raise DataError(
                 f"{job.encoded}: the {split} split of {task} has no instances, so it can neither "
                 "be trained on nor scored; leave the task out of the study"
             )
-        splits[task, split] = found
+        splits[task, split] = encoded
     return splits
 
 

@@ -39,7 +39,9 @@ def daily_ids(dialogues: int) -> list[str]:
 def daily_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
     """Generate every dialogue of the dataset with its role, in file order."""
     roles = cast(seed, "daily", daily_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
-    act_words = [(act, word) for act, known in words.ACT_WORDS.items() for word in known]
+    act_words = [
+        (act, word) for act, words_of_act in words.ACT_WORDS.items() for word in words_of_act
+    ]
     acts = {
         portion: deck(stream(seed, "daily", portion, "acts"), act_words)
         for portion in sorted({role.portion for role in roles})

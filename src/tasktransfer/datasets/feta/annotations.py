@@ -144,8 +144,8 @@ def choice(item: Table, task: Task, place: Place) -> tuple[tuple[str, ...], tupl
 def check_span(text: str, start: int, whole: str, where: str, place: Place) -> None:
     """Raise DataError unless ``whole`` (``where`` in messages) has the text at ``start``."""
     if start < 0 or not whole.startswith(text, start):
-        found = whole[max(start, 0) : max(start, 0) + len(text)]
-        raise place.error(f"{text!r} is not in {where} at {start}; {found!r} is there")
+        text_there = whole[max(start, 0) : max(start, 0) + len(text)]
+        raise place.error(f"{text!r} is not in {where} at {start}; {text_there!r} is there")
 
 
 def once(values: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 from tasktransfer.errors import DataError
-from tasktransfer.safe_zip import CHUNK_BYTES, Flaw, Limits, SafeZip, UnsafeZipError, check_zip
+from tasktransfer.files.safe_zip import (
+    CHUNK_BYTES,
+    Flaw,
+    Limits,
+    SafeZip,
+    UnsafeZipError,
+    check_zip,
+)
 from tasktransfer.tasks.card import SPLITS
 
 ID_FILES = {split: f"TTiDB_{split}_ids.txt" for split in SPLITS}

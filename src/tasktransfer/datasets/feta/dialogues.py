@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tasktransfer import json_text
 from tasktransfer.datasets.feta.fields import (
     Place,
     Table,
@@ -20,6 +19,7 @@ from tasktransfer.datasets.feta.fields import (
     member,
 )
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ def context_of(dialogue: Dialogue, table: Table, key: str, place: Place) -> str:
     ids = get_list(table, key, place)
     if not ids:
         raise place.at(key).error("lists no turn")
-    here = place.at(key)
-    turns = [find_turn(dialogue, value, here.at(index)) for index, value in enumerate(ids)]
+    list_place = place.at(key)
+    turns = [find_turn(dialogue, value, list_place.at(index)) for index, value in enumerate(ids)]
     return " ".join(spoken(turn.speakers, turn.utterance) for turn in turns)
 
 
@@ -105,7 +105,7 @@ def parse_dialogues(release: Table, file: str) -> dict[str, Dialogue]:
     for table, place in each_table(release, "data", Place(file)):
         dialogue = _parse_dialogue(table, place)
         if dialogue.id in dialogues:
-            raise place.error(f"dialogue_id {dialogue.id!r} is there twice")
+            raise place.error(f"duplicate dialogue_id {dialogue.id!r}")
         dialogues[dialogue.id] = dialogue
     return dialogues
 
@@ -117,10 +117,10 @@ def _parse_dialogue(table: Table, place: Place) -> Dialogue:
     positions: dict[str | int, int] = {}
     parts: list[str] = []
     offset = 0
-    for index, (row, here) in enumerate(each_table(table, "dialogue", place)):
-        turn = _parse_turn(row, offset, here)
+    for index, (row, row_place) in enumerate(each_table(table, "dialogue", place)):
+        turn = _parse_turn(row, offset, row_place)
         if turn.id in positions:
-            raise here.error(f"turn_id {turn.id!r} is there twice")
+            raise row_place.error(f"duplicate turn_id {turn.id!r}")
         positions[turn.id] = index
         turns.append(turn)
         parts.append(spoken(turn.speakers, turn.utterance))

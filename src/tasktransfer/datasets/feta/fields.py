@@ -119,9 +119,9 @@ def get_texts(table: Table, key: str, place: Place) -> tuple[str, ...]:
 
 def each_table(table: Table, key: str, place: Place) -> Iterator[tuple[Table, Place]]:
     """The objects in the list under ``key``, each with its place."""
-    here = place.at(key)
+    list_place = place.at(key)
     for index, value in enumerate(get_list(table, key, place)):
-        spot = here.at(index)
+        spot = list_place.at(index)
         yield as_table(value, spot), spot
 
 

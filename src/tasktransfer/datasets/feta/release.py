@@ -125,8 +125,8 @@ def _annotated_tasks(
     if not annotated:
         raise place.at("tasks").error(f"lists none of {', '.join(by_name)}")
     for name, task in annotated.items():
-        here = place.at("task_metadata").at(name)
-        _check_labels(as_table(details.get(name, {}), here), task.card, here)
+        task_place = place.at("task_metadata").at(name)
+        _check_labels(as_table(details.get(name, {}), task_place), task.card, task_place)
     return annotated
 
 

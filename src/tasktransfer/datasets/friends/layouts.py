@@ -65,8 +65,8 @@ def masked_entity(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
 
 def _first_mention(name: str, context: str) -> int:
     """Where ``name`` first stands in ``context`` as whole words, case ignored; -1 if nowhere."""
-    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", context, re.IGNORECASE)
-    return found.start() if found else -1
+    match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", context, re.IGNORECASE)
+    return match.start() if match else -1
 
 
 def mentions(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
@@ -134,8 +134,8 @@ def traits(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     """One answer per trait of a speaker, in the order of the card's outputs (personality)."""
     for item, place in items(dialogue.raw, task.name, dialogue.place):
         answers = get_table(item, "personality_characteristics", place)
-        here = place.at("personality_characteristics")
-        target = tuple(label_of(answers, trait, task, here) for trait in task.outputs)
+        answers_place = place.at("personality_characteristics")
+        target = tuple(label_of(answers, trait, task, answers_place) for trait in task.outputs)
         query = {"speaker": get_name(item, "focus_speaker", place)}
         context = context_of(dialogue, item, "turns", place)
         yield instance_of(dialogue, task, place, context, target=target, query=query)
@@ -147,10 +147,10 @@ def entity_pairs(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         context = context_of(dialogue, group, "turns", outer)
         for item, place in items(group, "relation_triples", outer):
             relations = once(get_texts(item, "relations", place))
-            here = place.at("relations")
+            relations_place = place.at("relations")
             if not relations:
-                raise here.error("names no relation")
+                raise relations_place.error("names no relation")
             for relation in relations:
-                check_label(relation, task, here)
+                check_label(relation, task, relations_place)
             query = texts(item, ("head", "tail"), place)
             yield instance_of(dialogue, task, place, context, target=relations, query=query)

@@ -44,7 +44,7 @@ def friends_ids(dialogues: int) -> list[str]:
 def friends_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
     """Generate every scene of the dataset with its role, in file order."""
     roles = cast(seed, "friends", friends_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
-    labelled = [(label, name) for label, known in words.NICKNAMES.items() for name in known]
+    labelled = [(label, name) for label, names in words.NICKNAMES.items() for name in names]
     nicknames = {
         portion: deck(stream(seed, "friends", portion, "nicknames"), labelled)
         for portion in sorted({role.portion for role in roles})

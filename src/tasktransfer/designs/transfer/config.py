@@ -22,6 +22,7 @@ from pydantic import (
 from tasktransfer.config import ALL, CheckpointConfig, CommonConfig, TrainingConfig
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
 from tasktransfer.core.specs import Training
+from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
 from tasktransfer.designs.transfer.algorithms import (
@@ -37,7 +38,6 @@ from tasktransfer.designs.transfer.dataset_section import (
     dataset_configs,
 )
 from tasktransfer.results.study import Study
-from tasktransfer.validation import Problem, at, show
 
 PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
 

@@ -11,9 +11,9 @@ from pydantic import Field, ValidationError
 
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Section
+from tasktransfer.core.validation import Problem, at, problems_of, refuse, show, unknown
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames, tasks_of
-from tasktransfer.validation import Problem, at, problems_of, refuse, show, unknown
 
 
 class Pair(Section):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tasktransfer import json_text
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
+from tasktransfer.files import json_text
 
 ChooseBy = Literal["dev", "test"]
 """The split whose scores choose."""
@@ -64,7 +64,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
 
 def _choose_by(said: object) -> ChooseBy | None:
     if said in (None, "dev", "test"):
-        return said  # type: ignore[return-value]
+        return said
     raise ValueError(f"chosen_by is {said!r}, expected dev or test")
 
 

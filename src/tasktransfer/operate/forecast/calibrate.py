@@ -7,10 +7,9 @@ import subprocess
 import sys
 from dataclasses import asdict
 
-from tasktransfer import json_text
 from tasktransfer.errors import TaskTransferError
-from tasktransfer.files import replacing
-from tasktransfer.operate.forecast.speed import Calibration, calibration_file
+from tasktransfer.files import json_text, replacing
+from tasktransfer.operate.forecast.speed import Calibration, calibration_file, read_calibrations
 from tasktransfer.results.study import Study
 
 LONGEST = 120.0
@@ -27,7 +26,7 @@ def calibrate(study: Study) -> Calibration:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LONGEST, check=True
         ).stdout
-        found = Calibration(**json_text.loads(done.splitlines()[-1]))
+        calibration = Calibration(**json_text.loads(done.splitlines()[-1]))
     except subprocess.CalledProcessError as error:
         last = (error.stderr.strip().splitlines() or ["no message"])[-1]
         raise TaskTransferError(
@@ -36,17 +35,11 @@ def calibrate(study: Study) -> Calibration:
         ) from error
     except (OSError, subprocess.SubprocessError, ValueError, TypeError, IndexError) as error:
         raise TaskTransferError(f"--calibrate: the measurement failed: {error!r}") from error
-    _remember(study, found)
-    return found
-
-
-def _remember(study: Study, found: Calibration) -> None:
-    """Other machines' measurements stay: a results folder may be shared."""
-    file = calibration_file(study)
-    try:
-        others = [Calibration(**entry) for entry in json_text.loads(file.read_bytes())]
-    except (OSError, ValueError, TypeError):
-        others = []
-    kept = [c for c in others if (c.host, c.device) != (found.host, found.device)]
-    with replacing(file) as part:
-        part.write_text(json.dumps([asdict(c) for c in [*kept, found]], indent=1) + "\n")
+    # Other machines' measurements stay: a results folder may be shared.
+    place = (calibration.host, calibration.device)
+    others = [each for each in read_calibrations(study) if (each.host, each.device) != place]
+    with replacing(calibration_file(study)) as part:
+        part.write_text(
+            json.dumps([asdict(each) for each in (*others, calibration)], indent=1) + "\n"
+        )
+    return calibration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 
 from tasktransfer.core.nodes import Stage
@@ -22,32 +22,19 @@ TEMPORARY_A_DEVICE = 2
 training started from; Snakemake removes it when that is done, and starts no others before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """Bytes. ``there``: what the results folder holds now; ``kept``: checkpoints still to come that
-    stay; ``temporary``: the most at once of those that do not, and of states to resume from;
-    ``results``: records, logs and predictions still to come; ``peak``: all of these; ``free``: what
-    the file system has left, None where it cannot be told."""
+def disk(
+    estimates: Estimates, left: Collection[Stage], there: OnDisk, devices: int
+) -> dict[str, int | None]:
+    """What the trainings that are left need, in bytes.
 
-    there: int
-    kept: int
-    temporary: int
-    results: int
-    free: int | None
-
-    @property
-    def peak(self) -> int:
-        return self.there + self.kept + self.temporary + self.results
-
-    @property
-    def short(self) -> bool:
-        """Whether more is needed than is free."""
-        return self.free is not None and self.peak - self.there > self.free
-
-
-def disk(estimates: Estimates, left: Collection[Stage], there: OnDisk, devices: int) -> Disk:
-    """What the trainings that are left need."""
-    study = estimates.study
+    Returns:
+        ``there``: what the results folder holds now; ``kept_checkpoints``: those still to come that
+        stay; ``temporary``: the most at once of those that do not, and of states to resume from;
+        ``records_and_predictions``: still to come, with logs; ``peak``: all of these; ``free``:
+        what the file system has left, None where it cannot be told; ``short``: whether that is
+        too little.
+    """
+    study, results = estimates.study, Path(estimates.study.config.results)
     to_write = [
         stage
         for stage in left
@@ -58,13 +45,16 @@ def disk(estimates: Estimates, left: Collection[Stage], there: OnDisk, devices: 
     largest = max((estimates.of(stage).checkpoint for stage in left), default=0)
     at_once = min(len(passing), TEMPORARY_A_DEVICE * devices) * max(passing, default=0)
     resuming = min(len(left), devices) * RESUME_COPIES * largest
-    return Disk(
-        there=bytes_under(Path(study.config.results)),
-        kept=sum(estimates.of(s).checkpoint for s in to_write if study.keeps(s.kind)),
-        temporary=at_once + resuming,
-        results=sum(estimates.of(stage).results for stage in left),
-        free=_free(Path(study.config.results)),
-    )
+    to_come = {
+        "kept_checkpoints": sum(
+            estimates.of(s).checkpoint for s in to_write if study.keeps(s.kind)
+        ),
+        "temporary": at_once + resuming,
+        "records_and_predictions": sum(estimates.of(stage).results for stage in left),
+    }
+    used, free, needed = bytes_under(results), _free(results), sum(to_come.values())
+    short = free is not None and needed > free
+    return {"there": used, **to_come, "peak": used + needed, "free": free, "short": short}
 
 
 def bytes_under(path: Path | str) -> int:
@@ -78,23 +68,17 @@ def bytes_under(path: Path | str) -> int:
         return 0
     total = 0
     for entry in entries:
-        try:
-            if entry.is_dir(follow_symlinks=False):
-                total += bytes_under(entry.path)
-            else:
-                total += entry.stat(follow_symlinks=False).st_size
-        except OSError:
-            continue
+        with suppress(OSError):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            total += bytes_under(entry.path) if is_folder else os.lstat(entry.path).st_size
     return total
 
 
 def _free(folder: Path) -> int | None:
     """Of the file system that a folder is, or will be, on."""
     for place in (folder, *folder.absolute().parents):
-        try:
+        with suppress(OSError):
             return shutil.disk_usage(place).free
-        except OSError:
-            continue
     return None
 
 

@@ -13,11 +13,10 @@ import platform
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.specs import Family
 from tasktransfer.operate.forecast.model_size import ModelSize, model_size
 from tasktransfer.operate.forecast.sizes import Sizes, Volume
 from tasktransfer.operate.forecast.speed import (
@@ -25,26 +24,22 @@ from tasktransfer.operate.forecast.speed import (
     Device,
     Sample,
     Speed,
-    Tokens,
     computed,
     measured,
-    read_calibration,
+    read_calibrations,
     read_samples,
     scaled,
 )
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import device_pool
 
-MICRO_BATCH = {"cpu": 1024, "cuda": 16384}
-"""Tokens of a micro-batch, as ``training.run`` sets them (which imports torch); on a CPU, of one in
-float32. In bfloat16 they are twice as many and half as large."""
+MICRO_BATCH = 1024
+"""Tokens of a micro-batch on a CPU in float32, as ``training.run`` sets them (which imports torch).
+In bfloat16 they are twice as many and half as large."""
 
 MEGABYTE = 2**20
 PROCESS_MB = {"cpu": 600, "cuda": 3500}
 """Python, torch and transformers, and on a GPU's host CUDA's libraries."""
-
-CONTEXT_MB = 600
-"""What CUDA takes of a GPU before anything is computed."""
 
 MARGIN = {"measured": 2.0}
 OTHER_MARGIN = 4.0
@@ -69,7 +64,6 @@ class Cost:
     tokens: int
     evaluated: int
     evaluated_tokens: int
-    updates: int
     seconds: float
     checkpoint: int
     results: int
@@ -92,10 +86,10 @@ class Estimates:
         self.sizes = Sizes(study)
         self._asked = device
         self._calibration = calibration
-        self._models: dict[str, ModelSize] = {}
-        self._speeds: dict[str, Speed] = {}
         self._costs: dict[tuple[Any, ...], Cost] = {}
-        self._memory: dict[tuple[str, int], int] = {}
+        self.model = cache(self._model)
+        self.speed = cache(self._speed)
+        self._most_memory = cache(self._measured_memory)
 
     # --- what it stands on ---
 
@@ -109,56 +103,46 @@ class Estimates:
         """What the study is trained on."""
         if self._asked:
             return self._asked
-        seen = Counter(sample.device for sample in self.samples).most_common(1)
-        if seen:
-            return "cuda" if seen[0][0] == "cuda" else "cpu"
-        return "cuda" if device_pool() else "cpu"
+        trained_on = Counter(sample.device for sample in self.samples).most_common(1)
+        is_gpu = trained_on[0][0] == "cuda" if trained_on else bool(device_pool())
+        return "cuda" if is_gpu else "cpu"
 
     @cached_property
     def calibration(self) -> Calibration | None:
         """What this machine was measured to reach."""
-        given = self._calibration
-        if given is not None:
-            return given if given.device == self.device else None
-        return read_calibration(self.study, self.device, platform.node())
-
-    def model(self, name: str) -> ModelSize:
-        """The size of a model of the study."""
-        if name not in self._models:
-            self._models[name] = model_size(self.study, name)
-        return self._models[name]
-
-    def speed(self, name: str) -> Speed:
-        """The speed of a model: its own measurements first, then those of the family's nearest in
-        size, then the calibration, then reference values."""
-        if name not in self._speeds:
-            self._speeds[name] = self._measured(name) or self._like_another(name) or computed(
-                self.model(name),
-                self._family(name),
-                self.device,
-                self.calibration.flops if self.calibration else None,
-            )  # fmt: skip
-        return self._speeds[name]
-
-    def _family(self, name: str) -> Family:
-        return self.study.revisions.models[name].family
-
-    def _measured(self, name: str) -> Speed | None:
-        return measured(
-            (sample, self._tokens(sample.stage))
-            for sample in self.samples
-            if sample.stage.model.name == name and sample.device == self.device
+        if self._calibration is not None:
+            return self._calibration if self._calibration.device == self.device else None
+        this_machine = (platform.node(), self.device)
+        measurements = read_calibrations(self.study)
+        return next(
+            (each for each in measurements if (each.host, each.device) == this_machine), None
         )
 
-    def _like_another(self, name: str) -> Speed | None:
-        mine = self.model(name).parameters
-        others = [m.name for m in self.study.config.models if m.family == self._family(name)]
-        others.sort(key=lambda other: abs(math.log(self.model(other).parameters / mine)))
-        for other in others:
-            speed = self._measured(other)
-            if speed is not None:
-                return scaled(speed, mine / self.model(other).parameters)
-        return None
+    def _model(self, name: str) -> ModelSize:
+        """The size of a model of the study."""
+        return model_size(self.study, name)
+
+    def _speed(self, name: str) -> Speed:
+        """The speed of a model: its own measurements first, then those of the family's nearest in
+        size, then the calibration, then reference values."""
+        mine, family = self.model(name), self.study.revisions.models[name].family
+        others = [model.name for model in self.study.config.models if model.family == family]
+        others.sort(key=lambda other: abs(math.log(self.model(other).parameters / mine.parameters)))
+        for other in (name, *others):
+            samples = self._samples_of(other)
+            if speed := measured((each, *self._tokens(each.stage)) for each in samples):
+                ratio = mine.parameters / self.model(other).parameters
+                return speed if other == name else scaled(speed, ratio)
+        flops = self.calibration.flops if self.calibration else None
+        return computed(mine, family, self.device, flops)
+
+    def _samples_of(self, name: str) -> list[Sample]:
+        """Those of a model that were taken on the study's device."""
+        return [
+            sample
+            for sample in self.samples
+            if sample.stage.model.name == name and sample.device == self.device
+        ]
 
     # --- a training ---
 
@@ -173,21 +157,21 @@ class Estimates:
         model, training = stage.model.name, stage.training
         train = [self.sizes.of(stage, task, "train") for task in stage.train_tasks]
         evaluated = list(self._evaluations(stage))
-        tokens, speed = self._tokens(stage), self.speed(model)
+        speed = self.speed(model)
+        tokens, evaluated_tokens = self._tokens(stage)
         updates = training.epochs * sum(math.ceil(v.units / training.batch_size) for v in train)
         seconds = (
             speed.start
-            + tokens.train * speed.train
+            + tokens * speed.train
             + updates * speed.update
-            + tokens.evaluated * speed.evaluation(stage.dataset, stage.select_on)
+            + evaluated_tokens * speed.evaluation(stage.dataset, stage.select_on)
         )
         predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.tested)
         return Cost(
             samples=training.epochs * sum(v.units for v in train),
-            tokens=tokens.train,
+            tokens=tokens,
             evaluated=sum(volume.units * times for volume, times in evaluated),
-            evaluated_tokens=tokens.evaluated,
-            updates=updates,
+            evaluated_tokens=evaluated_tokens,
             seconds=seconds,
             checkpoint=4 * self.model(model).parameters,
             results=RECORD_BYTES
@@ -203,12 +187,11 @@ class Estimates:
         for task in stage.tested:
             yield self.sizes.of(stage, task, "test"), 1
 
-    def _tokens(self, stage: Stage) -> Tokens:
+    def _tokens(self, stage: Stage) -> tuple[int, int]:
+        """Tokens that a stage is trained on (all epochs), and evaluated on (dev and test)."""
         train = sum(self.sizes.of(stage, task, "train").tokens for task in stage.train_tasks)
-        return Tokens(
-            stage.training.epochs * train,
-            sum(volume.tokens * times for volume, times in self._evaluations(stage)),
-        )
+        evaluated = sum(volume.tokens * times for volume, times in self._evaluations(stage))
+        return stage.training.epochs * train, evaluated
 
     # --- what a batch system is asked for ---
 
@@ -220,47 +203,24 @@ class Estimates:
 
     def memory_mb(self, stage: Stage, attempt: int = 1) -> int:
         """The host's memory to ask for, MiB: generous, doubled at every attempt."""
-        key = (stage.model.name, max(attempt, 1))
-        if key not in self._memory:
-            seen = [
-                sample.memory
-                for sample in self.samples
-                if sample.stage.model.name == stage.model.name and sample.device == self.device
-            ]
-            needed = max(seen) * 1.5 if seen else self._host_mb(stage) * 1.5
-            rounded = math.ceil(max(needed, LEAST_MB[self.device]) / 500) * 500
-            self._memory[key] = int(rounded * 2 ** (key[1] - 1))
-        return self._memory[key]
+        needed = 1.5 * (self._most_memory(stage.model.name) or self._host_mb(stage))
+        rounded = math.ceil(max(needed, LEAST_MB[self.device]) / 500) * 500
+        return int(rounded * 2 ** (max(attempt, 1) - 1))
 
-    def gpu_memory_mb(self, stage: Stage) -> int:
-        """The GPU's memory that a training needs, MiB; 0 on a CPU. Where there is less, the trainer
-        makes its micro-batches smaller."""
-        if self.device == "cpu":
-            return 0
-        seen = [
-            sample.gpu_memory
-            for sample in self.samples
-            if sample.stage.model.name == stage.model.name and sample.gpu_memory
-        ]
-        if seen:
-            return math.ceil(max(seen)) + CONTEXT_MB
-        weights = 4 * self.model(stage.model.name).parameters / MEGABYTE
-        return math.ceil(CONTEXT_MB + 4 * weights + self._activations_mb(stage))
+    def _measured_memory(self, name: str) -> float | None:
+        return max((sample.memory for sample in self._samples_of(name)), default=None)
 
     def _host_mb(self, stage: Stage) -> float:
         """Weights, gradients, two moments of Adam, the best epoch's weights, and one more copy
         while loading or writing; where the GPU holds the first four, three copies on the host."""
-        weights = 4 * self.model(stage.model.name).parameters / MEGABYTE
+        size = self.model(stage.model.name)
+        weights = 4 * size.parameters / MEGABYTE
         if self.device == "cuda":
             return PROCESS_MB["cuda"] + 3 * weights
-        return PROCESS_MB["cpu"] + 6 * weights + self._activations_mb(stage)
-
-    def _activations_mb(self, stage: Stage) -> float:
-        """A micro-batch's activations: about 34 values of the hidden size a token and layer, three
-        attention maps a head, and three copies of a text-to-text model's scores of all words."""
-        size, tokens = self.model(stage.model.name), MICRO_BATCH[self.device]
-        bytes_each = 4 if self.device == "cpu" else 3  # bfloat16, with some of it in float32
-        length = min(stage.model.max_length, tokens)
+        # A micro-batch's activations: about 34 values of the hidden size a token and layer, three
+        # attention maps a head, and three copies of a text-to-text model's scores of all words.
+        length = min(stage.model.max_length, MICRO_BATCH)
         a_layer = 34 * size.hidden + 3 * length * max(1, size.hidden // 64)
         words = 0 if stage.model.family == "encoder" else 3 * size.vocabulary
-        return bytes_each * tokens * (size.layers * a_layer + words) / MEGABYTE
+        activations = 4 * MICRO_BATCH * (size.layers * a_layer + words) / MEGABYTE
+        return PROCESS_MB["cpu"] + 6 * weights + activations

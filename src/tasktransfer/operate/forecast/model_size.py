@@ -8,11 +8,11 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from tasktransfer import json_text
 from tasktransfer.config import TINY
 from tasktransfer.core.specs import Family
+from tasktransfer.files import json_text
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
@@ -42,7 +42,7 @@ class ModelSize:
 
 _GUESS = (109_500_000, 768, 12, 30522)
 _TINY = (200_000, 64, 2, 1200)
-_KNOWN = {
+_PUBLISHED = {
     "bert-base": _GUESS,
     "bert-large": (335_100_000, 1024, 24, 30522),
     "distilbert-base": (66_400_000, 768, 6, 30522),
@@ -62,23 +62,21 @@ _KNOWN = {
 
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
-_VOCABULARY = ("vocab_size",)
 
 
 def model_size(study: Study, name: str) -> ModelSize:
     """The size of a model of a study: from its files where they are on this disk, else by name."""
     checkpoint = study.model(name).checkpoint
     for folder in _folders(study, name):
-        found = _from_folder(folder)
-        if found is not None:
-            return found
+        if size := _from_folder(folder):
+            return size
     if checkpoint == TINY:
         return ModelSize(*_TINY, "its name")
     short = checkpoint.rstrip("/").rsplit("/", 1)[-1].lower().removeprefix("flan-")
     for ending in ("-uncased", "-cased"):
         short = short.removesuffix(ending)
-    if short in _KNOWN:
-        return ModelSize(*_KNOWN[short], "its name")
+    if short in _PUBLISHED:
+        return ModelSize(*_PUBLISHED[short], "its name")
     return ModelSize(*_GUESS, "a guess: as large as BERT base")
 
 
@@ -101,20 +99,22 @@ def _folders(study: Study, name: str) -> Iterator[Path]:
 
 def _from_folder(folder: Path) -> ModelSize | None:
     """None where there are no weights that can be read."""
-    weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
-    headers = [tensor_shapes(file) for file in weights]
-    if not headers or None in headers:
-        return None
-    parameters = sum(math.prod(shape) for header in headers for shape in (header or {}).values())
+    parameters = 0
+    for file in folder.glob("*.safetensors"):
+        shapes = tensor_shapes(file)
+        if shapes is None:
+            return None
+        parameters += sum(map(math.prod, shapes.values()))
     if not parameters:
         return None
-    config = _config(folder / "config.json")
+    config = json_text.read_object(folder / "config.json")
+
+    def first(names: tuple[str, ...], default: int) -> int:
+        return next((config[name] for name in names if isinstance(config.get(name), int)), default)
+
+    layers = first(_LAYERS, 12) + int(config.get("num_decoder_layers") or 0)
     return ModelSize(
-        parameters,
-        _first(config, _HIDDEN, 768),
-        _first(config, _LAYERS, 12) + int(config.get("num_decoder_layers") or 0),
-        _first(config, _VOCABULARY, 30522),
-        "its files",
+        parameters, first(_HIDDEN, 768), layers, first(("vocab_size",), 30522), "its files"
     )
 
 
@@ -137,15 +137,3 @@ def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
         return shapes if whole else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error):
         return None
-
-
-def _config(file: Path) -> dict[str, Any]:
-    try:
-        value = json_text.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _first(config: dict[str, Any], names: tuple[str, ...], default: int) -> int:
-    return next((int(config[n]) for n in names if isinstance(config.get(n), int)), default)

@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.specs import Family, Training
+from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
+from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
 
 TEXT_TO_TEXT_TOKENS = 1.15
@@ -37,13 +37,16 @@ class Sizes:
         self._study = study
         self._encoded = cache(self._read_encoded)
         self._prepared = cache(self._read_prepared)
-        self._full = cache(self._count)
-        self._volume = cache(self._limited)
+        self._volume = cache(self._counted)
 
     def of(self, stage: Stage, task: str, split: str) -> Volume:
         """What one pass over a split is for a stage's model, limits of the config included."""
-        limit = _limit(stage.training, split)
-        return self._volume(stage.dataset, stage.model.name, task, split, limit)
+        limit = getattr(stage.training, f"limit_{split}")
+        whole = self._volume(stage.dataset, stage.model.name, task, split)
+        if limit is None or limit >= whole.instances:
+            return whole
+        share = limit / whole.instances
+        return Volume(limit, round(whole.units * share), round(whole.tokens * share))
 
     def basis(self, dataset: str, model: str) -> str:
         """Where the sizes are from, for readers; tasks whose size is assumed are named."""
@@ -61,16 +64,7 @@ class Sizes:
             return told.sizes_from
         return f"an assumption for {', '.join(assumed)}, whose size {dataset} does not give"
 
-    def _limited(
-        self, dataset: str, model: str, task: str, split: str, limit: int | None
-    ) -> Volume:
-        whole = self._full(dataset, model, task, split)
-        if limit is None or limit >= whole.instances:
-            return whole
-        share = limit / whole.instances
-        return Volume(limit, round(whole.units * share), round(whole.tokens * share))
-
-    def _count(self, dataset: str, model: str, task: str, split: str) -> Volume:
+    def _counted(self, dataset: str, model: str, task: str, split: str) -> Volume:
         spec = self._study.revisions.models[model]
         instances = self._instances(dataset, task, split)
         encoded = self._encoded(dataset, model)
@@ -93,30 +87,18 @@ class Sizes:
         return told.instances(task, split, few_sample=few)
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
-        found = read_manifest(self._study.encoded(self._study.data(dataset), model))
-        counted = isinstance(found.get("tokens"), dict) and isinstance(found.get("units"), dict)
-        return found if counted else {}
+        manifest = read_manifest(self._study.encoded(self._study.data(dataset), model))
+        is_counted = all(isinstance(manifest.get(key), dict) for key in ("tokens", "units"))
+        return manifest if is_counted else {}
 
     def _read_prepared(self, dataset: str) -> dict[str, Any]:
-        found = read_manifest(self._study.instances(dataset)).get("tasks")
-        return found if isinstance(found, dict) else {}
+        tasks = read_manifest(self._study.instances(dataset)).get("tasks")
+        return tasks if isinstance(tasks, dict) else {}
 
 
 def read_manifest(folder: str) -> dict[str, Any]:
     """The manifest of a cache; empty where there is none that can be read."""
-    try:
-        value = json_text.loads(Path(folder, "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _limit(training: Training, split: str) -> int | None:
-    return {
-        "train": training.limit_train,
-        "dev": training.limit_dev,
-        "test": training.limit_test,
-    }[split]
+    return json_text.read_object(Path(folder, "manifest.json"))
 
 
 def _units_and_tokens(

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
-from tasktransfer import json_text
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
+from tasktransfer.files import json_text
 from tasktransfer.operate.forecast.model_size import ModelSize
 from tasktransfer.results.study import Study
 
@@ -78,15 +79,6 @@ class Sample:
     evaluation: float
     rest: float
     memory: float
-    gpu_memory: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """What a stage reads: tokens trained on (all epochs), and evaluated on (dev and test)."""
-
-    train: int
-    evaluated: int
 
 
 def read_samples(study: Study) -> list[Sample]:
@@ -95,48 +87,43 @@ def read_samples(study: Study) -> list[Sample]:
     samples = []
     for stage in study.plan.stages:
         group = (stage.dataset, stage.model.name, stage.select_on)
-        if taken[group] == SAMPLES:
-            continue
-        found = _sample(stage, study.record(stage))
-        if found is not None:
+        if taken[group] < SAMPLES and (sample := _sample(stage, study.record(stage))):
             taken[group] += 1
-            samples.append(found)
+            samples.append(sample)
     return samples
 
 
 def _sample(stage: Stage, record: str) -> Sample | None:
     """None where there is no record, or none that tells; others complain of damaged ones."""
     try:
-        made = json_text.loads(Path(record).read_bytes())["provenance"]
-        seconds = made["seconds"]
+        provenance = json_text.loads(Path(record).read_bytes())["provenance"]
+        seconds = provenance["seconds"]
         train, dev, test = (float(seconds.get(key, 0.0)) for key in ("train", "dev", "test"))
-        known = sum(float(seconds.get(key, 0.0)) for key in ("read", "load", "save"))
+        besides = sum(float(seconds.get(key, 0.0)) for key in ("read", "load", "save"))
         # A resumed training's clock counts its last process only, its phases count them all.
-        rest = max(known, float(seconds.get("total", 0.0)) - train - dev - test)
-        return Sample(
-            stage, str(made["host"]["device"]), train, dev + test, rest,
-            float(made["peak_memory_mb"]), made.get("peak_gpu_memory_mb"),
-        )  # fmt: skip
+        rest = max(besides, float(seconds.get("total", 0.0)) - train - dev - test)
+        device, memory = str(provenance["host"]["device"]), float(provenance["peak_memory_mb"])
+        return Sample(stage, device, train, dev + test, rest, memory)
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
 
 
-def measured(samples: Iterable[tuple[Sample, Tokens]]) -> Speed | None:
-    """The median speed of some trainings of one model; None without any that trained."""
-    rows = [(s, tokens) for s, tokens in samples if s.train > 0 and tokens.train]
+def measured(samples: Iterable[tuple[Sample, int, int]]) -> Speed | None:
+    """The median speed of some trainings of one model, each with the tokens that it was trained
+    and evaluated on; None without any that trained."""
+    rows = [row for row in samples if row[0].train > 0 and row[1]]
     if not rows:
         return None
     per_task: dict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(list)
-    for sample, tokens in rows:
-        if tokens.evaluated:
+    for sample, _, tokens in rows:
+        if tokens:
             key = (sample.stage.dataset, sample.stage.select_on)
-            per_task[key].append(sample.evaluation / tokens.evaluated)
-    every = [value for values in per_task.values() for value in values]
+            per_task[key].append(sample.evaluation / tokens)
     return Speed(
-        train=median(sample.train / tokens.train for sample, tokens in rows),
-        evaluate=median(every) if every else 0.0,
+        train=median(sample.train / tokens for sample, tokens, _ in rows),
+        evaluate=median(chain.from_iterable(per_task.values())) if per_task else 0.0,
         update=0.0,
-        start=median(sample.rest for sample, _ in rows) + PROCESS_SECONDS,
+        start=median(sample.rest for sample, _, _ in rows) + PROCESS_SECONDS,
         basis="measured",
         evaluate_on={key: median(values) for key, values in per_task.items()},
     )
@@ -189,13 +176,10 @@ def calibration_file(study: Study) -> Path:
     return Path(study.config.results) / "data" / "calibration.json"
 
 
-def read_calibration(study: Study, device: Device, host: str) -> Calibration | None:
-    """What this machine was measured to reach, if it was."""
+def read_calibrations(study: Study) -> list[Calibration]:
+    """What machines were measured to reach, one entry a host and device."""
     try:
-        entries: list[dict[str, Any]] = json_text.loads(calibration_file(study).read_bytes())
-        found = [Calibration(**entry) for entry in entries]
-        return next(
-            (c for c in found if (c.device, c.host) == (device, host) and c.flops > 0), None
-        )
+        entries = json_text.loads(calibration_file(study).read_bytes())
+        return [each for entry in entries if (each := Calibration(**entry)).flops > 0]
     except (OSError, ValueError, TypeError):
-        return None
+        return []

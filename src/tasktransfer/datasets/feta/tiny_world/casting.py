@@ -125,6 +125,6 @@ def _cast_portion(
 def _mood_words(words: dict[str, MoodWords], *, with_rare: bool) -> list[tuple[str, str]]:
     return [
         (mood, word)
-        for mood, known in words.items()
-        for word in known.common + (known.rare if with_rare else ())
+        for mood, mood_words in words.items()
+        for word in mood_words.common + (mood_words.rare if with_rare else ())
     ]

@@ -163,7 +163,7 @@ def _takes_part(run: Run, policy: Policy) -> bool:
         return True
     named = policy.named.get(run.target)
     if named is not None:
-        return (run.algorithm, run.sources) == (named.algorithm, named.sources)
+        return (run.algorithm, run.sources) == (named.algorithm, tuple(sorted(named.sources)))
     return policy.algorithm in {None, run.algorithm}
 
 
@@ -235,7 +235,7 @@ def _missing(
             f"of {count} planned transfer runs none is finished for all seeds: run snakemake first"
         )
     elif named is not None:
-        run = f"{named.algorithm} from {' + '.join(named.sources)}"
+        run = f"{named.algorithm} from {' + '.join(sorted(named.sources))}"
         reasons.append(f"the plan has no {run}: add it to the config, or name another run")
     else:
         by = f" by {policy.algorithm}" if policy.algorithm else ""

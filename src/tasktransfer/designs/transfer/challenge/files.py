@@ -14,7 +14,14 @@ from pathlib import Path
 
 from tasktransfer.designs.transfer.challenge.findings import Findings, excerpt
 from tasktransfer.designs.transfer.challenge.format import FILES
-from tasktransfer.safe_zip import CHUNK_BYTES, Budget, Limits, UnsafeZipError, check_zip, reason
+from tasktransfer.files.safe_zip import (
+    CHUNK_BYTES,
+    Budget,
+    Limits,
+    UnsafeZipError,
+    check_zip,
+    reason,
+)
 
 LIMITS = Limits(total=256 * 2**20, file=64 * 2**20, archive=64 * 2**20, members=1000)
 """The toolkit's example of a whole submission has 0.2 MiB; 30 files and folders are the most."""

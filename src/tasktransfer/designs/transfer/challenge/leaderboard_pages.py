@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from tabulate import tabulate
 
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC
@@ -30,19 +28,32 @@ SAME = "not distinguishable from the entry above"
 NO_INTERVAL = "no interval: the test instances of a task are all of one dialogue"
 
 _SCORES = ("submission_score", "score_delta", "baseline_score", "transfer_score")
+_ENTRY_COLUMNS = [
+    *("dataset", "rank", "entry"),
+    *(f"{score}{end}" for score in _SCORES for end in ("", "_low", "_high")),
+    *("q_above", "told_from_above", "warnings", "synthetic"),
+]
+"""Without those of the tasks, which differ between datasets."""
+
+
+_LEFT = ("entry", "note", "archive", "first error")
+"""Columns of text; the others are aligned to the right."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A table with its title and caption. ``mark`` stands above it, if it is not empty; ``align``
-    is the alignment of each column."""
+    """A table (rows: column → text) with its title and caption; ``mark`` stands above it, if it is
+    not empty."""
 
     title: str
     mark: str
     caption: str
-    head: tuple[str, ...]
-    align: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: list[dict[str, str]]
+
+    @property
+    def align(self) -> dict[str, str]:
+        """Column → its alignment."""
+        return {column: "left" if column in _LEFT else "right" for column in self.rows[0]}
 
 
 def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
@@ -52,22 +63,14 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
     ``invalid.csv`` with every digit.
     """
     boards = leaderboard.boards
-    tasks = [f"delta_{task}" for board in boards for task in board.entries[0].task_deltas]
-    intervals = [f"{score}{end}" for score in _SCORES for end in ("", "_low", "_high")]
-    columns = ["dataset", "rank", "entry", *intervals, "q_above", "told_from_above", "warnings"]
     texts = {
         "leaderboard.md": as_markdown(leaderboard),
         "leaderboard.html": as_html(leaderboard),
         "leaderboard.csv": _csv(
-            [*columns, "synthetic", *tasks],
-            (_entry_row(entry) for board in boards for entry in board.entries),
+            [_entry_row(entry) for board in boards for entry in board.entries], _ENTRY_COLUMNS
         ),
-        "pairs.csv": _csv(
-            Pair.__dataclass_fields__, (asdict(pair) for board in boards for pair in board.pairs)
-        ),
-        "invalid.csv": _csv(
-            Invalid.__dataclass_fields__, (asdict(item) for item in leaderboard.invalid)
-        ),
+        "pairs.csv": _csv([asdict(pair) for board in boards for pair in board.pairs], _names(Pair)),
+        "invalid.csv": _csv([asdict(item) for item in leaderboard.invalid], _names(Invalid)),
     }
     for name, text in texts.items():
         with replacing(folder / name) as part:
@@ -84,11 +87,11 @@ def as_markdown(leaderboard: Leaderboard) -> str:
     for section in _sections(leaderboard):
         mark = [f"**{section.mark}**", ""] if section.mark else []
         table = tabulate(
-            [[_escaped(cell) for cell in row] for row in section.rows],
-            section.head,
+            [[_escaped(cell) for cell in row.values()] for row in section.rows],
+            list(section.align),
             tablefmt="pipe",
             disable_numparse=True,
-            colalign=section.align,
+            colalign=list(section.align.values()),
         )
         parts += [f"# {section.title}", "", *mark, section.caption, "", table, ""]
     return "\n".join(parts)
@@ -108,9 +111,10 @@ def _sections(leaderboard: Leaderboard) -> list[_Section]:
                 title="Invalid archives",
                 mark="",
                 caption="Not scored and in no table above.",
-                head=("archive", "errors", "first error"),
-                align=("left", "right", "left"),
-                rows=[(i.entry, numbers.count(i.errors), i.error) for i in leaderboard.invalid],
+                rows=[
+                    {"archive": i.entry, "errors": numbers.count(i.errors), "first error": i.error}
+                    for i in leaderboard.invalid
+                ],
             )
         )
     return sections
@@ -125,47 +129,33 @@ def _board_section(board: Board, fidelity: str) -> _Section:
         "entry; q is the p of the difference adjusted for all pairs (Benjamini-Hochberg), "
         f"{SAME} at {ALPHA:.2f} or more."
     )
-    columns = {
-        "rank": "right",
-        "entry": "left",
-        "submission score": "right",
-        "95 % interval": "right",
-        "score delta": "right",
-        "95 % interval of the delta": "right",
-        "baseline score": "right",
-        "transfer score": "right",
-        "q to the entry above": "right",
-        "note": "left",
-    }
     return _Section(
         title=board.dataset,
         mark=SYNTHETIC if any_entry.synthetic else "",
         caption=caption,
-        head=tuple(columns),
-        align=tuple(columns.values()),
         rows=[_cells(entry) for entry in board.entries],
     )
 
 
-def _cells(entry: Entry) -> tuple[str, ...]:
+def _cells(entry: Entry) -> dict[str, str]:
     scores = entry.scores
     notes = [] if entry.told_from_above or entry.q_above is None else [SAME]
     if math.isnan(entry.interval("submission_score")[0]):
         notes.append(NO_INTERVAL)
     if entry.warnings:
         notes.append(f"{entry.warnings} warning{'s' * (entry.warnings != 1)}")
-    return (
-        str(entry.rank),
-        entry.name,
-        numbers.score(scores.submission),
-        numbers.interval(*entry.interval("submission_score"), ".2f"),
-        numbers.delta(scores.delta),
-        numbers.interval(*entry.interval("score_delta"), ".2f"),
-        numbers.score(scores.baseline),
-        numbers.score(scores.transfer),
-        "" if entry.q_above is None else numbers.p_value(entry.q_above),
-        "; ".join(notes),
-    )
+    return {
+        "rank": str(entry.rank),
+        "entry": entry.name,
+        "submission score": numbers.score(scores.submission),
+        "95 % interval": numbers.interval(*entry.interval("submission_score"), ".2f"),
+        "score delta": numbers.delta(scores.delta),
+        "95 % interval of the delta": numbers.interval(*entry.interval("score_delta"), ".2f"),
+        "baseline score": numbers.score(scores.baseline),
+        "transfer score": numbers.score(scores.transfer),
+        "q to the entry above": "" if entry.q_above is None else numbers.p_value(entry.q_above),
+        "note": "; ".join(notes),
+    }
 
 
 def _escaped(text: str) -> str:
@@ -177,18 +167,21 @@ def _escaped(text: str) -> str:
 
 
 def _entry_row(entry: Entry) -> dict[str, Any]:
+    values = entry.scores.as_json()
     row: dict[str, Any] = {"dataset": entry.dataset, "rank": entry.rank, "entry": entry.name}
-    for name, value in entry.scores.as_json().items():
+    for name in _SCORES:
         low, high = entry.interval(name)
-        row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+        row |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
     row |= {"q_above": entry.q_above, "told_from_above": int(entry.told_from_above)}
     row |= {"warnings": entry.warnings, "synthetic": int(entry.synthetic)}
     return row | {f"delta_{task}": delta for task, delta in entry.task_deltas.items()}
 
 
-def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def _names(row_type: type) -> list[str]:
+    return [each.name for each in fields(row_type)]
+
+
+def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
+    """``columns``: the header of a table without rows."""
+    table = pd.DataFrame(rows, columns=None if rows else columns)
+    return table.to_csv(index=False, lineterminator="\n")

@@ -10,24 +10,23 @@ from pydantic import Field, TypeAdapter
 
 from tasktransfer import config
 from tasktransfer.config.fields import Section, Seed
+from tasktransfer.core.validation import Problem, nearest, unknown
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.config import TransferName
 from tasktransfer.errors import ConfigError
-from tasktransfer.validation import Problem, nearest, unknown
 
 BEST_DEV, FIXED, NAMED = "best-dev", "fixed:", "named"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRun:
-    """A run that the user names for a task; a seed of None is chosen by dev score."""
+class NamedRun(Section):
+    """A run that the user names for a task, as the file of ``named`` has it."""
 
-    algorithm: str
-    sources: tuple[str, ...]
-    seed: int | None = None
-    baseline_seed: int | None = None
+    algorithm: TransferName = Field(description="how it transfers")
+    sources: TaskNames = Field(description="its source tasks")
+    seed: Seed | None = Field(default=None, description="left out: the one with the best dev score")
+    baseline_seed: Seed | None = Field(default=None, description="left out: best dev score")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +63,6 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     )
 
 
-class _Run(Section):
-    """A run as the file names it."""
-
-    algorithm: TransferName = Field(description="how it transfers")
-    sources: TaskNames = Field(description="its source tasks")
-    seed: Seed | None = Field(default=None, description="left out: the one with the best dev score")
-    baseline_seed: Seed | None = Field(default=None, description="left out: best dev score")
-
-
 def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     """task → run, from YAML (of which JSON is a part)."""
     document = config.read(path)
@@ -80,12 +70,9 @@ def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     named = document.value if isinstance(document.value, dict) else {}
     if others := [task for task in named if task not in tasks]:
         raise document.error(Problem(str(t), unknown("task", str(t), tasks)) for t in others)
-    adapter = TypeAdapter(dict[TaskName, _Run])
-    runs: dict[str, _Run] = config.checked(document, adapter, {"dataset": dataset})
+    adapter = TypeAdapter(dict[TaskName, NamedRun])
+    runs: dict[str, NamedRun] = config.checked(document, adapter, {"dataset": dataset})
     missing = [task for task in tasks if task not in runs]
     if missing:
         raise document.error(Problem(task, "is missing: name its run") for task in missing)
-    return {
-        task: NamedRun(run.algorithm, tuple(sorted(run.sources)), run.seed, run.baseline_seed)
-        for task, run in runs.items()
-    }
+    return runs

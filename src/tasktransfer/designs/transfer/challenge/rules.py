@@ -149,7 +149,16 @@ def _refusals(study: Any) -> Iterator[Refusal]:
         what = Broken(WHOLE_TEST, f"found {limit!r}")
         yield "training.limit_test", what, f"remove it ({free})"
     for dataset in DATASETS:
-        yield from _in_dataset(dataset, _get(study, "datasets", dataset))
+        section, path = _get(study, "datasets", dataset), f"datasets.{dataset}"
+        for role in ("tasks", "sources", "targets"):
+            for index, name in enumerate(_list(section, role)):
+                yield from _if_foreign(dataset, name, f"{path}.{role}[{index}]")
+        for index, pair in enumerate(_list(section, "pairs")):
+            for role in ("source", "target"):
+                yield from _if_foreign(dataset, _get(pair, role), f"{path}.pairs[{index}].{role}")
+            source = _get(pair, "source")
+            if source is not None and source == _get(pair, "target"):
+                yield f"{path}.pairs[{index}]", _itself(source), "name another source"
     for index, item in enumerate(_list(study, "multi_source", "named")):
         yield from _in_named(f"multi_source.named[{index}]", item)
     if _get(study, "multi_source", "mode") == "auto":
@@ -159,19 +168,6 @@ def _refusals(study: Any) -> Iterator[Refusal]:
             if studied and isinstance(count, int) and count >= len(DATASETS[dataset].tasks):
                 what = _too_many(dataset, "a target", count)
                 yield "multi_source.sources_per_target", what, "ask for fewer"
-
-
-def _in_dataset(dataset: str, section: Any) -> Iterator[Refusal]:
-    for role in ("tasks", "sources", "targets"):
-        for index, name in enumerate(_list(section, role)):
-            yield from _if_foreign(dataset, name, f"datasets.{dataset}.{role}[{index}]")
-    for index, pair in enumerate(_list(section, "pairs")):
-        path = f"datasets.{dataset}.pairs[{index}]"
-        source, target = _get(pair, "source"), _get(pair, "target")
-        yield from _if_foreign(dataset, source, f"{path}.source")
-        yield from _if_foreign(dataset, target, f"{path}.target")
-        if source is not None and source == target:
-            yield path, _itself(source), "name another source"
 
 
 def _in_named(path: str, item: Any) -> Iterator[Refusal]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.validation import nearest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.choose import Candidate, Chosen, Finished, choose
 from tasktransfer.designs.transfer.challenge.ensemble import Ensemble, combined
@@ -30,7 +31,6 @@ from tasktransfer.results.predictions import read_predictions, rows_of
 from tasktransfer.results.study import Study
 from tasktransfer.tables.text import text_table
 from tasktransfer.tasks.card import Task
-from tasktransfer.validation import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +210,7 @@ def _choice_file(
         "config_digest": study.config.digest,
         "rules": transfer_config(study).rules,
         "synthetic": any(one.synthetic for one in chosen.submitted),
-        "dataset": wish.dataset,
-        "model": wish.model,
-        "policy": wish.policy,
-        "ensemble": wish.ensemble,
-        "strings": wish.strings,
+        **{key: value for key, value in asdict(wish).items() if key != "runs"},
         "tasks": {
             task: {"baseline": _as_json(baseline), "transfer": _as_json(transfer)}
             for task, (baseline, transfer) in chosen.tasks.items()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
 from tasktransfer.errors import RecordError
+from tasktransfer.files import json_text
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 

@@ -110,12 +110,9 @@ def _evidence(cell: Cell, plan: list[Run], study: Study) -> _Evidence:
 
 def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     """The rows of a cell in any table that has its columns."""
-    group = runs[
-        (runs["dataset"] == cell.dataset)
-        & (runs["model"] == cell.model)
-        & (runs["algorithm"] == cell.algorithm)
-    ]
-    return group[(group["source"] == cell.source) & (group["target"] == cell.target)]
+    for column in ("dataset", "model", "algorithm", "source", "target"):
+        runs = runs[runs[column] == getattr(cell, column)]
+    return runs
 
 
 def _expected_by_tables(runs: pd.DataFrame, cell: Cell) -> list[Expected]:
@@ -147,13 +144,13 @@ def _seed(evidence: _Evidence, seed: int) -> Facts:
     """One seed: its scores, the states of its runs, their trainings."""
     cell = evidence.cell
     run = _run(evidence, cell, seed)
-    said: Facts = {"seed": seed, **run}
+    facts: Facts = {"seed": seed, **run}
     if cell.algorithm == BASELINE:
-        return said
+        return facts
     baseline = _run(evidence, cell.baseline, seed)
     delta = _difference(run["score"], baseline["score"])
     return {
-        **said,
+        **facts,
         "baseline_score": baseline["score"],
         "delta": delta,
         "improvement": _percent(delta, baseline["score"]),
@@ -165,11 +162,11 @@ def _seed(evidence: _Evidence, seed: int) -> Facts:
 
 def _run(evidence: _Evidence, cell: Cell, seed: int) -> Facts:
     """A run of a cell: score, state, and trainings, first to last."""
-    there = _rows(evidence.now.runs, cell)
-    there = there[there["seed"] == seed]
-    absent = _rows(evidence.now.missing, cell)
-    absent = absent[absent["seed"] == seed]
-    score = float(there["score"].iloc[0]) if len(there) else None
+    finished, absent = (
+        rows[rows["seed"] == seed]
+        for rows in (_rows(evidence.now.runs, cell), _rows(evidence.now.missing, cell))
+    )
+    score = float(finished["score"].iloc[0]) if len(finished) else None
     state, reason = "done", None
     if score is None:
         state, reason = "waiting", "nothing is planned or collected"
@@ -216,15 +213,15 @@ def _number(evidence: _Evidence, seeds: Sequence[Facts]) -> Facts:
     wanted = ["score"] if cell.algorithm == BASELINE else ["score", "baseline_score"]
     used = [seed for seed in seeds if all(seed[key] is not None for key in wanted)]
     means = {key: sum(s[key] for s in used) / len(used) if used else None for key in wanted}
-    said: Facts = {"seeds": [seed["seed"] for seed in used], "of_seeds": len(seeds)}
+    facts: Facts = {"seeds": [seed["seed"] for seed in used], "of_seeds": len(seeds)}
     if used and cell.algorithm != BASELINE:
         baselines = _rows(evidence.now.runs, cell.baseline)["score"]
-        means["baseline_score"], said["baselines"] = float(baselines.mean()), len(baselines)
-    said |= means
+        means["baseline_score"], facts["baselines"] = float(baselines.mean()), len(baselines)
+    facts |= means
     if cell.algorithm != BASELINE:
-        said["delta"] = _difference(means["score"], means["baseline_score"])
-        said["improvement"] = _percent(said["delta"], means["baseline_score"])
-    return said
+        facts["delta"] = _difference(means["score"], means["baseline_score"])
+        facts["improvement"] = _percent(facts["delta"], means["baseline_score"])
+    return facts
 
 
 def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
@@ -246,7 +243,7 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     ]
     current = _inputs_now(evidence) == [row["inputs"]]
     keys = ("low", "high", "standard_error", "degrees", "p", "q")
-    said: Facts = {
+    facts: Facts = {
         "file": str(file),
         "delta": float(row["delta"]),
         **{key: None if pd.isna(row[key]) else float(row[key]) for key in keys},
@@ -270,7 +267,7 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
         f"{row['delta']:+.2f} of seeds {', '.join(map(str, row['seeds']))}); make them again: "
         f"{snakemake(evidence.study, 'figures_now')}"
     )
-    return said, [] if current else [stale]
+    return facts, [] if current else [stale]
 
 
 def _inputs_now(evidence: _Evidence) -> list[str]:

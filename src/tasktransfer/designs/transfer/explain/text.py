@@ -61,16 +61,13 @@ def _number(facts: Facts) -> list[str]:
     if number["delta"] is None:
         return [f"none: no seed has both the run and its baseline (of {number['of_seeds']})"]
     improvement = number["improvement"]
-    rows = [
-        ("score", f"{score(number['score'])} ({of})"),
-        ("baseline", f"{score(number['baseline_score'])} (mean of {number['baselines']})"),
-        ("delta", f"{delta(number['delta'])} points"),
-        (
-            "improvement",
-            "none: the baseline is 0" if improvement is None else _percent(improvement),
-        ),
-    ]
-    return pairs([*rows, *_certainty(facts["statistics"])])
+    rows = {
+        "score": f"{score(number['score'])} ({of})",
+        "baseline": f"{score(number['baseline_score'])} (mean of {number['baselines']})",
+        "delta": f"{delta(number['delta'])} points",
+        "improvement": "none: the baseline is 0" if improvement is None else _percent(improvement),
+    }
+    return pairs([*rows.items(), *_certainty(facts["statistics"])])
 
 
 def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:

@@ -16,7 +16,6 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 import tasktransfer
-from tasktransfer import json_text
 from tasktransfer.core.digests import digest_of
 from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
@@ -32,7 +31,7 @@ from tasktransfer.designs.transfer.figures.source_type import source_type
 from tasktransfer.designs.transfer.figures.style import save
 from tasktransfer.designs.transfer.figures.transfer_graph import transfer_graph
 from tasktransfer.designs.transfer.tables.paper_tables import write_all_tables
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.tables.store import arrow_schema
 
 MANIFEST = "manifest.json"

@@ -8,7 +8,10 @@ stands. Tasks are named in full, datasets and algorithms as in a study; models a
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.resources import files
+from itertools import permutations
+from typing import Literal
 
 import pandas as pd
 
@@ -69,6 +72,34 @@ def table6() -> pd.DataFrame:
     what to know about the row's numbers, missing where there is nothing.
     """
     return _read("table6")
+
+
+Agreement = Literal["same", "as far as legible", "other"]
+"""Whether the sources of a run are the paper's."""
+
+
+def sources() -> pd.DataFrame:
+    """The sources of the multi-source targets (Table 6): one row per target.
+
+    Columns: dataset, target, short; sources: three joined by ``+``, ``|`` between tasks one of
+    which it is, ``?`` where the copy at hand is not legible.
+    """
+    return _read("sources")
+
+
+def same_sources(target: str, ours: Collection[str]) -> Agreement:
+    """Whether a target's sources are those of Table 6; a target that it lacks has others."""
+    table = sources().set_index("target")["sources"]
+    if target not in table:
+        return "other"
+    slots = [set(slot.split("|")) for slot in str(table[target]).split("+")]
+    if len(ours) != len(slots) or not any(
+        all(slot == {"?"} or task in slot for task, slot in zip(order, slots, strict=True))
+        for order in permutations(ours)
+    ):
+        return "other"
+    legible = all(len(slot) == 1 and slot != {"?"} for slot in slots)
+    return "same" if legible else "as far as legible"
 
 
 def consistency() -> pd.DataFrame:

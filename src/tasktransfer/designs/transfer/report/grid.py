@@ -109,10 +109,10 @@ def _cells(
     gaps = _gaps(missing)
     pairs = _pairs(deltas, places)
     whole = cells[cells["delta"].notna()]
-    made = [_transfer(row, pairs, gaps, limit) for row in records(whole)]
-    made += _baselines(runs, places, gaps)
-    there = {(c["model"], c["algorithm"] or BASELINE, c["source"], c["target"]) for c in made}
-    return made + [
+    shown = [_transfer(row, pairs, gaps, limit) for row in records(whole)]
+    shown += _baselines(runs, places, gaps)
+    there = {(c["model"], c["algorithm"] or BASELINE, c["source"], c["target"]) for c in shown}
+    return shown + [
         _missing(key, why, pairs.get(key, [])) for key, why in gaps.items() if key not in there
     ]
 
@@ -202,11 +202,11 @@ def _baselines(
 ) -> list[dict[str, Any]]:
     """The diagonal: scores of the baselines of each model and task."""
     own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
-    made = []
+    baselines = []
     for (model, target), rows in own.groupby(["model", "target"], sort=False):
         why = gaps.get((str(model), BASELINE, "", str(target)), [])
         score = float(rows["score"].mean())
-        made.append(
+        baselines.append(
             {
                 "model": model,
                 "algorithm": None,
@@ -222,7 +222,7 @@ def _baselines(
                 "gaps": why,
             }
         )
-    return made
+    return baselines
 
 
 def _missing(key: Key, why: Sequence[str], runs: Sequence[Sequence[int | None]]) -> dict[str, Any]:

@@ -20,11 +20,8 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names, shorts
 from tasktransfer.tables.metadata import Metadata, sort_rows
-from tasktransfer.tables.numbers import delta
+from tasktransfer.tables.numbers import counted, delta
 from tasktransfer.tables.printed import INCOMPLETE, OTHERWISE, Layout, Line, blocks_of
-
-PAPER_SOURCES = 3
-"""The paper's multi-source runs have the three best sources of a target."""
 
 _KEYS = ["dataset", "target", "model", "algorithm"]
 _SORTED_BY = {
@@ -39,7 +36,7 @@ _ROW = {
     "target": "target task",
     "short": "its short name",
     "source": "source tasks joined by +",
-    "n_sources": "number of source tasks; the paper has 3 and does not list them all",
+    "n_sources": "number of source tasks",
     "model": "model, as the study names it",
     "algorithm": "transfer algorithm",
 }
@@ -96,8 +93,23 @@ def _compared(
     rows = _gains(results)
     if rows is None:
         return None
-    frame = rows[[*_ROW, *measures, *_COUNTS]]
-    return with_published(frame, values, measures, _KEYS, correspondence(results), also=also)
+    agreement = _agreement(rows)
+    ours = rows[[*_ROW, *measures, *_COUNTS]]
+    comparable = correspondence(results)
+    # Of other sources nothing is looked up: the paper's number says nothing of them.
+    frame = with_published(
+        ours[agreement != "other"], values, measures, _KEYS, comparable, also=also
+    ).reindex(ours.index)
+    return frame.assign(**{str(name): ours[name] for name in ours})
+
+
+def _agreement(rows: pd.DataFrame) -> pd.Series:
+    """Of each row: whether its sources are the paper's, see ``published.same_sources``."""
+    told = [
+        published.same_sources(str(target), str(source).split("+"))
+        for target, source in zip(rows["target"], rows["source"], strict=True)
+    ]
+    return pd.Series(told, rows.index, dtype=object)
 
 
 def _gains(results: Results) -> pd.DataFrame | None:
@@ -157,11 +169,17 @@ def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> str
         )
     if compared(frame):
         text += (
-            f" Published: the paper's {which}, from the three best sources of a target, which it"
-            " does not all list; difference: ours minus published."
+            f" Published: the paper's {which}, where the sources are the paper's; difference: ours"
+            " minus published."
         )
-        if (frame["n_sources"] != PAPER_SOURCES).any():
-            text += f" {OTHERWISE}: from another number of sources than the paper's three."
+        agreement = _agreement(frame)
+        if (agreement == "as far as legible").any():
+            text += f" {OTHERWISE}: the paper's sources are not all legible; those that are agree."
+        others = int((agreement == "other").sum())
+        if others:
+            text += f" {counted(others, 'row')} of other sources than the paper's: not compared."
+    elif comparable.models and (_agreement(frame) == "other").all():
+        return f"{text} Not compared with the paper: no row has its sources."
     return text + why_not_compared(frame, comparable)
 
 
@@ -218,6 +236,8 @@ def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[
 
 def _published(row: Mapping[Hashable, Any], measure: str) -> tuple[str, str]:
     value, difference = row[f"published_{measure}"], row[f"difference_{measure}"]
-    other = OTHERWISE if not pd.isna(value) and row["n_sources"] != PAPER_SOURCES else ""
+    sources = str(row["source"]).split("+")
+    partly = published.same_sources(str(row["target"]), sources) == "as far as legible"
+    other = OTHERWISE if not pd.isna(difference) and partly else ""
     note = "" if pd.isna(row.get("published_note")) else "*"
     return delta(value) + note, delta(difference) + other

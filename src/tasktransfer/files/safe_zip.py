@@ -1,14 +1,15 @@
 """Untrusted zips: what is wrong with one, and the bytes of its sound members.
 
-One guard for releases (``data.archive``) and for submissions (``challenge.files``), which raise
-errors of their own. Members are read in memory and never unpacked to disk, so no path can lead
-anywhere; paths that try are refused all the same, because other tools would follow them. Sizes are
-limited as declared and again as read, so that a zip bomb costs no more than the limits allow.
+One guard for releases (``datasets.feta.archive``) and for submissions (``challenge.files``), which
+raise errors of their own. Members are read in memory and never unpacked to disk, so no path can
+lead anywhere; paths that try are refused all the same, because other tools would follow them. Sizes
+are limited as declared and again as read, so that a zip bomb costs no more than the limits allow.
 Standard library only: a release's revision is asked for each time the workflow is parsed.
 """
 
 from __future__ import annotations
 
+import math
 import posixpath
 import re
 import stat
@@ -28,17 +29,17 @@ _LESS = "pack only what belongs there"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that is read; None: no such limit.
+    """The most that is read.
 
     ``total``: bytes of all files, unpacked. ``file``: bytes of one file, unpacked. ``archive``:
     bytes of the zip itself. ``members``: files and folders. ``ratio``: bytes that a compressed byte
-    becomes, in files of more than ``RATIO_FREE_BYTES``.
+    becomes, in files of more than ``RATIO_FREE_BYTES``; None: as many as they like.
     """
 
     total: int
-    file: int | None = None
-    archive: int | None = None
-    members: int | None = None
+    file: float = math.inf
+    archive: float = math.inf
+    members: float = math.inf
     ratio: int | None = None
 
 
@@ -53,11 +54,12 @@ class Flaw:
 
 
 class UnsafeZipError(Exception):
-    """What was read is damaged or too large; ``flaw`` says how."""
+    """What was read is damaged or too large; ``flaw`` says how. Without a ``member`` it is the zip
+    itself."""
 
-    def __init__(self, flaw: Flaw) -> None:
-        super().__init__(flaw.text)
-        self.flaw = flaw
+    def __init__(self, kind: str, text: str, member: str = "") -> None:
+        super().__init__(text)
+        self.flaw = Flaw(kind, member, text)
 
 
 class Budget:
@@ -73,8 +75,8 @@ class Budget:
         for chunk in chunks:
             size += len(chunk)
             self.total += len(chunk)
-            if self.total > self.limits.total or _exceeds(size, self.limits.file):
-                raise UnsafeZipError(_too_large(name, self.limits))
+            if self.total > self.limits.total or size > self.limits.file:
+                raise UnsafeZipError("too-large", _too_large(self.limits), name)
             yield chunk
 
 
@@ -95,11 +97,11 @@ class SafeZip:
             read += len(chunk)
             if limits.ratio and read > max(RATIO_FREE_BYTES, limits.ratio * info.compress_size):
                 text = f"unpacks to more than {limits.ratio} times its packed size; {_LESS}"
-                raise UnsafeZipError(Flaw("too-large", name, text))
+                raise UnsafeZipError("too-large", text, name)
             yield chunk
         if read != info.file_size:
             text = f"is damaged: it ends after {read:,} of {info.file_size:,} bytes; {_AGAIN}"
-            raise UnsafeZipError(Flaw("damaged", name, text))
+            raise UnsafeZipError("damaged", text, name)
 
 
 def check_zip(path: Path, limits: Limits) -> SafeZip:
@@ -114,7 +116,7 @@ def check_zip(path: Path, limits: Limits) -> SafeZip:
         return SafeZip(path, Budget(limits), {}, [error.flaw])
     members, flaws = _sound(infos, limits)
     if sum(info.file_size for info in members.values()) > limits.total:
-        members, flaws = {}, [*flaws, _too_large("", limits)]
+        members, flaws = {}, [*flaws, Flaw("too-large", "", _too_large(limits))]
     return SafeZip(path, Budget(limits), members, flaws)
 
 
@@ -129,10 +131,11 @@ def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
     """All members. Raises UnsafeZipError if the zip itself has a flaw."""
     size = path.stat().st_size
     if not size:
-        raise _flawed("empty-archive", f"cannot be read as a zip: it is empty (0 bytes); {_AGAIN}")
-    if _exceeds(size, limits.archive):
+        text = f"cannot be read as a zip: it is empty (0 bytes); {_AGAIN}"
+        raise UnsafeZipError("empty-archive", text)
+    if size > limits.archive:
         text = f"is {size:,} bytes; a zip of more than {limits.archive:,} is not opened; {_LESS}"
-        raise _flawed("too-large", text)
+        raise UnsafeZipError("too-large", text)
     try:
         with zipfile.ZipFile(path) as archive:
             infos = archive.infolist()
@@ -140,15 +143,17 @@ def _listed(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
         # zipfile raises errors of a dozen classes on bytes that it was not made for (BadZipFile,
         # struct.error, ValueError, NotImplementedError, OSError, ...): all mean the same here.
         text = f"cannot be read as a zip ({reason(error)}); {_AGAIN}"
-        raise _flawed("not-a-zip", text) from error
+        raise UnsafeZipError("not-a-zip", text) from error
     if not infos:
-        raise _flawed("empty-archive", f"is a zip without any file; {_AGAIN}")
-    if _exceeds(len(infos), limits.members):
+        raise UnsafeZipError("empty-archive", f"is a zip without any file; {_AGAIN}")
+    if len(infos) > limits.members:
         text = f"has {len(infos):,} members; at most {limits.members:,} are read; {_LESS}"
-        raise _flawed("too-many-members", text)
+        raise UnsafeZipError("too-many-members", text)
     if sum(info.compress_size for info in infos) > size:
         # A compressed size that is a lie would lift the limit on the ratio.
-        raise _flawed("damaged", f"has members that claim more bytes than the zip has; {_AGAIN}")
+        raise UnsafeZipError(
+            "damaged", f"has members that claim more bytes than the zip has; {_AGAIN}"
+        )
     return infos
 
 
@@ -193,7 +198,7 @@ def _trick(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
     if info.compress_type not in _METHODS:
         text = "cannot be read: it is packed by another method than deflate; use plain zip"
         return "compression", text
-    if _exceeds(info.file_size, limits.file):
+    if info.file_size > limits.file:
         text = f"claims {info.file_size:,} bytes; at most {limits.file:,} are read of a file"
         return "too-large", f"{text}; {_LESS}"
     return None
@@ -206,18 +211,10 @@ def _unpacked(path: Path, name: str, info: zipfile.ZipInfo) -> Iterator[bytes]:
                 yield chunk
     except Exception as error:  # as in _listed
         text = f"is damaged in the zip ({reason(error)}); {_AGAIN}"
-        raise UnsafeZipError(Flaw("damaged", name, text)) from error
+        raise UnsafeZipError("damaged", text, name) from error
 
 
-def _too_large(name: str, limits: Limits) -> Flaw:
-    a_file = "" if limits.file is None else f"{limits.file // 2**20:,} MiB a file, "
+def _too_large(limits: Limits) -> str:
+    a_file = "" if limits.file == math.inf else f"{limits.file // 2**20:,.0f} MiB a file, "
     text = f"unpacks to more than is read ({a_file}{limits.total // 2**20:,} MiB in all)"
-    return Flaw("too-large", name, f"{text}; {_LESS}")
-
-
-def _exceeds(count: int, limit: int | None) -> bool:
-    return limit is not None and count > limit
-
-
-def _flawed(kind: str, text: str) -> UnsafeZipError:
-    return UnsafeZipError(Flaw(kind, "", text))
+    return f"{text}; {_LESS}"

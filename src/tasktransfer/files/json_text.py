@@ -15,8 +15,7 @@ from typing import Any
 MAX_BYTES = 4 * 2**20
 """Of a file that ``read`` reads: a record has some ten thousand bytes."""
 
-_MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-_MAYBE_HALF_BYTES = re.compile(_MAYBE_HALF.pattern.encode())
+_MAYBE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -28,6 +27,15 @@ def read(path: Path) -> Any:
         ValueError: as ``loads``, or the file is larger.
     """
     return loads(read_bytes(path))
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object that a JSON file of any size holds; empty where none can be read."""
+    try:
+        value = loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def read_bytes(path: Path) -> bytes:
@@ -59,15 +67,11 @@ def loads(content: str | bytes) -> Any:
         raise
     except ValueError:
         raise ValueError("a number in it has thousands of digits") from None
-    if _may_hold_halves(content):
+    if _MAYBE_HALF.search(
+        content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    ):
         _refuse_halves(value)
     return value
-
-
-def _may_hold_halves(content: str | bytes) -> bool:
-    if isinstance(content, bytes):
-        return _MAYBE_HALF_BYTES.search(content) is not None
-    return _MAYBE_HALF.search(content) is not None
 
 
 def _refuse_halves(value: Any) -> None:

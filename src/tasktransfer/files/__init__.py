@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer import json_text
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
 
 
 @dataclass(frozen=True, slots=True)

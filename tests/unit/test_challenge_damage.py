@@ -1,0 +1,99 @@
+"""Damaged records and predictions are all named, and nothing is written then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from challenge_records import finish_all, make_study, with_column
+
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.errors import RecordError
+from tasktransfer.results.study import Study
+
+TASKS = list(DATASETS["Friends"].tasks)
+QA, RE = "question_answering", "relation_extraction"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[tuple[Study, dict[str, Path]]]:
+    """A study to damage, and the folders of its transfer runs by target."""
+    pairs = [{"source": RE if task == QA else QA, "target": task} for task in TASKS]
+    datasets = {"Friends": {"tasks": "all", "pairs": pairs}}
+    study = make_study(tmp_path, datasets=datasets, algorithms=["multitask"], seeds=1)
+    finish_all(study, lambda run: 50.0)
+    folders = {
+        r.target: Path(study.folder(r.scored)) for r in transfer_runs(study.plan) if r.sources
+    }
+    yield study, folders
+
+
+def test_damaged_records_are_all_named(own: tuple[Study, dict[str, Path]]) -> None:
+    study, folders = own
+    (folders[QA] / "metrics.json").write_text("{")
+    text = (folders[RE] / "metrics.json").read_text()
+    (folders[RE] / "metrics.json").write_text(text.replace('"dev_score": 50.0', '"dev_score": "x"'))
+    with pytest.raises(RecordError) as caught:
+        make(study, Wish("Friends", "tiny-bert"))
+    told = str(caught.value)
+    assert told.startswith("2 records cannot be used")
+    assert f"{folders[QA]}/metrics.json: not valid JSON" in told
+    assert f"{folders[RE]}/metrics.json: dev_score" in told
+
+
+def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -> None:
+    study, folders = own
+    cut = folders[QA] / "predictions.parquet"
+    cut.write_bytes(cut.read_bytes()[:-20])
+    (folders[RE] / "predictions.parquet").unlink()
+    other = folders["reading_comprehension"] / "predictions.parquet"
+    table = pq.read_table(other)
+    pq.write_table(table.slice(0, 3), other)
+    with pytest.raises(RecordError) as caught:
+        make(study, Wish("Friends", "tiny-bert"))
+    told = str(caught.value)
+    assert told.startswith("the predictions of 3 tasks cannot be used")
+    for target in (QA, RE, "reading_comprehension"):
+        assert str(folders[target] / "predictions.parquet") in told
+    assert "3 rows, the record says 4" in told
+    assert not Path(study.config.results, "submissions").exists(), "nothing is written then"
+
+
+@pytest.mark.parametrize(
+    ("target", "column", "values", "told"),
+    [
+        (
+            "personality_detection",
+            "prediction",
+            pa.array([["1", "0"]] * 4, pa.list_(pa.string())),
+            r"instance d1_i0: 2 answers .* expected 5",
+        ),
+        (
+            QA,
+            "instance_id",
+            pa.array(["d1_i0", "d9_i9", "d1_i1", "d2_i0"]),
+            r"answer different instances \(row 2: d1_i1, d9_i9\)",
+        ),
+    ],
+    ids=["fewer traits than the task has", "baseline and transfer of different instances"],
+)
+def test_predictions_that_do_not_fit(
+    own: tuple[Study, dict[str, Path]], target: str, column: str, values: pa.Array, told: str
+) -> None:
+    study, folders = own
+    with_column(folders[target] / "predictions.parquet", column, values)
+    with pytest.raises(RecordError, match=told):
+        make(study, Wish("Friends", "tiny-bert"))
+
+
+def test_another_stages_record_is_noticed(own: tuple[Study, dict[str, Path]]) -> None:
+    study, folders = own
+    text = (folders[RE] / "metrics.json").read_text()
+    (folders[QA] / "metrics.json").write_text(text)
+    with pytest.raises(RecordError, match=r"it is the record of stage .* belongs here"):
+        make(study, Wish("Friends", "tiny-bert"))
