@@ -28,8 +28,8 @@ from tasktransfer.designs.transfer.statistics.units import Tested, units_of
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import bootstrap, draws
-from tasktransfer.stats.bootstrap import Confidence, Estimate, Floats, Trainings
-from tasktransfer.stats.draws import Units
+from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
+from tasktransfer.stats.draws import Floats, Units
 from tasktransfer.stats.false_discovery import false_discovery
 
 MARKED = 0.05
