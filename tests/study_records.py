@@ -81,7 +81,7 @@ def _tested(stage: Stage, task: Task, quality: float | None) -> tuple[list[Predi
     ]
     each = metrics.instance_scores(task, answers, golds)
     rows = [
-        Prediction(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i])
+        Prediction(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i], f"d{i // 2}")
         for i in range(TEST_SIZE)
     ]
     values = metrics.evaluate(task, answers, golds)

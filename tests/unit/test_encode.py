@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
 from tasktransfer.models.encode import _encoder_examples, _text_to_text_examples
-from tasktransfer.models.encoded import IGNORED, Example
+from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
 from tasktransfer.models.tiny import new_tokenizer
 from tasktransfer.tasks.card import Instance, Task
 
@@ -150,3 +152,28 @@ def test_traits_are_asked_one_by_one_of_text_to_text_models(
     assert answers == ["true", "false", "true", "false", "true"]
     encoder = encoder_example(tokenizers, task, row, 64)
     assert encoder.labels == [1, 0, 1, 0, 1]
+
+
+def test_a_split_keeps_the_dialogues_of_its_instances(tmp_path: Path) -> None:
+    examples = [Example(i, 0, [[1]], [1], [0], []) for i in range(3)]
+    instances = [(f"i{i}", f"d{i // 2}", ("anger",), "") for i in range(3)]
+    write_split(tmp_path, "emotion_recognition", "test", examples, instances)
+    split = read_split(tmp_path, "emotion_recognition", "test")
+    assert split.dialogue_ids == ["d0", "d0", "d1"]
+    kept = split.limited(2)
+    assert kept.dialogue_ids == [f"d{int(name[1:]) // 2}" for name in kept.ids]
+
+
+def test_a_split_encoded_before_dialogues_were_kept_is_read(tmp_path: Path) -> None:
+    write_split(
+        tmp_path,
+        "emotion_recognition",
+        "test",
+        [Example(0, 0, [[1]], [1], [0], [])],
+        [("i", "d", ("anger",), "")],
+    )
+    file = tmp_path / "emotion_recognition-test.instances.arrow"
+    rows = pa.ipc.open_stream(file.read_bytes()).read_all().drop_columns(["dialogue_id"])
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    assert read_split(tmp_path, "emotion_recognition", "test").dialogue_ids == [None]

@@ -130,9 +130,9 @@ def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[In
     return read_instances(folder, task, split)
 
 
-def _scoring_row(task: Task, row: Instance) -> tuple[str, tuple[str, ...], str]:
+def _scoring_row(task: Task, row: Instance) -> tuple[str, str, tuple[str, ...], str]:
     """Only span answers are read off the context."""
-    return row.id, row.target, row.context if task.kind == "span" else ""
+    return row.id, row.dialogue_id, row.target, row.context if task.kind == "span" else ""
 
 
 def _encode(

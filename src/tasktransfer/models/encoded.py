@@ -59,7 +59,12 @@ _EXAMPLE_SCHEMA = pa.schema(
     ]
 )
 _INSTANCE_SCHEMA = pa.schema(
-    [("id", pa.string()), ("target", pa.list_(pa.string())), ("context", pa.string())]
+    [
+        ("id", pa.string()),
+        ("dialogue_id", pa.string()),
+        ("target", pa.list_(pa.string())),
+        ("context", pa.string()),
+    ]
 )
 
 
@@ -83,7 +88,8 @@ class EncodedSplit:
     """One task's split, ready to be batched. Arrays are views of the memory-mapped file.
 
     ``sequences`` are those of all examples after each other; example u owns those from
-    ``first_sequence[u]`` to ``first_sequence[u + 1]``.
+    ``first_sequence[u]`` to ``first_sequence[u + 1]``. ``dialogue_ids``: None in folders that were
+    encoded before they were kept.
     """
 
     task: str
@@ -95,6 +101,7 @@ class EncodedSplit:
     labels: Ragged
     offsets: Ragged
     ids: list[str]
+    dialogue_ids: list[str | None]
     targets: list[tuple[str, ...]]
     contexts: list[str]
 
@@ -139,6 +146,7 @@ class EncodedSplit:
             labels=_take(self.labels, examples.tolist()),
             offsets=_take(self.offsets, examples.tolist()),
             ids=[self.ids[i] for i in kept],
+            dialogue_ids=[self.dialogue_ids[i] for i in kept],
             targets=[self.targets[i] for i in kept],
             contexts=[self.contexts[i] for i in kept],
         )
@@ -159,9 +167,10 @@ def write_split(
     task: str,
     split: str,
     examples: Sequence[Example],
-    instances: Sequence[tuple[str, tuple[str, ...], str]],
+    instances: Sequence[tuple[str, str, tuple[str, ...], str]],
 ) -> None:
-    """Write the two files of a split. ``instances``: (id, right answers, context) each."""
+    """Write the two files of a split. ``instances``: (id, dialogue's id, right answers, context)
+    each."""
     table = pa.table(
         {
             "instance": [u.instance for u in examples],
@@ -174,11 +183,10 @@ def write_split(
         schema=_EXAMPLE_SCHEMA,
     )
     _write_arrow(folder / f"{task}-{split}.units.arrow", table)
-    ids, targets, contexts = zip(*instances, strict=True) if instances else ((), (), ())
-    rows = pa.table(
-        {"id": list(ids), "target": [list(t) for t in targets], "context": list(contexts)},
-        schema=_INSTANCE_SCHEMA,
-    )
+    ids, dialogues, targets, contexts = zip(*instances, strict=True) if instances else ((),) * 4
+    columns = {"id": list(ids), "dialogue_id": list(dialogues)}
+    columns |= {"target": [list(t) for t in targets], "context": list(contexts)}
+    rows = pa.table(columns, schema=_INSTANCE_SCHEMA)
     _write_arrow(folder / f"{task}-{split}.instances.arrow", rows)
 
 
@@ -233,6 +241,8 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
     examples = _read_arrow(folder / f"{task}-{split}.units.arrow")
     rows = _read_arrow(folder / f"{task}-{split}.instances.arrow")
     nested = _column(examples, "sequences")
+    ids = _column(rows, "id").to_pylist()
+    has_dialogues = "dialogue_id" in rows.column_names
     return EncodedSplit(
         task=task,
         instance=_numbers(_column(examples, "instance")),
@@ -242,7 +252,10 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
         second_starts=_numbers(_flat(_column(examples, "second_starts"))),
         labels=_ragged(_column(examples, "labels")),
         offsets=_ragged(_column(examples, "offsets")),
-        ids=_column(rows, "id").to_pylist(),
+        ids=ids,
+        dialogue_ids=(
+            _column(rows, "dialogue_id").to_pylist() if has_dialogues else [None] * len(ids)
+        ),
         targets=_tuples(_column(rows, "target")),
         contexts=_column(rows, "context").to_pylist(),
     )
