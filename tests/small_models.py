@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from releases import tiny_release
+from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Selection, Training
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
@@ -104,7 +105,7 @@ def loader(base: Path) -> Loader:
             read_manifest(folder),
             folder / "tokenizer",
             seed=0,
-            fidelity="default",
+            fidelity=Fidelity(),
             loss_on="answer",
             dropout=0.0,
             plain=plain,

@@ -143,7 +143,8 @@ def encode(chosen: argparse.Namespace) -> None:
     def is_asked_for() -> bool:
         found = MAKER.said_of(chosen.out) or {}
         cached = read_manifest(instances)
-        same = {"encoding": ENCODING_VERSION, **made_from(cached, spec.identity)}.items()
+        of = made_from(cached, spec.identity, study.fidelity)
+        same = {"encoding": ENCODING_VERSION, **of}.items()
         return found.items() >= same and set(tasks) <= found["max_answer_tokens"].keys()
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
@@ -161,6 +162,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 chosen.out,
                 model.max_unknown_words,
                 spec.identity,
+                study.fidelity,
             )
 
 

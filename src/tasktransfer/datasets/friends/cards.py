@@ -7,7 +7,7 @@ writes a separator token, because a card knows no tokenizer.
 
 from __future__ import annotations
 
-from tasktransfer.tasks.card import MetricSpec, Prompt, Task
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms
 
 _DATASET = "Friends"
 
@@ -29,6 +29,7 @@ EMORY_EMOTION_RECOGNITION = Task(
     paper_metrics=("micro_f1", "weighted_f1"),
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
+    toolkit=ToolkitForms("{context}", 5),
     description="Which of EmoryNLP's seven emotions the target utterance expresses.",
     citation=(
         "Zahiri and Choi 2018, Emotion Detection on TV Show Transcripts with Sequence-based "
@@ -51,6 +52,9 @@ READING_COMPREHENSION = Task(
         "question: {query} Out of {entities}, [PLACEHOLDER] is",
         max_answer_tokens=20,
     ),
+    toolkit=ToolkitForms(
+        "{entities} {sep} {query} {sep} {context}", 20, answer_in="entities", after_prompt=" "
+    ),
     description="Which of the scene's entities a masked sentence of the plot summary is about.",
     citation=(
         "Ma et al. 2018, Challenging Reading Comprehension on Daily Conversation: Passage "
@@ -71,6 +75,9 @@ CHARACTER_IDENTIFICATION = Task(
     prompt=Prompt(
         "Out of {labels}, '{mention}' in the phrase '{phrase}' refers to",
         max_answer_tokens=10,
+    ),
+    toolkit=ToolkitForms(
+        "Who does '{mention}' refer to in the phrase '{phrase}'? {sep} {context}", 5
     ),
     description="Which main character, or another person, a mention in the utterance refers to.",
     citation=(
@@ -94,6 +101,7 @@ QUESTION_ANSWERING = Task(
     paper_metrics=("exact_match", "macro_token_f1"),
     query="{question}",
     prompt=Prompt("question: {question} answer:", max_answer_tokens=64),
+    toolkit=ToolkitForms("{question} {context}", 64),
     description="The span of the dialogue, or the speaker, that answers a question.",
     citation=(
         "Yang and Choi 2019, FriendsQA: Open-Domain Question Answering on TV Show Transcripts, "
@@ -118,6 +126,7 @@ PERSONALITY_DETECTION = Task(
         max_answer_tokens=4,
         label_words={"0": "false", "1": "true"},
     ),
+    toolkit=ToolkitForms("{speaker} {sep} {context}", 1),
     description="Whether a speaker shows each of five personality traits.",
     citation=(
         "Jiang et al. 2020, Automatic Text-based Personality Recognition on Monologues and "
@@ -193,6 +202,9 @@ RELATION_EXTRACTION = Task(
         max_answer_tokens=32,
         label_words=_RELATION_WORDS,
     ),
+    toolkit=ToolkitForms(
+        "{head} {sep} {tail} {sep} {context}", 15, fallback="per:positive_impression"
+    ),
     description="Which of 37 relations, one or several, hold between two entities.",
     citation="Yu et al. 2020, Dialogue-Based Relation Extraction (DialogRE), ACL",
     licence="annotations (DialogRE): for non-commercial research purpose only",
@@ -208,6 +220,7 @@ MELD_EMOTION_RECOGNITION = Task(
     paper_metrics=("micro_f1", "weighted_f1"),
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
+    toolkit=ToolkitForms("{context}", 5),
     description="Which of MELD's seven emotions the target utterance expresses.",
     citation=(
         "Poria et al. 2019, MELD: A Multimodal Multi-Party Dataset for Emotion Recognition in "

@@ -17,7 +17,7 @@ import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
@@ -42,7 +42,7 @@ class _Run:
     model: str
     digest: str
     score: float
-    fidelity: Fidelity
+    fidelity: Scoring
     file: str | None
     rows: int | None
     sha256: str | None
@@ -74,7 +74,7 @@ class _Cell:
         return _scores(self.transfers) - _scores(self.baselines)
 
     @property
-    def tested_on(self) -> tuple[str, int, Fidelity] | None:
+    def tested_on(self) -> tuple[str, int, Scoring] | None:
         """Test set, its size and how it is scored; None where a run has no predictions, or where
         these differ between the runs, so that instances cannot be paired."""
         test_sets = {(run.test_set, run.instances, run.fidelity) for run in self.runs}
@@ -227,7 +227,7 @@ def _estimates(cells: Iterable[_Cell], root: Path) -> Iterator[tuple[_Cell, Esti
 
 
 def _resampled(
-    cells: list[_Cell], root: Path, instances: int, fidelity: Fidelity
+    cells: list[_Cell], root: Path, instances: int, fidelity: Scoring
 ) -> Iterator[tuple[_Cell, Estimate]]:
     """Cells of one test set. A baseline is read once for all the cells that it belongs to."""
     dataset, target = cells[0].dataset, cells[0].target
