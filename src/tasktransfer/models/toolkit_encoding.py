@@ -32,12 +32,11 @@ def encoder_examples(
     """The examples of an encoder."""
     for position, row in enumerate(rows):
         texts = encoder_texts(forms, task, row, tokenizer.sep_token)
-        encoded = tokenizer([t.text for t in texts], truncation=True, max_length=max_length)
-        sequences = [list(e.ids) for e in encoded.encodings]
+        encoded = _cut_at_the_end(tokenizer, [each.text for each in texts], max_length)
+        sequences = [list(one.ids) for one in encoded]
         example = Example(position, 0, sequences, [len(ids) for ids in sequences], [], [])
         if task.kind == "span":
-            ranges = encoded.encodings[0].offsets
-            special = encoded.encodings[0].special_tokens_mask
+            ranges, special = encoded[0].offsets, encoded[0].special_tokens_mask
             answers = [
                 _edges(ranges, start, length, fidelity.lost_spans)
                 for start, length in texts[0].answers
@@ -53,6 +52,18 @@ def encoder_examples(
         else:
             example.labels[:] = [task.labels.index(label) for label in row.target]
         yield example
+
+
+def _cut_at_the_end(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[Any]:
+    """The texts' encodings; what is too long loses its end, whatever the tokenizer is set to."""
+    side, tokenizer.truncation_side = tokenizer.truncation_side, "right"
+    try:
+        encodings: list[Any] = tokenizer(
+            list(texts), truncation=True, max_length=max_length
+        ).encodings
+    finally:
+        tokenizer.truncation_side = side
+    return encodings
 
 
 def _edges(ranges: Sequence[Edges], start: int, length: int, lost: str) -> Edges:
@@ -93,7 +104,7 @@ def text_to_text_examples(
     for position, row in enumerate(rows):
         for output in outputs:
             text = prompt_text(forms, task, row, output)
-            ids = list(tokenizer(text, truncation=True, max_length=room)["input_ids"])
+            ids = list(_cut_at_the_end(tokenizer, [text], room)[0].ids)
             answers = answer_ids(tokenizer, answer_texts(task, row, output), family)
             if family == "decoder":
                 answers = [answer[: max_length - len(ids)] for answer in answers]
