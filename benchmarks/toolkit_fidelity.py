@@ -10,7 +10,8 @@ The toolkit's sampling is set to greedy for these, since what is drawn cannot ag
 
 Decoders and encoder-decoders are small random models unless folders are given. Nothing of the
 toolkit stands here; what is replaced in it at run time: where it loads checkpoints from, the order
-in which it reads, and its heads' first weights.
+in which it reads, its heads' first weights, and for T5 two things that the library did by itself
+when the toolkit was written: it masked padding, and an answer's 20 tokens counted the first.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from tasktransfer.training.samplers import Schedule, Update
 from tasktransfer.training.setup import Setup
 
 UPDATES = 10
-DEV_INSTANCES = 40
+DEV_INSTANCES = 20
 LENGTHS: dict[Family, int] = {"encoder": 512, "decoder": 1024, "encoder_decoder": 512}
 RATE = 3e-5
 SEED = 0
@@ -59,7 +60,11 @@ CASES = {
     "single": ("DailyDialog", ("dialogue_reasoning_span_extraction",)),
     "multitask": (
         "DailyDialog",
-        ("causal_emotion_entailment", "dialogue_nli", "dialogue_reasoning_span_extraction"),
+        (
+            "dialogue_nli",
+            "dialogue_reasoning_commonsense_relation_prediction",
+            "dialogue_reasoning_span_extraction",
+        ),
     ),
 }
 CPU = torch.device("cpu")
@@ -254,7 +259,9 @@ def _options(chosen: argparse.Namespace, stage: Stage) -> Any:
     config = parse_args()
     config.progress_bar = True
     if hasattr(config, "generation_config"):
-        greedy = {"do_sample": False, "num_beams": 1}
+        greedy: dict[str, Any] = {"do_sample": False, "num_beams": 1}
+        if name == "t5":  # the library's default when the toolkit was written
+            greedy["max_length"] = 20
         config.generation_config = {**config.generation_config, **greedy}
     return config
 
@@ -325,6 +332,15 @@ def _toolkit_predictions(
 ) -> dict[str, list[Any]]:
     algorithm.eval()
     made = {}
+    generate = getattr(algorithm.model.model, "generate", None)
+
+    def masked(input_ids: torch.Tensor, **named: Any) -> Any:
+        """As libraries did when the toolkit was written, where it gives no mask."""
+        named.setdefault("attention_mask", (input_ids != pad).long())
+        return generate(input_ids=input_ids, **named)  # type: ignore[misc]
+
+    if stage.model.family == "encoder_decoder":
+        pad, algorithm.model.model.generate = algorithm.model.tokenizer.pad_token_id, masked
     for task, whole in zip(stage.train_tasks, dev["datasets"], strict=True):
         card = get_task(stage.dataset, task)
         split = _first(read_split(encoded, task, "dev"))

@@ -27,7 +27,12 @@ from tasktransfer.models.encoder import Encoder, _chosen_labels, _fresh_head
 from tasktransfer.models.tiny import new_tokenizer
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import parse_answer
-from tasktransfer.tasks.toolkit_texts import answer_texts, encoder_texts, parse_as_toolkit
+from tasktransfer.tasks.toolkit_texts import (
+    answer_texts,
+    encoder_texts,
+    parse_as_toolkit,
+    prompt_text,
+)
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
@@ -396,6 +401,47 @@ def test_text_to_text_answers_can_be_drawn_too(
     )  # fmt: skip
     answers = [tokenizer.decode(answer).strip() for answer in example.answers]
     assert answers == [*QUESTION.target]
+
+
+TURNS = ("ross: one two three", "joey: four five six", "ross: seven eight nine")
+
+
+def turns_of(task: Task, **fields: Any) -> Instance:
+    starts = tuple(sum(len(turn) + 1 for turn in TURNS[:n]) for n in range(len(TURNS)))
+    return instance(task, context=" ".join(TURNS), turns=starts, **fields)
+
+
+def test_character_identification_reads_the_newest_turn_first() -> None:
+    task = get_task("Friends", "character_identification")
+    row = turns_of(task, query={"mention": "you", "phrase": "you are"}, target=("ross",))
+    assert task.toolkit is not None
+    (made,) = encoder_texts(task.toolkit, task, row, "[SEP]")
+    assert made.text.endswith(f"? [SEP] {' '.join(reversed(TURNS))}")
+
+
+@pytest.mark.parametrize(
+    ("most", "start", "left"),
+    [(12, 0, TURNS), (11, 6, TURNS[:2]), (11, 45, TURNS[1:]), (7, 6, TURNS[:1]),
+     (7, 26, TURNS[1:2])],
+)  # fmt: skip
+def test_turns_far_from_the_answer_are_left_out(
+    most: int, start: int, left: tuple[str, ...]
+) -> None:
+    assert QA.toolkit is not None
+    forms = replace(QA.toolkit, most_words=most)
+    row = turns_of(QA, query={"question": "who?"}, target=("x",), starts=(start,))
+    text = prompt_text(forms, QA, row, None)
+    assert text == f"context: {' '.join(left)} question: who? answer:"
+
+
+def test_the_oldest_turns_are_left_out_where_there_is_no_answer_to_keep() -> None:
+    task = get_task("Friends", "MELD_emotion_recognition")
+    assert task.toolkit is not None
+    forms = replace(task.toolkit, most_words=8)
+    row = turns_of(task, target=("joy",))
+    assert prompt_text(forms, task, row, None) == f"context: {' '.join(TURNS[1:])} emotion:"
+    with pytest.raises(DataError, match="prepare them again"):
+        prompt_text(forms, task, replace(row, turns=()), None)
 
 
 def test_answers_and_generated_labels_are_the_toolkits() -> None:

@@ -101,7 +101,10 @@ def encode_dataset(
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
-                examples = list(_encode(tokenizer, card, rows, family, max_length, limit, fidelity))
+                kept_free = 0 if split == "train" and fidelity.inputs == "tlidb" else limit
+                examples = list(
+                    _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity)
+                )
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
                 manifest["truncated"][key] = sum(length >= max_length for length in lengths)

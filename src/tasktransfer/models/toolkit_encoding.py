@@ -1,7 +1,6 @@
 """Instances to token ids as the paper's toolkit (TLiDB) makes them: ``fidelity.inputs: tlidb``.
 
-One text, cut at its end. (``models.encode`` reads two segments and cuts the far context.) Turns are
-not reversed or left out here, as the toolkit does in some tasks: see ``docs/fidelity.md``.
+One text, cut at its end. (``models.encode`` reads two segments and cuts the far context.)
 """
 
 from __future__ import annotations
@@ -90,16 +89,16 @@ def text_to_text_examples(
     family: Family,
     fidelity: Fidelity,
     answer_ids: Any,
-    answer_limit: int,
+    kept_free: int,
 ) -> Iterator[Example]:
     """The examples of a decoder or encoder-decoder.
 
     Args:
         answer_ids: from tokenizer, texts and family to the tokens of each answer, its end included.
-        answer_limit: tokens of a generated answer at most. A decoder's prompt leaves room for them,
-            where the toolkit's would run out of positions and stop.
+        kept_free: tokens that a decoder's prompt leaves to its answer. Those that it generates
+            have to fit, and the toolkit's would run out of positions and stop.
     """
-    room = max_length - answer_limit if family == "decoder" else max_length
+    room = max_length - kept_free if family == "decoder" else max_length
     outputs: list[int | None] = list(range(len(task.outputs))) or [None]
     for position, row in enumerate(rows):
         for output in outputs:

@@ -72,14 +72,18 @@ class ToolkitForms:
     ``{option}`` and ``{sep}``, the tokenizer's separator. ``answer_tokens``: of a decoder's answer
     at most. ``answer_in``: the query field in which an encoder finds a span, where that is not the
     context. ``zero_stays``: an answer that begins its context is looked for at the beginning of the
-    whole text. ``after_prompt``: what ends the prompt of text-to-text models. ``fallback``: the
-    label that stands for a generated answer in which a multi-label task finds none.
+    whole text. ``most_words``: text-to-text models read no context of more words, whole turns are
+    left out. ``turns_reversed``: an encoder reads the newest turn first. ``after_prompt``: what
+    ends the prompt of text-to-text models. ``fallback``: the label that stands for a generated
+    answer in which a multi-label task finds none.
     """
 
     encoder: str
     answer_tokens: int
     answer_in: str = ""
     zero_stays: bool = False
+    most_words: int | None = None
+    turns_reversed: bool = False
     after_prompt: str = ""
     fallback: str = ""
 
@@ -141,3 +145,5 @@ class Instance:
     options: tuple[str, ...]
     target: tuple[str, ...]
     starts: tuple[int, ...] = ()
+    turns: tuple[int, ...] = ()
+    """Character offsets at which the context's turns begin; none where the reader gives none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
 from tasktransfer.tasks.compose import answer_text, filled, prompt_parts
 
@@ -32,7 +33,10 @@ def encoder_texts(
     Raises:
         DataError: the instance lacks a field of the form.
     """
-    fields = {**instance.query, "context": instance.context, "sep": separator}
+    context = instance.context
+    if forms.turns_reversed:
+        context = " ".join(reversed(_turns(instance)))
+    fields = {**instance.query, "context": context, "sep": separator}
     if task.kind == "multiple_choice":
         options = [{**fields, "option": option} for option in instance.options]
         return [JoinedText(filled(task, instance, forms.encoder, each)) for each in options]
@@ -57,7 +61,39 @@ def _places(forms: ToolkitForms, instance: Instance) -> list[tuple[int, int]]:
 
 def prompt_text(forms: ToolkitForms, task: Task, instance: Instance, output: int | None) -> str:
     """The input of a text-to-text model; ``output`` as in ``compose.prompt_parts``."""
-    return "".join(prompt_parts(task, instance, output)) + forms.after_prompt
+    head, context, prompt = prompt_parts(task, instance, output)
+    if forms.most_words is not None and len(context.split()) > forms.most_words:
+        context = _with_turns_left_out(forms.most_words, task, instance)
+    return head + context + prompt + forms.after_prompt
+
+
+def _turns(instance: Instance) -> list[str]:
+    """The context's turns. Raises DataError where the instances do not say where they begin."""
+    if not instance.turns:
+        raise DataError(
+            f"instance {instance.id!r} of {instance.task}: where its turns begin is not known, "
+            "which fidelity.inputs: tlidb needs; delete the prepared instances (results/data) and "
+            "prepare them again"
+        )
+    ends = [*(start - 1 for start in instance.turns[1:]), len(instance.context)]
+    return [instance.context[a:b] for a, b in zip(instance.turns, ends, strict=True)]
+
+
+def _with_turns_left_out(most: int, task: Task, instance: Instance) -> str:
+    """The context without its oldest turns; of a question's, whose answer is searched in it, the
+    first or last turn goes as long as the answer's is in the later or earlier half."""
+    turns = _turns(instance)
+    answer = None
+    if task.kind == "span" and not (task.toolkit and task.toolkit.answer_in):
+        # Of several right answers the last one's context is kept.
+        answer = sum(start <= instance.starts[-1] for start in instance.turns) - 1
+    while sum(len(turn.split()) for turn in turns) > most:
+        if answer is not None and answer < len(turns) / 2:
+            turns = turns[:-1]
+        else:
+            turns = turns[1:]
+            answer = None if answer is None else answer - 1
+    return " ".join(turns)
 
 
 def answer_texts(task: Task, instance: Instance, output: int | None) -> list[str]:
