@@ -1,6 +1,7 @@
 """Does `fidelity: tlidb` train what the paper's toolkit trains?
 
 python -m benchmarks.toolkit_fidelity --toolkit ../TLiDB --release ../feta --encoder DIR --work DIR
+python -m benchmarks.toolkit_fidelity ... --inputs DailyDialog Friends
 
 Drives the toolkit's own code, from the folder given, and this package's trainer, on the same
 instances: equal start (a checkpoint and the heads), equal order, dropout before the head at 0 on
@@ -37,13 +38,14 @@ from benchmarks.training_speed.toolkit import import_toolkit, load_locally
 from tasktransfer.core.fidelity import FIDELITIES, Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import Family, ModelSpec, Selection, Training
-from tasktransfer.data.cache import prepare
-from tasktransfer.datasets import get_task
+from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.models.encode import encode_dataset
 from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
-from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.toolkit_texts import encoder_texts, prompt_text
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
@@ -446,8 +448,10 @@ def _checkpoint(chosen: argparse.Namespace, family: Family, instances: Path, sta
         return out
     if given is None:
         texts = weights.texts_of(instances, stage.dataset, stage.train_tasks)
-        weights.make(family, chosen.shapes, texts, None, out)
-        return out
+        given = chosen.work / f"random-{out.name}"
+        weights.make(family, chosen.shapes, texts, None, given)
+    if family != "encoder":
+        return Path(given)
     from transformers import AutoConfig, AutoModel, AutoTokenizer  # noqa: PLC0415  # slow
 
     config = AutoConfig.from_pretrained(given)
@@ -484,6 +488,43 @@ def run(
     return {"family": family, "case": case, "tasks": list(tasks), **compared}
 
 
+def inputs(chosen: argparse.Namespace, dataset: str) -> Iterator[dict[str, Any]]:
+    """How many training inputs of each task differ from the toolkit's in any character, before
+    they are tokenised: an encoder's, and those of text-to-text models."""
+    import_toolkit(chosen.toolkit)
+    from tlidb.TLiDB.datasets.get_dataset import (  # type: ignore[import-not-found]  # noqa: PLC0415
+        get_dataset,
+    )
+
+    instances = chosen.work / f"instances-{dataset}"
+    if not instances.exists():
+        prepare(dataset, chosen.release, True, instances)
+    for task, card in DATASETS[dataset].tasks.items():
+        rows = read_instances(instances, task, "train")
+        for kind, most in (("Encoder", 0), ("Decoder", 512)):  # as in its configs
+            whole = get_dataset(
+                dataset=dataset, task=task, dataset_folder=str(chosen.release), model_type=kind,
+                max_dialogue_length=most, split="train", few_shot_percent=0.1,
+            )  # fmt: skip
+            theirs, *_ = whole.collate([whole[row] for row in range(len(whole))])
+            made = list(_inputs(card, rows, kind == "Encoder"))
+            differ = sum(a != b for a, b in zip(made, theirs, strict=True))
+            yield {"task": task, "of": kind, "inputs": len(made), "differ": differ}
+
+
+def _inputs(card: Task, rows: Sequence[Instance], encoder: bool) -> Iterator[str | list[str]]:
+    forms = card.toolkit
+    if forms is None:
+        raise SystemExit(f"{card.name}: the toolkit has no such task")
+    for row in rows:
+        if encoder:
+            texts = [each.text for each in encoder_texts(forms, card, row, "[SEP]")]
+            yield texts if card.kind == "multiple_choice" else texts[0]
+        else:
+            outputs: list[int | None] = list(range(len(card.outputs))) or [None]
+            yield from (prompt_text(forms, card, row, output) for output in outputs)
+
+
 def main() -> None:
     """Measure the cases asked for, a JSON line each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -499,7 +540,13 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", help="instead of a case's own")
     parser.add_argument("--updates", type=int, default=UPDATES)
     parser.add_argument("--without", nargs="*", default=[], help="switches left at their default")
+    parser.add_argument("--inputs", nargs="*", help="compare inputs alone, of these datasets")
     chosen = parser.parse_args()
+    if chosen.inputs:
+        for dataset in chosen.inputs:
+            for line in inputs(chosen, dataset):
+                print(json.dumps(line), flush=True)
+        return
     torch.set_num_threads(2)
     default = Fidelity()
     switched = {name: getattr(default, name) for name in chosen.without}
