@@ -99,7 +99,7 @@ def run(work: Work, started: float) -> Measured:
 
 def _open(work: Work) -> Any:
     """Import it, mend it, and let its own parser make its options."""
-    parse_args = import_toolkit(Path(work["toolkit"]))
+    parse_args = import_toolkit(Path(str(work["toolkit"])))
     few = ["--few_shot_percent", "0.1"] if _few_sample(work) else []
     sys.argv = [
         "run_experiment.py", "--model_config", NAMES[work["family"]], "--seed", str(SEED),
