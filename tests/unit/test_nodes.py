@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tasktransfer.core import node_json
+from tasktransfer.core.fidelity import FIDELITIES
 from tasktransfer.core.nodes import (
     SHORT,
     Data,
@@ -52,7 +53,7 @@ OTHER_TRAINING: dict[str, Any] = {
     "precision": "float32",
     "task_weighting": "none",
     "loss_on": "sequence",
-    "fidelity": "tlidb",
+    "fidelity": FIDELITIES["tlidb"],
     "dropout": 0.0,
     "limit_train": 5,
     "limit_dev": 5,

@@ -172,7 +172,8 @@ def encode(chosen: argparse.Namespace) -> None:
     def is_asked_for() -> bool:
         noted = MAKER.said_of(chosen.out) or {}
         cached = read_manifest(instances)
-        same = {"encoding": ENCODING_VERSION, **made_from(cached, spec.identity)}.items()
+        of = made_from(cached, spec.identity, study.fidelity)
+        same = {"encoding": ENCODING_VERSION, **of}.items()
         return noted.items() >= same and set(tasks) <= noted["max_answer_tokens"].keys()
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
@@ -190,6 +191,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 chosen.out,
                 model.max_unknown_words,
                 spec.identity,
+                study.fidelity,
             )
 
 

@@ -20,7 +20,6 @@ from tasktransfer.core.specs import (
     Sampler,
     Selection,
     Training,
-    plain_fields,
 )
 from tasktransfer.errors import ConfigError
 
@@ -156,7 +155,7 @@ class Stage:
             "train_tasks": list(self.train_tasks),
             "select_on": list(self.selection.tasks),
             "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
-            "training": plain_fields(self.training),
+            "training": self.training.identity,
             "seed": self.seed,
             **self._set,
         }

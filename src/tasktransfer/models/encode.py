@@ -14,11 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ModelError
 from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.models import toolkit_encoding
 from tasktransfer.models.encoded import IGNORED, Example, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import check_words, load_tokenizer
@@ -30,6 +32,7 @@ from tasktransfer.tasks.compose import (
     label_words,
     prompt_parts,
 )
+from tasktransfer.tasks.toolkit_texts import encoder_texts
 
 TOKENIZED_TOGETHER = 512
 
@@ -50,6 +53,7 @@ def encode_dataset(
     out: Path,
     max_unknown_words: float = 1.0,
     model: Mapping[str, Any] | None = None,
+    fidelity: Fidelity = DEFAULT,
 ) -> None:
     """Tokenise every task and split of a dataset into ``out``, all or nothing.
 
@@ -61,6 +65,7 @@ def encode_dataset(
         max_unknown_words: the largest share (0 to 1) of the words in the training instances'
             contexts that the tokenizer may not know.
         model: the identity of the model (``ModelSpec``), noted in the manifest.
+        fidelity: whose inputs, answers and lengths these are.
 
     Raises:
         ModelError: the tokenizer cannot be loaded, lacks what the family needs, or does not know
@@ -87,30 +92,43 @@ def encode_dataset(
             # What a training's time is estimated from.
             "examples": {},
             "tokens": {},
-            **made_from(cached, model),
+            **made_from(cached, model, fidelity),
         }
         for card in cards:
-            limit = _answer_limit(tokenizer, card, family) if family != "encoder" else 0
+            limit = 0
+            if family != "encoder":
+                limit = _answer_limit(tokenizer, card, family, fidelity.generation_length)
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
-                examples = list(_encode(tokenizer, card, rows, family, max_length, limit))
+                kept_free = 0 if split == "train" and fidelity.inputs == "tlidb" else limit
+                examples = list(
+                    _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity)
+                )
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
                 manifest["truncated"][key] = sum(length >= max_length for length in lengths)
                 manifest["examples"][key] = len(examples)
                 manifest["tokens"][key] = sum(lengths)
-                write_split(
-                    building, card.name, split, examples, [_scoring_row(card, r) for r in rows]
-                )
+                scoring = [
+                    _scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows
+                ]
+                write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 
-def made_from(cached: Manifest, model: Mapping[str, Any] | None) -> dict[str, Any]:
+def made_from(
+    cached: Manifest, model: Mapping[str, Any] | None, fidelity: Fidelity = DEFAULT
+) -> dict[str, Any]:
     """What tells one folder of token ids from another, as its manifest notes it."""
     data = {"revision": cached.revision, "few_sample": cached.few_sample}
-    return {"model": dict(model) if model else None, "data": {"dataset": cached.dataset, **data}}
+    switches = {"fidelity": fidelity.of_encoding} if fidelity.of_encoding else {}
+    return {
+        "model": dict(model) if model else None,
+        "data": {"dataset": cached.dataset, **data},
+        **switches,
+    }
 
 
 def _words(folder: Path, cached: Manifest, cards: Sequence[Task]) -> Counter[str]:
@@ -130,9 +148,15 @@ def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[In
     return read_instances(folder, task, split)
 
 
-def _scoring_row(task: Task, row: Instance) -> tuple[str, str, tuple[str, ...], str]:
-    """Only span answers are read off the context."""
-    return row.id, row.dialogue_id, row.target, row.context if task.kind == "span" else ""
+def _scoring_row(
+    task: Task, row: Instance, family: Family, inputs: str, tokenizer: Tokenizer
+) -> tuple[str, str, tuple[str, ...], str]:
+    """Only span answers are read off the text: off the context, or off all that the toolkit's
+    encoder reads."""
+    text = row.context if task.kind == "span" else ""
+    if text and inputs == "tlidb" and family == "encoder" and task.toolkit:
+        text = encoder_texts(task.toolkit, task, row, tokenizer.sep_token)[0].text
+    return row.id, row.dialogue_id, row.target, text
 
 
 def _encode(
@@ -142,9 +166,26 @@ def _encode(
     family: Family,
     max_length: int,
     answer_limit: int,
+    fidelity: Fidelity,
 ) -> Iterator[Example]:
+    if fidelity.inputs == "tlidb" and task.toolkit:
+        if family == "encoder":
+            return toolkit_encoding.encoder_examples(
+                task.toolkit, tokenizer, task, rows, max_length, fidelity
+            )
+        return toolkit_encoding.text_to_text_examples(
+            task.toolkit,
+            tokenizer,
+            task,
+            rows,
+            max_length,
+            family,
+            fidelity,
+            _answer_ids,
+            answer_limit,
+        )
     if family == "encoder":
-        return _encoder_examples(tokenizer, task, rows, max_length)
+        return _encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
     return _text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
 
 
@@ -152,7 +193,11 @@ def _encode(
 
 
 def _encoder_examples(
-    tokenizer: Tokenizer, task: Task, rows: Sequence[Instance], max_length: int
+    tokenizer: Tokenizer,
+    task: Task,
+    rows: Sequence[Instance],
+    max_length: int,
+    lost_spans: str = "skipped",
 ) -> Iterator[Example]:
     pairs = [_encoder_pairs(task, row) for row in rows]
     encoded = _encode_pairs(tokenizer, [pair for row in pairs for pair in row], max_length)
@@ -164,7 +209,7 @@ def _encoder_examples(
             output=0,
             sequences=[e.ids for e in mine],
             second_starts=[_second_start(e) for e in mine],
-            labels=_encoder_labels(task, row, offsets),
+            labels=_encoder_labels(task, row, offsets, lost_spans),
             offsets=[edge for pair in offsets for edge in pair],
         )
 
@@ -233,19 +278,21 @@ def _context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
     ]
 
 
-def _encoder_labels(task: Task, row: Instance, offsets: list[tuple[int, int]]) -> list[int]:
+def _encoder_labels(
+    task: Task, row: Instance, offsets: list[tuple[int, int]], lost_spans: str
+) -> list[int]:
     if task.kind == "span":
-        return _span_labels(row, offsets)
+        return _span_labels(row, offsets, lost_spans)
     if task.kind == "multi_label":
         return [int(label in row.target) for label in task.labels]
     return [task.labels.index(label) for label in row.target]
 
 
-def _span_labels(row: Instance, offsets: list[tuple[int, int]]) -> list[int]:
+def _span_labels(row: Instance, offsets: list[tuple[int, int]], lost: str) -> list[int]:
     """First and last token of the first right answer that the input still holds.
 
     (0, 0), the first token, stands for "no answer" and is given to unanswerable instances only;
-    an answer that truncation cut away is not counted in the loss.
+    an answer that truncation cut away is not counted in the loss, unless ``lost`` says so.
     """
     if all(start < 0 for start in row.starts) and _is_unanswerable(row):
         return [0, 0]
@@ -256,7 +303,7 @@ def _span_labels(row: Instance, offsets: list[tuple[int, int]]) -> list[int]:
         ]
         if inside and offsets[inside[0]][0] <= start and offsets[inside[-1]][1] >= end:
             return [inside[0], inside[-1]]
-    return [IGNORED, IGNORED]
+    return [0, 0] if lost == "first_token" else [IGNORED, IGNORED]
 
 
 def _is_unanswerable(row: Instance) -> bool:
@@ -330,8 +377,11 @@ def _answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) ->
     return [row if row[-1:] == [eos] else [*row, eos] for row in whole]
 
 
-def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family) -> int:
-    """Tokens that generation may take: the longest label's, or the card's limit for free text."""
+def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, generation_length: str) -> int:
+    """Tokens that generation may take: the longest label's, or the card's limit for free text; or
+    what the toolkit lets it take."""
+    if generation_length == "tlidb" and task.toolkit:
+        return toolkit_encoding.answer_limit(task.toolkit, family)
     if task.kind in ("span", "multi_label"):
         return task.prompt.max_answer_tokens
     return max(len(ids) for ids in _answer_ids(tokenizer, label_words(task), family))

@@ -227,7 +227,7 @@ def _test(
             tasks[task],
             splits[task, "test"],
             setup,
-            job.stage.training.fidelity,
+            job.stage.training.fidelity.scoring,
             progress.advance,
         )
     return tested

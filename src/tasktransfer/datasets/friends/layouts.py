@@ -137,14 +137,14 @@ def traits(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         answers_place = place.at("personality_characteristics")
         target = tuple(label_of(answers, trait, task, answers_place) for trait in task.outputs)
         query = {"speaker": get_name(item, "focus_speaker", place)}
-        context = context_of(dialogue, item, "turns", place)
-        yield instance_of(dialogue, task, place, context, target=target, query=query)
+        context, turns = context_of(dialogue, item, "turns", place)
+        yield instance_of(dialogue, task, place, context, target=target, query=query, turns=turns)
 
 
 def entity_pairs(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     """Every relation between head and tail in some turns (DialogRE)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.place):
-        context = context_of(dialogue, group, "turns", outer)
+        context, turns = context_of(dialogue, group, "turns", outer)
         for item, place in items(group, "relation_triples", outer):
             relations = once(get_texts(item, "relations", place))
             relations_place = place.at("relations")
@@ -153,4 +153,6 @@ def entity_pairs(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
             for relation in relations:
                 check_label(relation, task, relations_place)
             query = texts(item, ("head", "tail"), place)
-            yield instance_of(dialogue, task, place, context, target=relations, query=query)
+            yield instance_of(
+                dialogue, task, place, context, target=relations, query=query, turns=turns
+            )

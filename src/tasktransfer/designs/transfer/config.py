@@ -198,11 +198,11 @@ class TransferConfig(CommonConfig):
         """The hyperparameters of all trainings on a dataset."""
         epochs = self.training.epochs
         number = epochs[dataset] if isinstance(epochs, dict) else epochs
-        return Training(**{**self.training.model_dump(), "epochs": number})
+        return Training(**{**self.training.resolved(), "epochs": number})
 
     def content(self) -> dict[str, Any]:
         """As of any config, the training key by dataset as the stages have it."""
-        training = {each.name: asdict(self.training_for(each.name)) for each in self.datasets}
+        training = {each.name: self.training_for(each.name).identity for each in self.datasets}
         datasets = [asdict(each) for each in self.datasets]
         content = super().content()
         if content["multi_source"]["choose_by"] == "dev":  # came later

@@ -27,7 +27,7 @@ from statistics import NormalDist
 import numpy as np
 
 from tasktransfer import metrics
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.designs.transfer.challenge.findings import visible
 from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
 from tasktransfer.designs.transfer.challenge.read import read_submission
@@ -123,7 +123,7 @@ class Board:
 class Leaderboard:
     """One board for each dataset that has entries, and the archives that are invalid."""
 
-    fidelity: Fidelity
+    fidelity: Scoring
     boards: list[Board]
     invalid: list[Invalid]
 
@@ -133,7 +133,7 @@ def make_leaderboard(
     data: Path | str,
     *,
     dataset: str | None = None,
-    fidelity: Fidelity = "default",
+    fidelity: Scoring = "default",
     jobs: int = 1,
 ) -> Leaderboard:
     """Score every zip in ``folder`` and rank the valid ones, a board for each dataset.
@@ -181,7 +181,7 @@ def _archives(folder: Path) -> list[Path]:
 
 
 def _score_all(
-    paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Fidelity
+    paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Scoring
 ) -> list[Entry | Invalid]:
     """The archives scored, in the order of ``paths``; each release is read and drawn once."""
     golds: dict[str, Golds] = {}

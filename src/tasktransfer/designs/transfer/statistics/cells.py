@@ -17,7 +17,7 @@ import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
@@ -45,7 +45,7 @@ class _Run:
     digest: str
     seed: int
     score: float
-    fidelity: Fidelity
+    fidelity: Scoring
     file: str | None
     rows: int | None
     sha256: str | None
@@ -83,7 +83,7 @@ class _Cell:
         return str(self.names[6])
 
     @property
-    def tested_on(self) -> tuple[str, int, Fidelity] | None:
+    def tested_on(self) -> tuple[str, int, Scoring] | None:
         """Test set, its size and how it is scored; None where a run has no predictions, or where
         these differ between the runs, so that instances cannot be paired."""
         test_sets = {(run.test_set, run.instances, run.fidelity) for run in self.runs}
