@@ -23,6 +23,8 @@ from tasktransfer.results.study import Study
 
 def collect(study: Study, complete: bool) -> None:
     """Make the Parquet tables from the records that are there."""
+    import pandas as pd
+
     from tasktransfer.designs.transfer.collect.planned import read_plan
     from tasktransfer.designs.transfer.collect.store import collect as collect_tables
     from tasktransfer.designs.transfer.collect.store import holes_of
@@ -30,10 +32,11 @@ def collect(study: Study, complete: bool) -> None:
     tables = Path(study.tables)
     file = _write_plan_file(study, study.plan, tables)
     frames, _ = collect_tables(Path(study.config.results), file, tables, complete=complete)
-    states = frames.missing["state"].value_counts(sort=False)
+    missing = pd.concat([frames.missing, frames.control_missing], ignore_index=True)
+    states = missing["state"].value_counts(sort=False)
     counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
     print(
-        f"{tables}: {len(frames.runs):,} runs, {len(frames.missing):,} missing"
+        f"{tables}: {len(frames.runs) + len(frames.control_runs):,} runs, {len(missing):,} missing"
         + (f" ({counted})" if counted else "")
     )
     for error in frames.problems["error"]:

@@ -30,8 +30,8 @@ from tasktransfer.designs.transfer.algorithms import (
     STAGE_KINDS,
     TRANSFER_ALGORITHMS,
 )
-from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.challenge.rules import Rules, forbidden
+from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
     DatasetSection,

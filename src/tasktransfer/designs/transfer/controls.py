@@ -73,13 +73,19 @@ def shuffled_source(sources: Tasks, target: str, usual: Usual) -> list[Step]:
 
 Control = Callable[[Tasks, str, Usual], list[Step]]
 
+SELF_TRANSFER, LONGER_BASELINE, SHUFFLED_SOURCE = (
+    "self_transfer",
+    "longer_baseline",
+    "shuffled_source",
+)
+
 CONTROLS: dict[str, Control] = {
-    "self_transfer": self_transfer,
-    "longer_baseline": longer_baseline,
-    "shuffled_source": shuffled_source,
+    SELF_TRANSFER: self_transfer,
+    LONGER_BASELINE: longer_baseline,
+    SHUFFLED_SOURCE: shuffled_source,
 }
 
-OF_PAIRS = frozenset({"shuffled_source"})
+OF_PAIRS = frozenset({SHUFFLED_SOURCE})
 """Controls that have a source; the others are of a target alone."""
 
 

@@ -17,7 +17,7 @@ from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
 BASELINE = "baseline"
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
 
