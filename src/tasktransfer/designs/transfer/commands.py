@@ -134,7 +134,8 @@ def submission_records(study: Study, dataset: str, model: str) -> list[str]:
         raise ConfigError(
             f"{study.config_file}: a free study has no submission: set rules: challenge"
         )
-    stages = study.plan.stages
+    submitted = {stage.digest for run in transfer_runs(study.plan) for stage in run.stages}
+    stages = [stage for stage in study.plan.stages if stage.digest in submitted]
     return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]
 
 

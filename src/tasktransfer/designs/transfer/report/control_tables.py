@@ -71,10 +71,10 @@ def _top1(frame: pd.DataFrame) -> HtmlTable:
         "top1",
         "The best source of each target",
         "Mean over targets, points. Top-1 is the paper's: the largest mean Δ of a target's "
-        "sources, at least 0; it is above 0 also where no source has any effect. Chosen on dev: the Δ of "
-        "the source with the best dev scores. Held out: of each seed, the Δ of the source that is "
-        "best on the other seeds. Intervals are 95 % and speak of other seeds on the same test "
-        "sets.",
+        "sources, at least 0; it is above 0 also where no source has any effect. Chosen on "
+        "dev: the Δ of the source with the best dev scores. Held out: of each seed, the Δ of the "
+        "source that is best on the other seeds. Intervals are 95 % and speak of other seeds on "
+        "the same test sets.",
         frame,
         (
             *_GROUP,
@@ -102,7 +102,7 @@ def _verdicts(frame: pd.DataFrame) -> HtmlTable:
         "much or more. Hurts: below the baseline with q ≤ 0.05. Cannot tell: above every control, "
         "but not surely, or a control is missing.",
         rows,
-        (*_GROUP, *(number(name, name.capitalize(), "d") for name in VERDICTS)),
+        (*_GROUP, *(number(name, name.capitalize(), ".0f") for name in VERDICTS)),
         keys=3,
     )
 
