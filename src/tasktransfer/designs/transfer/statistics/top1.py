@@ -32,6 +32,8 @@ def top1(deltas: pd.DataFrame, runs: pd.DataFrame, order: Order | None = None) -
         seeds that all of its sources have. Deltas are paired by seed. Nothing is told of seeds that
         only the baseline has.
     """
+    if deltas.empty:
+        return frame("top1", [])
     dev = dev_deltas(deltas, runs)["delta"]
     both = deltas.assign(dev_delta=dev)
     rows: list[tuple[Any, ...]] = []
