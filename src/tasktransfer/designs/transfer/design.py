@@ -32,7 +32,7 @@ def _outputs(study: Study) -> Outputs:
         tables=_in("tables", outputs.TABLES, ["parquet"]),
         statistics=_in("tables", outputs.STATISTICS, ["parquet"]),
         data_tables=data_tables if counted else (),
-        reference=outputs.REFERENCE if counted else "",
+        reference=outputs.REFERENCE if _counts_dialogues(study, (outputs.REFERENCE,)) else "",
         figures=_in("figures", names, outputs.FIGURE_ENDINGS),
         printed=_in("figures", outputs.PRINTED, outputs.PRINTED_ENDINGS),
         shown=(
@@ -64,7 +64,7 @@ def _figures_of(study: Study, dataset: str, counted: bool) -> list[str]:
 
 
 def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
-    """Whether figures show what the dialogues themselves tell (``tables``): where that is there,
+    """Whether figures or report show what the dialogues themselves tell (``tables``): where it is there,
     can be counted, or dialogues have to be prepared for trainings anyway. Where every record is
     there and the dialogues are not, figures come from records alone."""
     caches = [study.instances(dataset) for dataset in study.config.dataset_names]
