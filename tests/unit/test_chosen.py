@@ -55,6 +55,13 @@ def test_dev_chooses_and_test_judges() -> None:
     np.testing.assert_array_equal(chosen.chosen_by(test, dev), [1.0, 2.0])
 
 
+def test_of_many_seeds_some_signs_are_drawn_and_always_the_same() -> None:
+    deltas = np.random.default_rng(0).standard_normal((3, 12))
+    variance = chosen.heldout_variance(deltas)
+    assert variance == chosen.heldout_variance(deltas)
+    assert 0.3 < variance * 12 < 3
+
+
 def test_the_variance_of_a_source_that_is_always_best_is_that_of_its_mean() -> None:
     best = np.array([99.0, 101.0, 98.0, 102.0, 100.0])
     deltas = np.stack([best, np.zeros(5)])

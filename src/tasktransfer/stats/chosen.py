@@ -94,7 +94,7 @@ def _signs(seeds: int) -> Floats:
     """(draws, seeds) of 1 and -1."""
     if 2**seeds <= MOST_FLIPS:
         return np.array(list(itertools.product([1.0, -1.0], repeat=seeds)))
-    half = generator("signs", seeds).choice([1.0, -1.0], size=(MOST_FLIPS // 2, seeds))
+    half = generator("signs", str(seeds)).choice([1.0, -1.0], size=(MOST_FLIPS // 2, seeds))
     return np.concatenate([half, -half])
 
 

@@ -64,9 +64,9 @@ def _figures_of(study: Study, dataset: str, counted: bool) -> list[str]:
 
 
 def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
-    """Whether figures or report show what the dialogues themselves tell (``tables``): where it is there,
-    can be counted, or dialogues have to be prepared for trainings anyway. Where every record is
-    there and the dialogues are not, figures come from records alone."""
+    """Whether figures or report show what the dialogues themselves tell (``tables``): where that is
+    there, can be counted, or dialogues have to be prepared for trainings anyway. Where every record
+    is there and the dialogues are not, figures come from records alone."""
     caches = [study.instances(dataset) for dataset in study.config.dataset_names]
     if all(Path(cache, "manifest.json").exists() for cache in caches):
         return True

@@ -79,7 +79,8 @@ def _scored(
 ) -> tuple[list[float], str]:
     """Its scores, one per draw, and the answer that it always gives."""
     golds = [one.target for one in test]
-    scores, told = [], {()}
+    scores: list[float] = []
+    told: set[tuple[str, ...]] = set()
     for seed in range(DRAWS if reference == BY_FREQUENCY else 1):
         given = REFERENCES[reference](task, train, test, seed)
         told = set(given)

@@ -65,25 +65,26 @@ def _numbers(runs: pd.DataFrame, root: Path) -> tuple[Any, ...]:
     seeds: list[int] = []
     shares: list[float] = []
     answer = None
-    for run in runs.itertuples(index=False):
-        text, share = _most_frequent(run, root)
+    wanted = ["seed", "target", "predictions", "predictions_rows", "predictions_sha256"]
+    for seed, *run in runs[wanted].itertuples(index=False, name=None):
+        text, share = _most_frequent(root, *run)
         shares.append(share)
         if share >= LEAST_SHARE:
-            seeds.append(int(run.seed))
+            seeds.append(int(seed))
             answer = text if answer is None else answer
     return len(runs), len(seeds), seeds, answer, max(shares)
 
 
-def _most_frequent(run: Any, root: Path) -> tuple[str, float]:
+def _most_frequent(root: Path, target: str, file: str, rows: int, sha256: str) -> tuple[str, float]:
     """A run's most frequent answer, its parts joined by ", ", and its share of the test set."""
-    path = root / run.predictions
+    path = root / file
     expected: PredictionsFile = {
         "file": path.name,
-        "rows": int(run.predictions_rows),
-        "sha256": run.predictions_sha256,
+        "rows": int(rows),
+        "sha256": sha256,
     }
     try:
-        table = rows_of(read_columns(path, expected, ["prediction", "task"]), run.target)
+        table = rows_of(read_columns(path, expected, ["prediction", "task"]), target)
     except RecordError as error:
         raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
     return most_frequent(table["prediction"].to_pylist())

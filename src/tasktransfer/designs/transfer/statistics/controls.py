@@ -89,8 +89,9 @@ def _in_place_of_baselines(control: str, tables: Tables) -> Iterator[Tables]:
     groups = stand_ins.groupby("source", sort=False) if control in OF_PAIRS else [("", stand_ins)]
     for source, runs in groups:
         compared = transfers[transfers["source"] == source] if control in OF_PAIRS else transfers
-        nothing = [[] for _ in range(len(runs))]
-        as_baselines = runs.assign(algorithm=BASELINE, source="", sources=nothing, n_sources=0)
+        as_baselines = runs.assign(
+            algorithm=BASELINE, source="", sources=runs["sources"].map(lambda _: []), n_sources=0
+        )
         both = pd.concat([as_baselines, compared], ignore_index=True)
         yield replace(tables, runs=both, deltas=deltas_of(both))
 
