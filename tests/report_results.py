@@ -70,6 +70,8 @@ def make_results(asked: Asked) -> Results:
         ),
         missing=frame("missing", [_missing_row(run, why) for run, why in lost.items()]),
         problems=frame("problems", list(asked.problems)),
+        control_runs=frame("control_runs", []),
+        control_missing=frame("control_missing", []),
     )
     metadata = Metadata(
         study=asked.study,
@@ -207,6 +209,9 @@ def _statistics(deltas: pd.DataFrame) -> Statistics:
             "overlap_effect",
             [(*key, "test instances", 10, 0.1, -0.2, 0.4, 0.5) for key, _ in groups],
         ),
+        controls=frame("controls", []),
+        top1=frame("top1", []),
+        collapsed=frame("collapsed", []),
     )
 
 

@@ -199,15 +199,59 @@ OVERLAP_EFFECT: Columns = (
     ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
 )
 
+CONTROLS: Columns = (
+    *_CELL,
+    ("control", pa.string(), "self_transfer, longer_baseline or shuffled_source"),
+    ("n_seeds", pa.int64(), "seeds with both the transfer run and the control's"),
+    ("control_score", pa.float64(), "mean over seeds of the control's scores, 0-100; NaN: no run"),
+    ("control_delta", pa.float64(), "control_score - baseline score, points"),
+    ("delta", pa.float64(), "score of the transfer - control_score, points"),
+    ("low", pa.float64(), "lower end of the 95 % interval of delta; NaN: cannot be told"),
+    ("high", pa.float64(), "upper end"),
+    ("p", pa.float64(), "two-sided p of delta = 0; NaN: no test"),
+    ("q", pa.float64(), "p adjusted for the dataset's cells over this control; NaN: no test"),
+    (
+        "verdict",
+        pa.string(),
+        "of the cell: beats all controls, explained by a control, hurts, or cannot tell",
+    ),
+)
+TOP1: Columns = (
+    *_GROUP,
+    ("n_targets", pa.int64(), "targets behind the row"),
+    ("n_seeds", pa.int64(), "seeds that all sources of a target have; the fewest over targets"),
+    ("top1", pa.float64(), "the paper's: per target the best mean delta, at least 0; points"),
+    ("top1_dev", pa.float64(), "delta of the source that is best on dev; 0: the baseline is"),
+    ("top1_dev_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("top1_dev_high", pa.float64(), "upper end"),
+    ("top1_heldout", pa.float64(), "delta, seed by seed, of the source best on the other seeds"),
+    ("top1_heldout_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("top1_heldout_high", pa.float64(), "upper end"),
+)
+COLLAPSED: Columns = (
+    *_CELL,
+    ("n_runs", pa.int64(), "runs whose predictions are there, one a seed"),
+    ("n_collapsed", pa.int64(), "those that give one answer to 99 % of the test set or more"),
+    ("seeds", pa.list_(pa.int64()), "seeds of the collapsed runs"),
+    ("answer", pa.string(), "what the first of them answers; null: none collapsed"),
+    ("share", pa.float64(), "largest share of one answer in a run of the cell, 0-1"),
+    ("inputs", pa.string(), "digest of the predictions that this row is made of"),
+)
+
 TABLES: dict[str, Columns] = dict(
-    zip(outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS), strict=True)
+    zip(
+        outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS, RUNS, MISSING), strict=True
+    )
 )
 """What ``collect`` writes."""
 
 STATISTICS: dict[str, Columns] = dict(
     zip(
         outputs.STATISTICS,
-        (CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
+        (
+            *(CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
+            *(CONTROLS, TOP1, COLLAPSED),
+        ),
         strict=True,
     )
 )

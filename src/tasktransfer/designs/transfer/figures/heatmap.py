@@ -140,11 +140,11 @@ def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
     return square
 
 
-def heatmap(results: Results, dataset: str) -> Figure | None:
+def heatmap(results: Results, dataset: str, compared_with: str = "the baseline") -> Figure | None:
     """Draw the figure of one dataset; None when it has no single-source transfer run planned.
 
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both; where
-    that baseline is 0 the cell shows points.
+    that baseline is 0 the cell shows points. ``compared_with``: what the cells' baseline is.
     """
     tasks, grid = panels(results, dataset)
     if not grid or not grid[0]:
@@ -174,7 +174,7 @@ def heatmap(results: Results, dataset: str) -> Figure | None:
     legend_below(figure, _legend_entries([panel for row in grid for panel in row], limit))
     runs = results.tables.runs
     seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
-    what = f"{dataset}: improvement over the baseline by transfer, %"
+    what = f"{dataset}: improvement over {compared_with} by transfer, %"
     entitle(figure, what, seeds, results.metadata)
     fit_panels(figure, axes, side, side)
     return figure
