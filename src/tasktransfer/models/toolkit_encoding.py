@@ -11,6 +11,7 @@ from typing import Any
 
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
+from tasktransfer.models.encode_text import answer_ids
 from tasktransfer.models.encoded import IGNORED, Example
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
 from tasktransfer.tasks.toolkit_texts import answer_texts, encoder_texts, prompt_text
@@ -89,13 +90,11 @@ def text_to_text_examples(
     max_length: int,
     family: Family,
     fidelity: Fidelity,
-    answer_ids: Any,
     answer_limit: int,
 ) -> Iterator[Example]:
     """The examples of a decoder or encoder-decoder.
 
     Args:
-        answer_ids: from tokenizer, texts and family to the tokens of each answer, its end included.
         answer_limit: tokens of a generated answer at most. A decoder's prompt leaves room for them,
             where the toolkit's would run out of positions and stop.
     """
