@@ -1,8 +1,9 @@
 """Instances to token ids, for each family, once per model and dataset.
 
-The rule of truncation, for all families: what is cut is the far end of the context, its oldest
-turns. The target utterance ends the context and stays, as do question, options and prompt. (The
-paper's toolkit cuts BERT's inputs at the end, which loses the target utterance.)
+The rule of truncation, for all families: what is cut is the context, its oldest turns. The target
+utterance ends the context and stays, as do question, options and prompt. (The paper's toolkit cuts
+BERT's inputs at the end, which loses the target utterance.) A task whose card says ``keeps:
+beginning`` has no target utterance, and loses its latest turns.
 """
 
 from __future__ import annotations
@@ -18,20 +19,18 @@ from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
-from tasktransfer.errors import ModelError
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models import toolkit_encoding
+from tasktransfer.models.encode_text import longest_answer, text_to_text_examples
 from tasktransfer.models.encoded import IGNORED, Example, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import check_words, load_tokenizer
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.compose import (
-    answer_text,
     encoder_option_texts,
     encoder_text,
-    label_words,
-    prompt_parts,
 )
+from tasktransfer.tasks.spans import right_spans
 from tasktransfer.tasks.toolkit_texts import encoder_texts
 
 TOKENIZED_TOGETHER = 512
@@ -89,6 +88,9 @@ def encode_dataset(
             "token_types": "token_type_ids" in tokenizer.model_input_names,
             "max_answer_tokens": {},
             "truncated": {},
+            # Right spans that truncation cut away, and answers longer than a model generates.
+            "lost_answers": {},
+            "longer_answers": {},
             # What a training's time is estimated from.
             "examples": {},
             "tokens": {},
@@ -97,7 +99,7 @@ def encode_dataset(
         for card in cards:
             limit = 0
             if family != "encoder":
-                limit = _answer_limit(tokenizer, card, family, fidelity.generation_length)
+                limit = _answer_limit(tokenizer, card, family, fidelity)
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
@@ -105,8 +107,14 @@ def encode_dataset(
                 examples = list(
                     _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity)
                 )
+                if family == "encoder" and card.kind == "span" and split == "train":
+                    manifest["max_answer_tokens"][card.name] = longest_span(examples)
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
+                manifest["lost_answers"][key] = lost_answers(card, family, examples)
+                manifest["longer_answers"][key] = sum(
+                    len(u.labels) > limit for u in examples if family != "encoder"
+                )
                 manifest["truncated"][key] = sum(length >= max_length for length in lengths)
                 manifest["examples"][key] = len(examples)
                 manifest["tokens"][key] = sum(lengths)
@@ -116,6 +124,13 @@ def encode_dataset(
                 write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
+
+
+def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity) -> int:
+    """Tokens that generation may take."""
+    if fidelity.generation_length == "tlidb" and task.toolkit:
+        return toolkit_encoding.answer_limit(task.toolkit, family)
+    return longest_answer(tokenizer, task, family)
 
 
 def made_from(
@@ -181,12 +196,11 @@ def _encode(
             max_length,
             family,
             fidelity,
-            _answer_ids,
             answer_limit,
         )
     if family == "encoder":
         return _encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
-    return _text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
+    return text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
 
 
 # --- encoders -----------------------------------------------------------------------------------
@@ -200,6 +214,7 @@ def _encoder_examples(
     lost_spans: str = "skipped",
 ) -> Iterator[Example]:
     pairs = [_encoder_pairs(task, row) for row in rows]
+    tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
     encoded = _encode_pairs(tokenizer, [pair for row in pairs for pair in row], max_length)
     for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
         mine = [next(encoded) for _ in its_pairs]
@@ -224,7 +239,7 @@ def _encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
 def _encode_pairs(
     tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], max_length: int
 ) -> Iterator[Any]:
-    """[CLS] query [SEP] context [SEP], or the context alone; the context loses its beginning.
+    """[CLS] query [SEP] context [SEP], or the context alone; the context loses an end.
 
     Many at a time, since the tokenizers work on a batch in parallel. All pairs of a task have a
     query, or none has.
@@ -235,7 +250,7 @@ def _encode_pairs(
             yield from _tokenized(tokenizer, some, max_length, "only_second")
         except Exception as error:
             # The fast tokenizers raise a bare Exception when a query alone is too long. Then, and
-            # only then, the query loses its beginning too.
+            # only then, the query loses an end too.
             if "Truncation error" not in str(error):
                 raise
             for pair in some:
@@ -282,13 +297,13 @@ def _encoder_labels(
     task: Task, row: Instance, offsets: list[tuple[int, int]], lost_spans: str
 ) -> list[int]:
     if task.kind == "span":
-        return _span_labels(row, offsets, lost_spans)
+        return _span_labels(task, row, offsets, lost_spans)
     if task.kind == "multi_label":
         return [int(label in row.target) for label in task.labels]
     return [task.labels.index(label) for label in row.target]
 
 
-def _span_labels(row: Instance, offsets: list[tuple[int, int]], lost: str) -> list[int]:
+def _span_labels(task: Task, row: Instance, offsets: list[tuple[int, int]], lost: str) -> list[int]:
     """First and last token of the first right answer that the input still holds.
 
     (0, 0), the first token, stands for "no answer" and is given to unanswerable instances only;
@@ -296,92 +311,24 @@ def _span_labels(row: Instance, offsets: list[tuple[int, int]], lost: str) -> li
     """
     if all(start < 0 for start in row.starts) and _is_unanswerable(row):
         return [0, 0]
-    for text, start in zip(row.target, row.starts, strict=True):
-        end = start + len(text)
-        inside = [
-            i for i, (a, b) in enumerate(offsets) if start >= 0 and a >= 0 and a < end and b > start
-        ]
+    for start, end in right_spans(task, row):
+        inside = [i for i, (a, b) in enumerate(offsets) if a >= 0 and a < end and b > start]
         if inside and offsets[inside[0]][0] <= start and offsets[inside[-1]][1] >= end:
             return [inside[0], inside[-1]]
     return [0, 0] if lost == "first_token" else [IGNORED, IGNORED]
 
 
+def longest_span(examples: Sequence[Example]) -> int:
+    """Tokens of the longest span among labels: what a prediction may have at most."""
+    return max((last - first + 1 for first, last in (e.labels for e in examples)), default=1)
+
+
+def lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int:
+    """How many answers an encoder cannot be shown, since truncation cut them away."""
+    if family != "encoder" or task.kind != "span":
+        return 0
+    return sum(example.labels[0] == IGNORED for example in examples)
+
+
 def _is_unanswerable(row: Instance) -> bool:
     return "impossible" in row.target[0].lower() if row.target else True
-
-
-# --- text to text -------------------------------------------------------------------------------
-
-
-def _text_to_text_examples(
-    tokenizer: Tokenizer,
-    task: Task,
-    rows: Sequence[Instance],
-    max_length: int,
-    family: Family,
-    answer_limit: int,
-) -> Iterator[Example]:
-    outputs: list[int | None] = list(range(len(task.outputs))) or [None]
-    asked = [(position, row, output) for position, row in enumerate(rows) for output in outputs]
-    for begin in range(0, len(asked), TOKENIZED_TOGETHER):
-        some = asked[begin : begin + TOKENIZED_TOGETHER]
-        parts = [prompt_parts(task, row, output) for _, row, output in some]
-        encoded = tokenizer(["".join(three) for three in parts]).encodings
-        answers = [answer_text(task, row, output) for _, row, output in some]
-        answer_ids = _answer_ids(tokenizer, answers, family)
-        for (position, row, output), three, prompt, answer in zip(
-            some, parts, encoded, answer_ids, strict=True
-        ):
-            # A decoder's input and answer share the model's length.
-            reserved = max(answer_limit, len(answer)) if family == "decoder" else 0
-            ids = _cut_context(prompt, three, max_length, reserved, row)
-            yield Example(position, output or 0, [ids], [len(ids)], answer, [])
-
-
-def _cut_context(
-    encoded: Any, parts: tuple[str, str, str], max_length: int, reserved: int, row: Instance
-) -> list[int]:
-    """Tokens of the prompt, the oldest tokens of its context left out where it is too long.
-    ``reserved``: of ``max_length``, kept for the answer."""
-    ids: list[int] = encoded.ids
-    excess = len(ids) - (max_length - reserved)
-    if excess <= 0:
-        return ids
-    head, context, _ = parts
-    begin, end = len(head), len(head) + len(context)
-    cuttable = [i for i, (a, b) in enumerate(encoded.offsets) if begin <= a < b <= end]
-    if len(cuttable) < excess:
-        needed = len(ids) - len(cuttable)
-        answer = f", and {reserved} are kept for the answer" if reserved else ""
-        raise ModelError(
-            f"instance {row.id} of {row.task}: its question and options alone take {needed} tokens"
-            f"{answer}, more than max_length {max_length}: raise the model's max_length to "
-            f"{needed + reserved} or more (models[].max_length), or leave the task out of the study"
-        )
-    dropped = set(cuttable[:excess])
-    return [token for i, token in enumerate(ids) if i not in dropped]
-
-
-def _answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
-    """The answers' tokens, each with the end-of-sequence token.
-
-    A decoder goes on where the prompt ended; an encoder-decoder begins a sequence, with whatever
-    special tokens its tokenizer puts around one (BART's begins with one, T5's does not).
-    """
-    eos = tokenizer.eos_token_id
-    if family == "decoder":
-        texts = [f" {answer}" for answer in answers]
-        bare: list[list[int]] = tokenizer(text_target=texts, add_special_tokens=False)["input_ids"]
-        return [[*row, eos] for row in bare]
-    whole: list[list[int]] = tokenizer(text_target=list(answers))["input_ids"]
-    return [row if row[-1:] == [eos] else [*row, eos] for row in whole]
-
-
-def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, generation_length: str) -> int:
-    """Tokens that generation may take: the longest label's, or the card's limit for free text; or
-    what the toolkit lets it take."""
-    if generation_length == "tlidb" and task.toolkit:
-        return toolkit_encoding.answer_limit(task.toolkit, family)
-    if task.kind in ("span", "multi_label"):
-        return task.prompt.max_answer_tokens
-    return max(len(ids) for ids in _answer_ids(tokenizer, label_words(task), family))

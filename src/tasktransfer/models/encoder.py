@@ -7,7 +7,7 @@ choice: one score an option; multi-label: a sigmoid a label; multi-output: two-w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ class Encoder:
         seed: int,
         pad_token_id: int,
         token_types: bool,
+        longest_spans: Mapping[str, int],
         fidelity: Fidelity,
         device: torch.device,
         first_position: int | None = None,
@@ -66,6 +67,7 @@ class Encoder:
         self.tasks = tasks
         self.pad_token_id = pad_token_id
         self.token_types = token_types
+        self.longest_spans = longest_spans
         self.fidelity = fidelity
         self.device = device
         self.first_position = first_position
@@ -286,7 +288,7 @@ class Encoder:
         if self.fidelity.span_choice == "edges":
             first, last = logits.argmax(1).unbind(-1)
         else:
-            first, last = _best_spans(logits, allowed, task.prompt.max_answer_tokens)
+            first, last = _best_spans(logits, allowed, self.longest_spans[task.name])
         answers: list[tuple[str, ...]] = []
         for example, a, b in zip(examples, first.tolist(), last.tolist(), strict=True):
             start, end = _text_edges(split.offsets[example], a, b)

@@ -62,6 +62,7 @@ def load_model(
             seed=seed,
             pad_token_id=manifest["pad_token_id"],
             token_types=manifest["token_types"],
+            longest_spans=manifest["max_answer_tokens"],
             fidelity=fidelity,
             device=device,
             first_position=None if plain else first_position(backbone.config),

@@ -10,6 +10,7 @@ from typing import Any
 
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
+from tasktransfer.models.encode_text import answer_ids
 from tasktransfer.models.encoded import IGNORED, Example
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
 from tasktransfer.tasks.toolkit_texts import answer_texts, encoder_texts, prompt_text
@@ -88,13 +89,11 @@ def text_to_text_examples(
     max_length: int,
     family: Family,
     fidelity: Fidelity,
-    answer_ids: Any,
     kept_free: int,
 ) -> Iterator[Example]:
     """The examples of a decoder or encoder-decoder.
 
     Args:
-        answer_ids: from tokenizer, texts and family to the tokens of each answer, its end included.
         kept_free: tokens that a decoder's prompt leaves to its answer. Those that it generates
             have to fit, and the toolkit's would run out of positions and stop.
     """

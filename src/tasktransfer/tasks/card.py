@@ -7,8 +7,11 @@ draws reads the card; nothing branches on a task's name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+
+from tasktransfer.core.specs import Family
 
 Kind = Literal[
     "utterance_classification",
@@ -115,6 +118,15 @@ class Task:
     """How the paper's toolkit puts it to models, for ``fidelity.inputs: tlidb``."""
     outputs: tuple[str, ...] = ()
     """The traits of a multi-output task, in the release's order and spelling."""
+    every_mention: bool = False
+    """Span tasks: whether an answer is right wherever the context has it as whole words, and not
+    only where the release points."""
+    keeps: Literal["end", "beginning"] = "end"
+    """The end of the context that stays where an input is too long. A target utterance is at the
+    end; a task without one may lose fewer answers the other way."""
+    recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
+    """The recipe (``core.nodes.RECIPE_VERSION``) of a family's trainings on this task, where it is
+    a later one than other tasks': raised when what this family reads or answers here changes."""
 
     @property
     def classes(self) -> int:

@@ -108,6 +108,7 @@ CAUSAL_EMOTION_SPAN_EXTRACTION = Task(
     paper_metrics=("exact_match", "macro_token_f1"),
     query="{question}",
     prompt=Prompt("question: {question} answer:", max_answer_tokens=32),
+    recipes={"encoder": 4, "decoder": 4},
     toolkit=ToolkitForms("{question} {context}", 32, zero_stays=True),
     description=(
         "The span of the dialogue that causes the emotion of a target utterance, if the evidence "
@@ -160,6 +161,7 @@ DIALOGUE_REASONING_SPAN_EXTRACTION = Task(
     paper_metrics=("exact_match", "macro_token_f1"),
     query="{question}",
     prompt=Prompt("question: {question} answer:", max_answer_tokens=32),
+    recipes={"encoder": 4, "decoder": 4},
     toolkit=ToolkitForms("{question} {context}", 32, zero_stays=True),
     description="The span of the dialogue that answers a commonsense question.",
     citation=_CIDER,

@@ -54,6 +54,8 @@ READING_COMPREHENSION = Task(
         "question: {query} Out of {entities}, [PLACEHOLDER] is",
         max_answer_tokens=20,
     ),
+    every_mention=True,
+    recipes={"encoder": 4, "decoder": 4},
     toolkit=ToolkitForms(
         most_words=_MOST_WORDS,
         encoder="{entities} {sep} {query} {sep} {context}",
@@ -110,6 +112,8 @@ QUESTION_ANSWERING = Task(
     paper_metrics=("exact_match", "macro_token_f1"),
     query="{question}",
     prompt=Prompt("question: {question} answer:", max_answer_tokens=64),
+    keeps="beginning",
+    recipes={"encoder": 4, "decoder": 4, "encoder_decoder": 4},
     toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{question} {context}", answer_tokens=64),
     description="The span of the dialogue, or the speaker, that answers a question.",
     citation=(
@@ -213,6 +217,7 @@ RELATION_EXTRACTION = Task(
         max_answer_tokens=32,
         label_words=_RELATION_WORDS,
     ),
+    recipes={"decoder": 4},
     toolkit=ToolkitForms(
         most_words=_MOST_WORDS,
         encoder="{head} {sep} {tail} {sep} {context}",

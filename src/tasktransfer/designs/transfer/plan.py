@@ -14,6 +14,7 @@ from tasktransfer.core.nodes import Data, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.core.steps import Step
+from tasktransfer.datasets import recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import TransferConfig
@@ -88,7 +89,9 @@ def build(
 
 def _builder(config: TransferConfig) -> PlanBuilder:
     shorts = {task: short for dataset in config.datasets for task, short in dataset.shorts}
-    return PlanBuilder(lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)))
+    return PlanBuilder(
+        lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)), recipe_of
+    )
 
 
 class _Given(NamedTuple):

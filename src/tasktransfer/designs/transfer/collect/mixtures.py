@@ -66,7 +66,9 @@ def _facts(record: Record, target: str | None, method: str) -> Iterator[tuple[As
     stage, named = record["stage"], record["stage"]["identity"]
     dataset, model = stage["dataset"], stage["model"]
     yield ("synthetic", dataset), record["synthetic"]
-    yield ("provenance.recipe",), record["provenance"]["recipe"]
+    tasks = "+".join(sorted({*stage["train_tasks"], *stage["select_on"]}))
+    of_tasks = f"{dataset} {tasks}, {stage['family']}"
+    yield ("provenance.recipe", of_tasks), record["provenance"]["recipe"]
     yield ("data_revision", dataset), record["data_revision"]
     yield ("few_sample", dataset), record["few_sample"]
     yield ("family", model), stage["family"]
