@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.data.cache import read_instances
+from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.data.shuffle import shuffled
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -73,7 +74,30 @@ def _with_prefix(instance: Instance, words: str) -> Instance:
     )
 
 
-RECIPES: dict[str, Recipe] = {"prepend_labels": prepend_labels}
+def shuffled_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """Permute the labels among the instances of each task's train split, and of its dev split.
+
+    Dev too, since its scores select the round: with true labels there, what the source teaches
+    would come in again through the round that is kept. Test keeps its labels: it selects nothing,
+    and shows that nothing was learnt. Every task of the release is derived, so that the same
+    folder serves studies of other tasks.
+
+    Settings: ``seed``, which of the permutations.
+    """
+    (cache,), seed = ingredients.caches, ingredients.settings["seed"]
+    derived: dict[Split, list[Instance]] = {}
+    for task, splits in read_manifest(cache).tasks.items():
+        for split in SPLITS:
+            instances = read_instances(cache, task, split) if splits[split].samples else []
+            permuted = split != "test"
+            derived[task, split] = shuffled(instances, seed, task, split) if permuted else instances
+    return derived
+
+
+RECIPES: dict[str, Recipe] = {
+    "prepend_labels": prepend_labels,
+    "shuffled_labels": shuffled_labels,
+}
 
 
 def recipe_named(name: str, more: Mapping[str, Recipe]) -> Recipe:

@@ -70,8 +70,10 @@ PAPER_ALGORITHMS = ("baseline", "pretrain_finetune", "multitask", "multitask_fin
 
 TRANSFER_ALGORITHMS = tuple(name for name in ALGORITHMS if name != "baseline")
 
-STAGE_KINDS = ("baseline", "pretrain", "multitask", "finetune")
-"""What trainings are called in paths and logs, see ``plan.kind_of``."""
+PAPER_KINDS = ("baseline", "pretrain", "multitask", "finetune")
+STAGE_KINDS = (*PAPER_KINDS, "shuffled")
+"""What trainings are called in paths and logs, see ``plan.kind_of``. ``shuffled`` is a control's:
+of its own kind, so that its checkpoint need not be kept as a baseline's is."""
 
 ORDERED = frozenset({"sequential"})
 """Algorithms to which the order of the sources matters; to the others sources are a set."""

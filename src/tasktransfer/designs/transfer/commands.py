@@ -36,9 +36,13 @@ def collect(study: Study, complete: bool) -> None:
         f"{tables}: {len(frames.runs):,} runs, {len(frames.missing):,} missing"
         + (f" ({counted})" if counted else "")
     )
+    if len(frames.control_runs) or len(frames.control_missing):
+        runs, missing = len(frames.control_runs), len(frames.control_missing)
+        print(f"controls: {runs:,} runs, {missing:,} missing")
     for error in frames.problems["error"]:
         print(f"left out: {error}")
-    holes = holes_of(frames, read_plan(file).runs)
+    planned = read_plan(file)
+    holes = holes_of(frames, (*planned.runs, *planned.controls))
     if holes:
         with replacing(Path(study.holes)) as part:
             part.write_text("\n".join([time.ctime(), *holes, ""]), encoding="utf-8")
@@ -122,7 +126,7 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
 
 
 def submission_records(study: Study, dataset: str, model: str) -> list[str]:
-    """The records of one dataset and model: every run that may be submitted.
+    """The records of one dataset and model: every run that may be submitted, and so no control.
 
     Raises:
         ConfigError: the study is free, and has no submission.
@@ -131,7 +135,8 @@ def submission_records(study: Study, dataset: str, model: str) -> list[str]:
         raise ConfigError(
             f"{study.config_file}: a free study has no submission: set rules: challenge"
         )
-    stages = study.plan.stages
+    of_runs = {stage.digest for run in transfer_runs(study.plan) for stage in run.stages}
+    stages = [stage for stage in study.plan.stages if stage.digest in of_runs]
     return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]
 
 

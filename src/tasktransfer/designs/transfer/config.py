@@ -27,10 +27,12 @@ from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, 
 from tasktransfer.designs.transfer.algorithms import (
     ALGORITHMS,
     PAPER_ALGORITHMS,
+    PAPER_KINDS,
     STAGE_KINDS,
     TRANSFER_ALGORITHMS,
 )
 from tasktransfer.designs.transfer.challenge.rules import Rules, forbidden
+from tasktransfer.designs.transfer.controls import CONTROLLED, CONTROLS
 from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
     DatasetSection,
@@ -42,6 +44,7 @@ from tasktransfer.validation import Problem, at, show
 PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
 
 TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
+ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
 
 
@@ -113,7 +116,7 @@ class MultiSourceConfig(Section):
         return tuple(name for name in TRANSFER_ALGORITHMS if name in wanted)
 
 
-StageKind = Literal["baseline", "pretrain", "multitask", "finetune"]
+StageKind = Literal["baseline", "pretrain", "multitask", "finetune", "shuffled"]
 
 
 def _every_kind(value: Any) -> Any:
@@ -132,6 +135,14 @@ class TransferCheckpoints(CheckpointConfig):
         default=("baseline", "pretrain"),
         description="kinds of stages whose checkpoints stay on disk, or all",
     )
+
+
+def _every_control(names: Any) -> Any:
+    return list(CONTROLS) if names == ALL else names
+
+
+def _controls_in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in CONTROLS if name in names)
 
 
 def _every_algorithm(names: Any) -> Any:
@@ -172,6 +183,16 @@ class TransferConfig(CommonConfig):
         default=PAPER_ALGORITHMS,
         description="the algorithms, or all of the paper; baseline is always run",
     )
+    controls: Annotated[
+        tuple[ControlName, ...],
+        LIST,
+        DISTINCT,
+        AfterValidator(_controls_in_order),
+        BeforeValidator(_every_control, json_schema_input_type=Literal["all"] | list[ControlName]),
+    ] = Field(
+        default=(),
+        description="trainings that rule out other reasons for a gain of pretrain_finetune, or all",
+    )
     checkpoints: TransferCheckpoints = Field(
         default=TransferCheckpoints(),
         description="what stays on disk beside records and predictions",
@@ -207,6 +228,10 @@ class TransferConfig(CommonConfig):
         content = super().content()
         if content["multi_source"]["choose_by"] == "dev":  # came later
             del content["multi_source"]["choose_by"]
+        if not content["controls"]:
+            del content["controls"]
+        if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # `all`, as it was
+            content["checkpoints"]["keep"] = PAPER_KINDS
         return content | {"datasets": datasets, "training": training}
 
     @classmethod
@@ -225,6 +250,12 @@ class TransferConfig(CommonConfig):
             yield from _epochs_left_open(parts["training"], datasets)
         if "checkpoints" in parts and "pretrain_finetune" in algorithms:
             yield from _starts_not_kept(parts["checkpoints"])
+        if parts.get("controls") and algorithms and CONTROLLED not in algorithms:
+            yield Problem(
+                "controls",
+                f"found {show(parts['controls'])}, but algorithms has no {CONTROLLED}, which they "
+                "are controls of: add it, or remove controls",
+            )
         if "multi_source" in parts:
             yield from _multi_source(parts["multi_source"], datasets, algorithms)
 

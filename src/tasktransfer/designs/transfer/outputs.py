@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-TABLES = ("runs", "scores", "deltas", "sizes", "missing", "problems")
+TABLES = (
+    "runs",
+    "scores",
+    "deltas",
+    "sizes",
+    "missing",
+    "problems",
+    "control_runs",
+    "control_missing",
+)
 """What ``collect`` writes of the records, as Parquet; columns in ``collect.columns``."""
 
 STATISTICS = (

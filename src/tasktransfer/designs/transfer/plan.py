@@ -17,8 +17,9 @@ from tasktransfer.core.steps import Step
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.controls import CONTROLS, Given, asked
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.runs import TransferRun
+from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
@@ -39,7 +40,9 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     single_source = build(config, revisions)
     picked = read_selection(config)
     like = _like_several_sources(config, revisions)
-    choice = Choice(SELECTION, single_source.stages, made=picked is not None, like=like)
+    # Nothing is chosen by the controls, so nothing waits for them.
+    stages = {s.digest: s for run in transfer_runs(single_source) for s in run.stages}
+    choice = Choice(SELECTION, tuple(stages.values()), made=picked is not None, like=like)
     if picked is None:
         return replace(single_source, choice=choice)
     return replace(build(config, revisions, picked), choice=choice)
@@ -109,9 +112,13 @@ def _given(config: TransferConfig, revisions: Revisions) -> _Given:
 def _run(builder: PlanBuilder, given: _Given, wanted: Wanted) -> TransferRun:
     dataset, model, algorithm, sources, target, seed = wanted
     spec = given.models[model]
-    stages = builder.stages(
-        steps(algorithm, sources, target), given.data[dataset], spec, given.training[dataset], seed
-    )
+    data, training = given.data[dataset], given.training[dataset]
+    if algorithm in CONTROLS:
+        source = sources[0] if sources else ""
+        listed = CONTROLS[algorithm].steps(source, target, Given(data, training, seed))
+    else:
+        listed = steps(algorithm, sources, target)
+    stages = builder.stages(listed, data, spec, training, seed)
     return TransferRun(
         dataset, model, spec.family, algorithm, sources, target, seed, tuple(stages.values())
     )
@@ -127,14 +134,19 @@ def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
     that equal trainings of two algorithms have one name."""
     if starts:
         return "finetune"
+    if step.data is not None:
+        return "shuffled"
     if set(step.selection.tasks) != set(step.train_tasks):
         return "multitask"
     return "baseline" if len(step.train_tasks) == 1 else "pretrain"
 
 
 def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
-    """A readable name: ``DNLI``, ``CRE+DNLI@DNLI`` (selected on), ``DNLI_from_CRE``."""
+    """A readable name: ``DNLI``, ``CRE+DNLI@DNLI`` (selected on), ``DNLI_from_CRE``, and
+    ``CRE-shuffled`` (its labels permuted)."""
     text = "+".join(shorts[task] for task in sorted(step.train_tasks))
+    if step.data is not None:
+        text += "-shuffled"
     if set(step.selection.tasks) != set(step.train_tasks):
         text += "@" + "+".join(shorts[task] for task in sorted(step.selection.tasks))
     parents = [start.stage.label for start in starts if start.stage]
@@ -177,6 +189,8 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
                     for m in targets:
                         sources = in_order(algorithm, m.sources)
                         yield dataset.name, model.name, algorithm, sources, m.target, seed
+                for one in asked(config.controls, dataset.pairs):
+                    yield dataset.name, model.name, one.control, one.sources, one.target, seed
 
 
 def _baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Family
+from tasktransfer.designs.transfer.controls import CONTROLS
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,18 @@ class TransferRun:
 
 
 def transfer_runs(plan: Plan) -> tuple[TransferRun, ...]:
-    """The runs of a transfer study's plan."""
+    """The runs of a transfer study's plan, controls left out: these have no part in tables,
+    figures and choices of algorithms."""
+    return _runs(run for run in plan.runs if run.method not in CONTROLS)
+
+
+def control_runs(plan: Plan) -> tuple[TransferRun, ...]:
+    """The controls of a transfer study's plan; ``algorithm`` names the control, and ``sources`` are
+    empty where it does not depend on the source."""
+    return _runs(run for run in plan.runs if run.method in CONTROLS)
+
+
+def _runs(runs: Iterable[Run]) -> tuple[TransferRun, ...]:
     return tuple(
         TransferRun(
             run.about["dataset"],
@@ -66,5 +79,5 @@ def transfer_runs(plan: Plan) -> tuple[TransferRun, ...]:
             run.seed,
             run.stages,
         )
-        for run in plan.runs
+        for run in runs
     )

@@ -1,4 +1,4 @@
-"""Run records to data frames: runs, scores, deltas, sizes, missing, problems.
+"""Run records to data frames: runs, scores, deltas, sizes, missing, problems, controls.
 
 Every row comes from a record that passed all checks. A damaged record is named and left out; runs
 that were planned and left nothing are listed; records that must not be compared are refused.
@@ -7,7 +7,7 @@ that were planned and left nothing are listed; records that must not be compared
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,9 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.loading import Loaded, load
+from tasktransfer.designs.transfer.collect.loading import Loaded, Problem, load
 from tasktransfer.designs.transfer.collect.missing import Holes, missing
+from tasktransfer.designs.transfer.collect.mixtures import Comparison
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected
 from tasktransfer.results.tallies import Checks
 
@@ -33,6 +34,8 @@ class Tables:
     sizes: pd.DataFrame
     missing: pd.DataFrame
     problems: pd.DataFrame
+    control_runs: pd.DataFrame = field(default_factory=lambda: frame("control_runs", []))
+    control_missing: pd.DataFrame = field(default_factory=lambda: frame("control_missing", []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,10 @@ class Origin:
 
 
 def collect_runs(
-    results: Path, expected: Sequence[Expected], checks: Checks | None = None
+    results: Path,
+    expected: Sequence[Expected],
+    checks: Checks | None = None,
+    controls: Sequence[Expected] = (),
 ) -> tuple[Tables, Origin]:
     """Read records into frames.
 
@@ -61,6 +67,8 @@ def collect_runs(
             planned stage.
         checks: predictions that were held against their records before; those of this call are
             added. None: all are checked.
+        controls: the planned controls. They have tables of their own, so that no control is taken
+            for an algorithm.
 
     Returns:
         The frames, and where their records come from.
@@ -70,7 +78,10 @@ def collect_runs(
             revisions, recipes, sample settings, task sizes, weights or hyperparameters came
             together where numbers are compared; names what differs and two of the files.
     """
-    loaded, problems = load(results, expected, checks)
+    comparison = Comparison()
+    loaded, problems = load(results, expected, checks, comparison)
+    # What a control trains otherwise than the runs is in its digest, which the plan gives.
+    of_controls, wrong = load(results, controls, checks, comparison.leaving_out("training"))
     runs = frame("runs", [item.run for item in loaded if item.run is not None])
     deltas = deltas_of(runs)
     tables = Tables(
@@ -79,9 +90,20 @@ def collect_runs(
         deltas=deltas,
         sizes=_sizes(runs),
         missing=missing(expected, runs, deltas, Holes(results, problems)),
-        problems=frame("problems", [(problem.path, problem.error) for problem in problems]),
+        problems=frame("problems", [(one.path, one.error) for one in (*problems, *wrong)]),
+        **_controls(results, controls, of_controls, wrong),
     )
-    return tables, _origin(loaded)
+    return tables, _origin([*loaded, *of_controls])
+
+
+def _controls(
+    results: Path, controls: Sequence[Expected], loaded: list[Loaded], problems: list[Problem]
+) -> dict[str, pd.DataFrame]:
+    """The tables ``control_runs`` and ``control_missing``."""
+    runs = frame("control_runs", [item.run for item in loaded if item.run is not None])
+    holes = Holes(results, problems)
+    absent = missing(controls, runs, deltas_of(runs.iloc[:0]), holes)
+    return {"control_runs": runs, "control_missing": absent}
 
 
 def _origin(loaded: list[Loaded]) -> Origin:

@@ -98,6 +98,12 @@ PROBLEMS: Columns = (
     ("error", pa.string(), "why it was left out"),
 )
 
+_OF_CONTROLS = {"algorithm": "control", "sources": "source task; empty: it depends on none"}
+CONTROL_RUNS: Columns = tuple(
+    (name, kind, _OF_CONTROLS.get(name, text)) for name, kind, text in RUNS
+)
+"""The controls, apart from the runs of algorithms: of one shape, so that cells are made of both."""
+
 _GROUP: Columns = _RUN[:3]
 _CELL: Columns = (*_RUN[:7],)
 
@@ -194,7 +200,11 @@ OVERLAP_EFFECT: Columns = (
 )
 
 TABLES: dict[str, Columns] = dict(
-    zip(outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS), strict=True)
+    zip(
+        outputs.TABLES,
+        (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS, CONTROL_RUNS, MISSING),
+        strict=True,
+    )
 )
 """What ``collect`` writes."""
 

@@ -61,7 +61,10 @@ class Loaded:
 
 
 def load(
-    results: Path, expected: Sequence[Expected], checks: Checks | None = None
+    results: Path,
+    expected: Sequence[Expected],
+    checks: Checks | None = None,
+    comparison: Comparison | None = None,
 ) -> tuple[list[Loaded], list[Problem]]:
     """Read the records of planned runs.
 
@@ -70,6 +73,7 @@ def load(
         expected: the planned runs, in the order to keep. Several may end with one stage. The
             trainings before them are checked too, and so is whether other records claim a stage.
         checks: predictions that were checked before; those of this call are added.
+        comparison: with records that were read before; None: with each other alone.
 
     Returns:
         What is usable, a ``Loaded`` per run, and what is wrong with the others.
@@ -77,7 +81,7 @@ def load(
     Raises:
         RecordError: records that must not be compared came together.
     """
-    comparison, checks = Comparison(), checks or Checks()
+    comparison, checks = comparison or Comparison(), checks or Checks()
     says = cache(says_synthetic)
     runs_of: dict[str, list[Expected]] = defaultdict(list)
     for plan in expected:

@@ -27,15 +27,29 @@ Aspect = tuple[str, ...]
 
 
 class Comparison:
-    """What the records so far have in common. Equal values are kept once."""
+    """What the records so far have in common. Equal values are kept once.
 
-    def __init__(self) -> None:
+    ``but``: what may differ nevertheless, by the first word of its aspect.
+    """
+
+    def __init__(self, but: frozenset[str] = frozenset()) -> None:
         self.first: dict[Aspect, tuple[Any, str]] = {}
         self.values: dict[str, Any] = {}
+        self.but = but
+
+    def leaving_out(self, *names: str) -> Comparison:
+        """A comparison with the same records, in which these may differ."""
+        other = Comparison(self.but | frozenset(names))
+        other.first, other.values = self.first, self.values
+        return other
 
     def facts(self, record: Record, target: str | None = None) -> dict[Aspect, Any]:
         """What of a record has to be the same in all that it is compared with."""
-        return {aspect: self._shared(value) for aspect, value in _facts(record, target)}
+        return {
+            aspect: self._shared(value)
+            for aspect, value in _facts(record, target)
+            if aspect[0] not in self.but
+        }
 
     def _shared(self, value: Any) -> Any:
         return self.values.setdefault(canonical_json(value), value)

@@ -10,13 +10,13 @@ from typing import Any
 from tasktransfer import json_text
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.config import transfer_config
-from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
+from tasktransfer.designs.transfer.runs import TransferRun, control_runs, transfer_runs
 from tasktransfer.errors import RecordError
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
 BASELINE = "baseline"
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
 
@@ -54,6 +54,7 @@ class StudyPlan:
     config_digest: str
     shorts: Mapping[str, str]
     runs: tuple[Expected, ...]
+    controls: tuple[Expected, ...] = ()
 
     @property
     def order(self) -> dict[str, list[str]]:
@@ -108,15 +109,17 @@ def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
         "study": study.config.study,
         "config_digest": study.config.digest,
         "shorts": shorts_of(study),
-        "runs": [
-            {
-                **run.identity,
-                "record": f"{run.scored.path}/{RECORD}",
-                "digest": run.scored.digest,
-                "stages": [stage.path for stage in run.stages],
-            }
-            for run in transfer_runs(plan)
-        ],
+        "runs": [_told(run) for run in transfer_runs(plan)],
+        "controls": [_told(run) for run in control_runs(plan)],
+    }
+
+
+def _told(run: TransferRun) -> dict[str, Any]:
+    return {
+        **run.identity,
+        "record": f"{run.scored.path}/{RECORD}",
+        "digest": run.scored.digest,
+        "stages": [stage.path for stage in run.stages],
     }
 
 
@@ -128,7 +131,8 @@ def read_plan(path: Path) -> StudyPlan:
     ``record`` is the path of the run's record relative to the results folder. A run may also have
     ``digest``, of the stage that scores it, and ``stages``, the folders of its trainings in their
     order, relative to the results folder; further keys are left alone. The order of the
-    runs is the order of rows, panels and axes.
+    runs is the order of rows, panels and axes. ``controls`` are runs too, whose ``algorithm`` names
+    the control; a file without them is one of a study without controls.
 
     Raises:
         RecordError: the file is absent or no such object; names the key.
@@ -136,7 +140,8 @@ def read_plan(path: Path) -> StudyPlan:
     try:
         value = json_text.loads(path.read_bytes())
         runs = tuple(_expected(run) for run in value["runs"])
-        return StudyPlan(value["study"], value["config_digest"], value["shorts"], runs)
+        controls = tuple(_expected(run) for run in value.get("controls", ()))
+        return StudyPlan(value["study"], value["config_digest"], value["shorts"], runs, controls)
     except (OSError, ValueError, TypeError) as error:
         raise RecordError(f"{path}: not a plan file: {error}; write it again") from error
     except KeyError as error:

@@ -42,14 +42,14 @@ def collect(
     """
     study = read_plan(plan)
     checks = Checks.read(out / CHECKED)
-    tables, origin = collect_runs(results, study.runs, checks)
+    tables, origin = collect_runs(results, study.runs, checks, study.controls)
     if not origin.records:
         first = f"; the first: {tables.problems['error'].iloc[0]}" if len(tables.problems) else ""
         raise RecordError(
             f"{results}: no usable record of {len(study.runs)} planned runs{first}; train "
             "something first"
         )
-    holes = holes_of(tables, study.runs)
+    holes = holes_of(tables, (*study.runs, *study.controls))
     if complete and holes:
         more = [f"and {len(holes) - SHOWN:,} more"] * (len(holes) > SHOWN)
         raise RecordError(
@@ -74,7 +74,7 @@ def collect(
 def holes_of(tables: Tables, runs: Iterable[Expected]) -> list[str]:
     """A line for each planned run without a usable record, and for each training before one whose
     record is damaged."""
-    missing = tables.missing
+    missing = pd.concat([tables.missing, tables.control_missing], ignore_index=True)
     said = zip(*(missing[key] for key in ("path", "reason", "state", "error")), strict=True)
     lines = [error if state == BROKEN else f"{path}: {why}" for path, why, state, error in said]
     before = {f"{folder}/{RECORD}" for run in runs for folder in run.stages[:-1]}
