@@ -62,14 +62,15 @@ if DATA_TABLE_FILES:
             DATA_TABLE_FILES,
         log:
             f"{RESULTS}/logs/data_stats.log",
+        # With scikit-learn, which the figures do without.
         conda:
-            "../../envs/figures.yaml"
+            "../../envs/train.yaml"
         params:
             out=lambda wildcards, output: Path(output[0]).parent,
             study=study_options,
             folders=" ".join(str(Path(file).parent) for file in instances_everywhere()),
         message:
-            "counting samples and lengths"
+            "counting samples and lengths, scoring simple answers"
         shell:
             "tasktransfer data stats {params.study} --out {params.out:q} > {log:q} 2>&1"
 

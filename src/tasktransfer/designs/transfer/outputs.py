@@ -31,7 +31,7 @@ STATISTICS = (
 )
 """What ``statistics`` makes of the tables, as Parquet; columns in ``collect.columns``."""
 
-DATA_TABLES = ("table1", "lengths", "overlap_data")
+DATA_TABLES = ("table1", "lengths", "overlap_data", "reference")
 """What ``data stats`` counts in the dialogues, each in all of ``DATA_TABLE_ENDINGS``."""
 DATA_TABLE_ENDINGS = ("csv", "parquet")
 

@@ -40,13 +40,15 @@ class Results:
     """A study's tables, its statistics, and who they are of.
 
     ``lengths``: how many utterances and dialogues have which length (columns of
-    ``data.stats.length_distributions``); None where the dialogues were never prepared.
+    ``data.stats.length_distributions``); ``reference``: what simple ways of answering score
+    (columns of ``reference.REFERENCE_COLUMNS``). None where the dialogues were never prepared.
     """
 
     tables: Tables
     statistics: Statistics
     metadata: Metadata
     lengths: pd.DataFrame | None
+    reference: pd.DataFrame | None = None
 
 
 def read_results(folder: str | Path) -> Results:
@@ -58,13 +60,18 @@ def read_results(folder: str | Path) -> Results:
     folder = Path(folder)
     tables, metadata = read_tables(folder)
     frames = {name: read_statistic(folder, name) for name in columns.STATISTICS}
-    lengths = folder / "lengths.parquet"
     return Results(
         tables=tables,
         statistics=Statistics(**frames),
         metadata=metadata,
-        lengths=pd.read_parquet(lengths) if lengths.exists() else None,
+        lengths=_counted(folder / "lengths.parquet"),
+        reference=_counted(folder / "reference.parquet"),
     )
+
+
+def _counted(path: Path) -> pd.DataFrame | None:
+    """What ``data stats`` wrote; None where it was never asked."""
+    return pd.read_parquet(path) if path.exists() else None
 
 
 def read_statistic(folder: Path, table: str) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from tasktransfer.designs.transfer.report.facts import facts
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.holes import holes, troubles
 from tasktransfer.designs.transfer.report.images import inline
+from tasktransfer.designs.transfer.report.reference_table import reference_tables
 from tasktransfer.designs.transfer.report.statistics_tables import (
     agreement_lines,
     statistics_tables,
@@ -100,7 +101,7 @@ def render(results: Results, figures: Path, folder: Path, *, arguments: str = ""
             data=embedded_json(payload(results, explain)),
             printed=_printed(results),
             agreement=agreement_lines(results.statistics.agreement),
-            statistics=statistics_tables(results.statistics),
+            statistics=[*reference_tables(results), *statistics_tables(results.statistics)],
             figures=list(_figures(datasets_of(results), figures, folder)),
             holes=holes(results.tables),
             style=Markup(style),

@@ -2,7 +2,8 @@
 
 ``table1``: samples per dataset, task and split (the paper's Table 1). ``lengths``: how many
 utterances and dialogues have which length (Figure 6's data). ``overlap_data``: how many training
-dialogues each two tasks share, for the statistics.
+dialogues each two tasks share, for the statistics. ``reference``: what simple ways of answering
+score, for the report.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tasktransfer.data.stats import (
     task_table,
     training_overlap,
 )
+from tasktransfer.designs.transfer.reference import REFERENCE_COLUMNS, reference_rows
 from tasktransfer.files import replacing
 from tasktransfer.tables.metadata import synthetic_mark
 from tasktransfer.tables.text import text_table
@@ -42,7 +44,8 @@ def as_text(folders: Sequence[Path]) -> str:
 
 
 def write(folders: Sequence[Path], out: Path) -> list[Path]:
-    """``table1``, ``lengths`` and ``overlap_data`` as CSV and Parquet, each written atomically.
+    """``table1``, ``lengths``, ``overlap_data`` and ``reference`` as CSV and Parquet, each written
+    atomically.
 
     A column ``synthetic`` says whether the dialogues are generated.
 
@@ -56,6 +59,7 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
         "table1": pd.DataFrame(split_statistics(folders)),
         "lengths": pd.DataFrame(length_distributions(folders), columns=LENGTH_COLUMNS),
         "overlap_data": pd.DataFrame(training_overlap(folders), columns=OVERLAP_COLUMNS),
+        "reference": pd.DataFrame(reference_rows(folders), columns=REFERENCE_COLUMNS),
     }
     for name, frame in frames.items():
         marked = frame.assign(synthetic=frame["dataset"].map(generated))
