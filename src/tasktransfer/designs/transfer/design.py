@@ -11,7 +11,8 @@ from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
-from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.controls import SHUFFLED
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.finished import is_whole
@@ -57,7 +58,8 @@ def _figure(name: str, dataset: str) -> Shown:
 def _figures_of(study: Study, dataset: str, counted: bool) -> list[str]:
     runs = transfer_runs(study.plan)
     counts = {len(run.sources) for run in runs if run.dataset == dataset}
-    return outputs.figures_of(counts, lengths=counted)
+    shuffled = SHUFFLED in transfer_config(study).controls
+    return outputs.figures_of(counts, lengths=counted, shuffled=shuffled and 1 in counts)
 
 
 def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:

@@ -28,6 +28,9 @@ STATISTICS = (
     "agreement",
     "overlap",
     "overlap_effect",
+    "controls",
+    "top1",
+    "one_answer",
 )
 """What ``statistics`` makes of the tables, as Parquet; columns in ``collect.columns``."""
 
@@ -47,7 +50,7 @@ PRINTED = {**PAPER_TABLES, PUBLISHED_CHECK: "Published Table 2"}
 """Every printed table by its files' name, with its title, each in all of ``PRINTED_ENDINGS``."""
 PRINTED_ENDINGS = ("csv", "md", "tex", "parquet")
 
-LENGTHS, MULTI_SOURCE = "lengths", "multi_source"
+LENGTHS, MULTI_SOURCE, OVER_SHUFFLED = "lengths", "multi_source", "over_shuffled"
 FIGURES = (
     "transfer_graph",
     "heatmap",
@@ -57,17 +60,25 @@ FIGURES = (
     "aggregate_transfer",
     "source_type",
     MULTI_SOURCE,
+    OVER_SHUFFLED,
 )
 """Figures of a dataset: ``<name>_<dataset>`` in all of ``FIGURE_ENDINGS``."""
 FIGURE_ENDINGS = ("png", "pdf")
 
 
-def figures_of(source_counts: Collection[int], *, lengths: bool) -> list[str]:
+def figures_of(
+    source_counts: Collection[int], *, lengths: bool, shuffled: bool = False
+) -> list[str]:
     """The figures that a dataset always has.
 
     Args:
         source_counts: how many sources its runs have; 0 of a baseline.
         lengths: whether the lengths of its dialogues are known.
+        shuffled: whether its sources are trained with permuted labels too.
     """
-    shown = {LENGTHS: lengths, MULTI_SOURCE: any(count > 1 for count in source_counts)}
+    shown = {
+        LENGTHS: lengths,
+        MULTI_SOURCE: any(count > 1 for count in source_counts),
+        OVER_SHUFFLED: shuffled,
+    }
     return [name for name in FIGURES if shown.get(name, 1 in source_counts)]

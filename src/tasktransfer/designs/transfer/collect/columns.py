@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.designs.transfer import outputs
+from tasktransfer.designs.transfer.controls import CONTROLS as CONTROL_NAMES
 from tasktransfer.tables.store import Column, Columns, frame_of
 
 KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
@@ -199,6 +200,54 @@ OVERLAP_EFFECT: Columns = (
     ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
 )
 
+
+def _over_a_control(name: str) -> Columns:
+    over = f"score - that of {name}"
+    return (
+        (f"{name}_seeds", pa.int64(), f"seeds with both the transfer run and {name}"),
+        (f"{name}_delta", pa.float64(), f"mean over seeds of {over}, points; NaN: not there"),
+        (f"{name}_low", pa.float64(), "lower end of its 95 % interval; NaN: cannot be told"),
+        (f"{name}_high", pa.float64(), "upper end"),
+        (f"{name}_q", pa.float64(), "p adjusted for these cells of the dataset; NaN: no test"),
+    )
+
+
+CONTROLS: Columns = (
+    *_CELL,
+    ("n_seeds", pa.int64(), "seeds with both the transfer run and its baseline"),
+    ("delta", pa.float64(), "over the baseline, as in cells"),
+    ("low", pa.float64(), "lower end of the 95 % interval of delta"),
+    ("high", pa.float64(), "upper end"),
+    ("q", pa.float64(), "as in cells"),
+    *(column for control in CONTROL_NAMES for column in _over_a_control(control)),
+    (
+        "verdict",
+        pa.string(),
+        "beats all controls, explained by a control, hurts, or cannot tell",
+    ),
+    ("explained_by", pa.string(), "the controls that explain it, joined by +; empty: none"),
+)
+TOP1: Columns = (
+    *_GROUP,
+    ("n_targets", pa.int64(), "targets behind the row"),
+    ("n_pairs", pa.int64(), "pairs that have all seeds: the candidates"),
+    ("n_seeds", pa.int64(), "seeds behind the row"),
+    ("top1", pa.float64(), "the paper's: source chosen by the test scores that it reports, points"),
+    ("top1_dev", pa.float64(), "source chosen by dev scores: mean test delta over targets, points"),
+    ("top1_dev_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("top1_dev_high", pa.float64(), "upper end"),
+    ("top1_heldout", pa.float64(), "source chosen by the other seeds' test scores; NaN: one seed"),
+    ("top1_heldout_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("top1_heldout_high", pa.float64(), "upper end"),
+)
+ONE_ANSWER: Columns = (
+    *_RUN,
+    ("answer", pa.string(), "the most frequent answer of its predictions, several joined by +"),
+    ("share", pa.float64(), "its share of them, 0-1"),
+    ("collapsed", pa.bool_(), "share >= 0.99"),
+    ("predictions_sha256", pa.string(), "of its predictions"),
+)
+
 TABLES: dict[str, Columns] = dict(
     zip(
         outputs.TABLES,
@@ -211,7 +260,18 @@ TABLES: dict[str, Columns] = dict(
 STATISTICS: dict[str, Columns] = dict(
     zip(
         outputs.STATISTICS,
-        (CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
+        (
+            CELLS,
+            SUMMARY,
+            VARIANCE,
+            ASYMMETRY,
+            AGREEMENT,
+            OVERLAP,
+            OVERLAP_EFFECT,
+            CONTROLS,
+            TOP1,
+            ONE_ANSWER,
+        ),
         strict=True,
     )
 )

@@ -10,7 +10,7 @@ What figures, printed tables, the report and notebooks start from::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -33,6 +33,9 @@ class Statistics:
     agreement: pd.DataFrame
     overlap: pd.DataFrame
     overlap_effect: pd.DataFrame
+    controls: pd.DataFrame = field(default_factory=lambda: columns.frame("controls", []))
+    top1: pd.DataFrame = field(default_factory=lambda: columns.frame("top1", []))
+    one_answer: pd.DataFrame = field(default_factory=lambda: columns.frame("one_answer", []))
 
 
 @dataclass(frozen=True)

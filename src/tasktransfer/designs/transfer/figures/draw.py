@@ -26,6 +26,7 @@ from tasktransfer.designs.transfer.figures.heatmap import heatmap
 from tasktransfer.designs.transfer.figures.lengths import lengths
 from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import LENGTHS, of_dataset
+from tasktransfer.designs.transfer.figures.over_shuffled import over_shuffled
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import sample_ratio
 from tasktransfer.designs.transfer.figures.source_type import source_type
@@ -89,6 +90,11 @@ _DRAWINGS = (
         multi_source_bars,
         ("deltas", "missing"),
         "Several sources at once against each alone (paper, section 6.2)",
+    ),
+    Drawing(
+        over_shuffled,
+        ("runs", "missing", "control_missing", "controls"),
+        "Delta of pre-training minus that of the same source with its labels permuted",
     ),
 )
 FIGURES = dict(zip(outputs.FIGURES, _DRAWINGS, strict=True))

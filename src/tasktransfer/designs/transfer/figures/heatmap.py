@@ -140,7 +140,16 @@ def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
     return square
 
 
-def heatmap(results: Results, dataset: str) -> Figure | None:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a figure says that its cells are."""
+
+    title: str = "improvement over the baseline by transfer, %"
+    scale: str = "Improvement, %"
+    unit: str = " %"
+
+
+def heatmap(results: Results, dataset: str, words: Words = Words()) -> Figure | None:  # noqa: B008
     """Draw the figure of one dataset; None when it has no single-source transfer run planned.
 
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both; where
@@ -170,12 +179,13 @@ def heatmap(results: Results, dataset: str) -> Figure | None:
         pad=0.02,
         aspect=25,
     )
-    bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
-    legend_below(figure, _legend_entries([panel for row in grid for panel in row], limit))
+    bar.set_label(words.scale, fontsize=LABEL_POINTS * growth(figure) + 1)
+    legend_below(
+        figure, _legend_entries([panel for row in grid for panel in row], limit, words.unit)
+    )
     runs = results.tables.runs
     seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
-    what = f"{dataset}: improvement over the baseline by transfer, %"
-    entitle(figure, what, seeds, results.metadata)
+    entitle(figure, f"{dataset}: {words.title}", seeds, results.metadata)
     fit_panels(figure, axes, side, side)
     return figure
 
@@ -261,7 +271,7 @@ def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points:
         place.set_xlabel("target", fontsize=points)
 
 
-def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
+def _legend_entries(every: list[Panel], limit: float, unit: str) -> list[Artist]:
     """Only what the figure shows."""
     off = ~np.eye(len(every[0].baseline), dtype=bool)
     entries: list[Artist] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
@@ -271,7 +281,7 @@ def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
         not_planned=any((one.empty & ~one.partial).any() for one in every),
     )
     if any(_beyond(one, limit).any() for one in every):
-        entries.append(cell_grid.beyond_entry(limit, " %"))
+        entries.append(cell_grid.beyond_entry(limit, unit))
     if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
         entries.append(
             Patch(facecolor=_PALE, edgecolor=INK, label="Δ: points (baseline 0, no percentage)")

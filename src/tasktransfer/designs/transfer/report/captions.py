@@ -50,5 +50,11 @@ CAPTIONS: dict[str, str] = {
         "A solid bar is the delta of the run on all sources at once, a mean over seeds; the "
         "pale one on its left is the mean delta of the same sources one at a time."
     ),
+    "over_shuffled": (
+        "Rows are sources, columns targets. The diagonal is the baseline's score, every other "
+        "cell the delta of the transfer minus the delta of the same source trained with permuted "
+        "labels, in points, a mean over seeds: what the source's labels give beyond its texts and "
+        "the training itself. Colours and frames are as in the heatmap of improvements."
+    ),
 }
 """Name of a figure as in ``figures.FIGURES`` → what it shows, in full."""
