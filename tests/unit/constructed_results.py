@@ -49,6 +49,24 @@ def with_cells(results: Results, **values: Any) -> Results:
     return dataclasses.replace(results, statistics=statistics)
 
 
+def with_controls(results: Results) -> Results:
+    """The same results with a table ``controls`` in which deltas over the shuffled source are those
+    over the baseline, and the other controls are not there."""
+    cells = results.statistics.cells
+    own = cells[cells["n_sources"] == 1].drop_duplicates(["dataset", "model", "source", "target"])
+    numbers = {f"shuffled_source_{name}": own[name] for name in ("delta", "low", "high", "q")}
+    table = own.assign(
+        algorithm="pretrain_finetune",
+        shuffled_source_seeds=own["n_seeds"],
+        **numbers,
+        verdict="cannot tell",
+        explained_by="",
+    )
+    controls = table.reindex(columns=columns.names("controls")).reset_index(drop=True)
+    statistics = dataclasses.replace(results.statistics, controls=controls)
+    return dataclasses.replace(results, statistics=statistics)
+
+
 def with_sizes(results: Results, sizes: dict[str, int]) -> Results:
     """The same results with other numbers of training instances; tasks that are not named go."""
     old = results.tables.sizes

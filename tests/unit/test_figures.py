@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from constructed_results import flaws, lengths_of, results_of, with_cells, with_sizes
+from constructed_results import flaws, lengths_of, results_of, with_cells, with_controls, with_sizes
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
@@ -125,7 +125,7 @@ def test_nothing_overlaps_or_is_cut_off(
 ) -> None:
     results: Results = request.getfixturevalue(scale)
     dataset = "DailyDialog" if scale == "paper_scale" else "Friends"
-    figure = drawn(FIGURES[name].draw(results, dataset))
+    figure = drawn(FIGURES[name].draw(with_controls(results), dataset))
     assert flaws(figure) == []
     assert figure.get_suptitle().startswith("SYNTHETIC (tiny world)\n")
 
@@ -138,7 +138,7 @@ def test_a_dataset_that_is_not_there_has_no_figure(name: str, planted: Results) 
 def test_real_data_bear_no_mark(planted: Results) -> None:
     for name, drawing in FIGURES.items():
         if name != "multi_source":
-            figure = drawn(drawing.draw(planted, "DailyDialog"))
+            figure = drawn(drawing.draw(with_controls(planted), "DailyDialog"))
             assert "SYNTHETIC" not in figure.get_suptitle()
             assert "study constructed" in figure.get_suptitle()
 

@@ -149,7 +149,7 @@ class Words:
     unit: str = " %"
 
 
-def heatmap(results: Results, dataset: str, words: Words = Words()) -> Figure | None:  # noqa: B008
+def heatmap(results: Results, dataset: str, words: Words = Words()) -> Figure | None:
     """Draw the figure of one dataset; None when it has no single-source transfer run planned.
 
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both; where

@@ -17,9 +17,7 @@ from tasktransfer.designs.transfer.controls import CONTROLLED, SHUFFLED
 from tasktransfer.designs.transfer.figures.heatmap import Words, heatmap
 from tasktransfer.designs.transfer.statistics.cells import MARKED
 
-_WORDS = Words(
-    "delta minus that of the source with permuted labels, points", "Delta over shuffled", ""
-)
+_WORDS = Words("delta minus that of the source with permuted labels, points", "Points", "")
 
 
 def over_shuffled(results: Results, dataset: str) -> Figure | None:

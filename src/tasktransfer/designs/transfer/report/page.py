@@ -17,6 +17,7 @@ from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
 from tasktransfer.designs.transfer.report.captions import CAPTIONS
+from tasktransfer.designs.transfer.report.control_tables import control_tables
 from tasktransfer.designs.transfer.report.facts import facts
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.holes import holes, troubles
@@ -101,7 +102,11 @@ def render(results: Results, figures: Path, folder: Path, *, arguments: str = ""
             data=embedded_json(payload(results, explain)),
             printed=_printed(results),
             agreement=agreement_lines(results.statistics.agreement),
-            statistics=[*reference_tables(results), *statistics_tables(results.statistics)],
+            statistics=[
+                *reference_tables(results),
+                *control_tables(results),
+                *statistics_tables(results.statistics),
+            ],
             figures=list(_figures(datasets_of(results), figures, folder)),
             holes=holes(results.tables),
             style=Markup(style),
