@@ -133,6 +133,19 @@ def test_a_shuffled_source_is_the_transfer_on_permuted_labels() -> None:
     assert len({stage.path for stage in made.stages}) == len(made.stages)
 
 
+def test_baselines_may_have_more_seeds_than_transfers() -> None:
+    plain, made = build(three_tasks(seeds=2)), build(three_tasks(seeds=2, baseline_seeds=20))
+    seeds: dict[str, set[int]] = {}
+    for run in transfer_runs(made):
+        seeds.setdefault(run.algorithm, set()).add(run.seed)
+    assert seeds.pop("baseline") == set(range(20))
+    assert all(each == {0, 1} for each in seeds.values())
+    # 18 more baselines of three tasks, and nothing else.
+    assert len(made.stages) == len(made.runs) == len(plain.runs) + 18 * 3
+    assert {s.digest for s in plain.stages} < {s.digest for s in made.stages}
+    assert three_tasks(baseline_seeds=None).digest == three_tasks().digest
+
+
 def test_targets_of_pairs_alone_have_controls() -> None:
     datasets = {"DailyDialog": {"tasks": [A, B, C], "pairs": [{"source": A, "target": C}]}}
     made = build(three_tasks(datasets=datasets, controls="all"))

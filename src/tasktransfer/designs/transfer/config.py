@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from tasktransfer.config import ALL, CheckpointConfig, CommonConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
+from tasktransfer.config.fields import DISTINCT, LIST, Count, Section, Seeds
 from tasktransfer.core.specs import Training
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
@@ -193,6 +193,10 @@ class TransferConfig(CommonConfig):
         default=(),
         description="trainings that rule out other reasons for a gain of pretrain_finetune, or all",
     )
+    baseline_seeds: Seeds | None = Field(
+        default=None,
+        description="seeds of the baselines beside `seeds`, a list or n for 0 to n-1; null: none",
+    )
     checkpoints: TransferCheckpoints = Field(
         default=TransferCheckpoints(),
         description="what stays on disk beside records and predictions",
@@ -228,8 +232,9 @@ class TransferConfig(CommonConfig):
         content = super().content()
         if content["multi_source"]["choose_by"] == "dev":  # came later
             del content["multi_source"]["choose_by"]
-        if not content["controls"]:
-            del content["controls"]
+        for key in ("controls", "baseline_seeds"):
+            if not content[key]:
+                del content[key]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # `all`, as it was
             content["checkpoints"]["keep"] = PAPER_KINDS
         return content | {"datasets": datasets, "training": training}

@@ -191,6 +191,11 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
                         yield dataset.name, model.name, algorithm, sources, m.target, seed
                 for one in asked(config.controls, dataset.pairs):
                     yield dataset.name, model.name, one.control, one.sources, one.target, seed
+        for seed in config.baseline_seeds or ():
+            for dataset in config.datasets:
+                targets = [m for m in multi if m.dataset == dataset.name]
+                for target in _baseline_tasks(dataset, targets):
+                    yield dataset.name, model.name, "baseline", (), target, seed
 
 
 def _baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[str]:

@@ -221,7 +221,7 @@ def _choices(card: Task, train: Instances, test: Instances) -> list[Answer]:
     told, asked = _features(rows(train), rows(test))
     right = [str(n) == i.target[0] for i in train for n in range(len(i.options))]
     chances = iter(_chances(told, right, asked))
-    answers = []
+    answers: list[Answer] = []
     for instance in test:
         each = [next(chances) for _ in instance.options]
         answers.append((str(each.index(max(each))),))

@@ -184,7 +184,9 @@ def heatmap(results: Results, dataset: str, words: Words = Words()) -> Figure | 
         figure, _legend_entries([panel for row in grid for panel in row], limit, words.unit)
     )
     runs = results.tables.runs
-    seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
+    own = runs[runs["dataset"] == dataset]
+    transfers = own[own["algorithm"] != BASELINE]  # baselines may have more seeds
+    seeds = int((transfers if len(transfers) else own)["seed"].nunique())
     entitle(figure, f"{dataset}: {words.title}", seeds, results.metadata)
     fit_panels(figure, axes, side, side)
     return figure

@@ -72,11 +72,9 @@ def top1(deltas: pd.DataFrame, runs: pd.DataFrame, order: Order | None = None) -
             seeds = sorted(group["seed"].unique())
             key = (dataset, model, algorithm)
             test, dev = (cube(one, tasks, seeds) for one in (group, dev_groups[key]))
-            whole = ~np.isnan(test).any(axis=2)
-            targets = whole.any(axis=0)
-            test, dev = (
-                np.where(whole[:, :, None], values, np.nan)[:, targets] for values in (test, dev)
-            )
+            whole = ~np.isnan(test).any(axis=2, keepdims=True)
+            targets = whole.any(axis=(0, 2))
+            test, dev = (np.where(whole, values, np.nan)[:, targets] for values in (test, dev))
             rows.append((*key, *_numbers(test, dev, key)))
     return frame("top1", rows)
 
