@@ -72,7 +72,7 @@ def top1(deltas: pd.DataFrame, runs: pd.DataFrame, order: Order | None = None) -
             seeds = sorted(group["seed"].unique())
             key = (dataset, model, algorithm)
             test, dev = (cube(one, tasks, seeds) for one in (group, dev_groups[key]))
-            whole = ~np.isnan(test).any(axis=2, keepdims=True)
+            whole = np.asarray(~np.isnan(test).any(axis=2, keepdims=True), np.bool_)
             targets = whole.any(axis=(0, 2))
             test, dev = (np.where(whole, values, np.nan)[:, targets] for values in (test, dev))
             rows.append((*key, *_numbers(test, dev, key)))
