@@ -9,6 +9,7 @@ stands. Tasks are named in full, datasets and algorithms as in a study; models a
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from importlib.resources import files
 from itertools import permutations
 from typing import Literal
@@ -88,10 +89,7 @@ def sources() -> pd.DataFrame:
 
 def same_sources(target: str, ours: Collection[str]) -> Agreement:
     """Whether a target's sources are those of Table 6; a target that it lacks has others."""
-    table = sources().set_index("target")["sources"]
-    if target not in table:
-        return "other"
-    slots = [set(slot.split("|")) for slot in str(table[target]).split("+")]
+    slots = _source_slots().get(target, [])
     if len(ours) != len(slots) or not any(
         all(slot == {"?"} or task in slot for task, slot in zip(order, slots, strict=True))
         for order in permutations(ours)
@@ -99,6 +97,13 @@ def same_sources(target: str, ours: Collection[str]) -> Agreement:
         return "other"
     legible = all(len(slot) == 1 and slot != {"?"} for slot in slots)
     return "same" if legible else "as far as legible"
+
+
+@cache
+def _source_slots() -> dict[str, list[set[str]]]:
+    """Target → the tasks that each of its three sources may be."""
+    rows = sources()[["target", "sources"]].itertuples(index=False, name=None)
+    return {target: [set(one.split("|")) for one in joined.split("+")] for target, joined in rows}
 
 
 def consistency() -> pd.DataFrame:

@@ -1,0 +1,83 @@
+"""A finished study of constructed records, for tests of what is wrong with some of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from study_records import write_records
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.results.study import Study
+
+TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
+KEYS: dict[str, Any] = {
+    "study": "constructed",
+    "datasets": {"DailyDialog": {"tasks": TASKS}},
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+    "algorithms": ["pretrain_finetune", "multitask"],
+    "seeds": 2,
+}
+RESULTS = Path("results")
+
+Damage = Callable[[Path], object]
+"""Spoils the record at a path, or what stands beside it."""
+
+
+def opened(**keys: Any) -> Study:
+    Path("study.yaml").write_text(yaml.safe_dump(KEYS | keys))
+    return open_study("study.yaml")
+
+
+def written_study(folder: Path) -> Path:
+    """The study with all its records, in a folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_records(opened())
+    return folder
+
+
+def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
+    return next(
+        run
+        for run in transfer_runs(study.plan)
+        if (run.algorithm, run.seed, run.target) == (algorithm, seed, "dialogue_nli")
+    )
+
+
+def gather(study: Study, by_hand: bool = False) -> Tables:
+    """The tables of a study; ``by_hand``: of ``plan_by_hand``."""
+    return asked(plan_by_hand(study) if by_hand else plan_file(study, study.plan))
+
+
+def plan_by_hand(study: Study) -> dict[str, Any]:
+    """A plan as people write it: records alone, no digests and no trainings before them."""
+    plan = plan_file(study, study.plan)
+    for run in plan["runs"]:
+        del run["digest"], run["stages"]
+    return plan
+
+
+def asked(plan: dict[str, Any]) -> Tables:
+    """The tables that a plan file asks for."""
+    file = Path("plan.json")
+    file.write_text(json.dumps(plan))
+    return collect(RESULTS, file, Path("tables"))[0]
+
+
+def edited(**changes: Any) -> Damage:
+    """The record with top-level values replaced."""
+
+    def edit(record: Path) -> None:
+        record.write_text(json.dumps(json.loads(record.read_text()) | changes))
+
+    return edit
