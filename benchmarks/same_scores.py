@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.datasets import get_task
@@ -36,7 +37,7 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
     task = get_task(manifest["dataset"], chosen.task)
     model = load_model(
         manifest["family"], str(chosen.checkpoint), None, {task.name: task}, manifest,
-        chosen.encoded / "tokenizer", seed=seed, fidelity="default", loss_on="answer",
+        chosen.encoded / "tokenizer", seed=seed, fidelity=Fidelity(), loss_on="answer",
         dropout=chosen.dropout, device=cpu, plain=plain,
     )  # fmt: skip
     limits = {"train": chosen.limit_train, "dev": chosen.limit_test, "test": chosen.limit_test}

@@ -70,6 +70,8 @@ def make_results(asked: Asked) -> Results:
         ),
         missing=frame("missing", [_missing_row(run, why) for run, why in lost.items()]),
         problems=frame("problems", list(asked.problems)),
+        control_runs=frame("control_runs", []),
+        control_missing=frame("control_missing", []),
     )
     metadata = Metadata(
         study=asked.study,
@@ -207,6 +209,9 @@ def _statistics(deltas: pd.DataFrame) -> Statistics:
             "overlap_effect",
             [(*key, "test instances", 10, 0.1, -0.2, 0.4, 0.5) for key, _ in groups],
         ),
+        controls=frame("controls", []),
+        top1=frame("top1", []),
+        collapsed=frame("collapsed", []),
     )
 
 
@@ -224,18 +229,23 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
         "target": first["target"],
         "n_seeds": len(here),
         "seeds": sorted(int(seed) for seed in here["seed"]),
+        "n_baselines": len(here),
         "score": float(here["score"].mean()),
         "baseline_score": base,
         "delta": delta,
         "improvement": 100 * delta / base,
         "instances": 40,
+        "dialogues": 20,
+        "resampled_by": "dialogue",
         "standard_error": 1.5,
+        "test_error": 1.0,
         "degrees": 4.0,
         "low": delta - 3,
         "high": delta + 3,
         "p": p,
-        "q": min(1.0, 2 * p),
-        "significant": 2 * p <= 0.05,
+        "no_interval": None,
+        "q": min(1.0, 2 * p) if len(here) > 1 else float("nan"),
+        "significant": 2 * p <= 0.05 and len(here) > 1,
         "inputs": "i" * 64,
     }
     return tuple(values[name] for name in columns.names("cells"))
@@ -244,7 +254,7 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
 def _summary(key: tuple[str, str, str], here: pd.DataFrame) -> tuple[object, ...]:
     mean = float(here["delta"].mean())
     around = (mean, mean - 1, mean + 1)
-    return (*key, len(here), 2, *around, *around, 0.5, 0.4, 0.6, 2.0, 1.5, 2.5, len(here))
+    return (*key, len(here), 2, *around, *around, 0.5, 0.4, 0.6, 2.0, 1.5, 2.5, len(here), 0.1)
 
 
 def _asymmetry(key: tuple[str, str, str], here: pd.DataFrame) -> list[tuple[object, ...]]:

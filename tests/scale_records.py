@@ -148,6 +148,7 @@ class TestSet:
 
     task: Task
     ids: pa.Array
+    dialogues: pa.Array
     texts: tuple[str, ...]
     golds: Coded
     choices: Codes
@@ -164,7 +165,8 @@ def _test_set(dataset: str, target: str, instances: int) -> TestSet:
     else:
         texts, golds, choices = _labels(task, chance, instances)
     ids = pa.array([f"{target}-{n // 7}_t{n % 7}" for n in range(instances)])
-    return TestSet(task, ids, texts, golds, choices)
+    dialogues = pa.array([f"{target}-{n // 7}" for n in range(instances)])
+    return TestSet(task, ids, dialogues, texts, golds, choices)
 
 
 def _labels(
@@ -263,6 +265,7 @@ def _predictions_file(test_set: TestSet, predicted: Coded, stage: Stage) -> byte
         pa.array(np.arange(n, dtype=np.int32)),
         pa.array([test_set.task.name]).take(pa.array(np.zeros(n, np.int32))),
         test_set.ids,
+        test_set.dialogues,
         _lists(predicted),
         _lists(test_set.golds),
         pa.array(score),

@@ -5,10 +5,11 @@ A training answers instance i right when
     mean + seed_spread * a + difficulty_i + [transfer] * reaction_spread * g_i + noise > 0
 
 with a, g, noise standard normal: ``a`` once for each training, difficulty and ``g`` once for each
-instance (which ones this transfer helps or harms, whatever the seed), noise for each answer.
-With it the share of right answers expected over seeds *and* instances is known exactly, and so is
-the true delta in accuracy. That of macro-F1 is the mean of many trainings with test sets of their
-own.
+instance (which ones this transfer helps or harms, whatever the seed), noise for each answer. The
+last three correlate by ``correlation`` between the instances of a dialogue; ``pairing`` is the
+correlation of ``a`` between a run and the baseline of its seed. With it the share of right answers
+expected over seeds *and* dialogues is known exactly, and so is the true delta in accuracy. That of
+macro-F1 is the mean of many trainings with test sets of their own.
 
 ``no_trend`` draws the mean deltas of a whole matrix whose tasks differ, beside counts of training
 samples that have nothing to do with them.
@@ -16,19 +17,21 @@ samples that have nothing to do with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from tasktransfer import metrics
 from tasktransfer.datasets import get_task
 from tasktransfer.metrics import Coded
-from tasktransfer.stats import bootstrap
-from tasktransfer.stats.bootstrap import Estimate
+from tasktransfer.stats import bootstrap, draws
+from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
+from tasktransfer.stats.draws import Units, Weights
 from tasktransfer.tasks.card import Task
 
 ACCURACY = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
@@ -38,14 +41,20 @@ MACRO_F1 = replace(get_task("DailyDialog", "topic_classification"), paper_metric
 @dataclass(frozen=True)
 class Regime:
     """What varies, and how much; ``difficulty`` is the spread between instances that transfer run
-    and baseline share. ``gain`` is what transfer adds to the share of right answers."""
+    and baseline share. ``gain`` is what transfer adds to the share of right answers. Dialogues have
+    1 to ``longest`` instances, each number as often. ``baselines``: their seeds, 0: as the runs.
+    """
 
     name: str
     seed_spread: float
     reaction_spread: float
     task: Task = ACCURACY
     seeds: int = 5
-    instances: int = 400
+    dialogues: int = 400
+    longest: int = 1
+    correlation: float = 0.0
+    baselines: int = 0
+    pairing: float = 0.0
     difficulty: float = 1.0
     level: float = 0.55
     gain: float = 0.05
@@ -57,39 +66,71 @@ REGIMES = (
     Regime("both", 0.10, 1.0),
     Regime("neither: noise of each answer", 0.0, 0.0),
     Regime("both, two seeds", 0.10, 1.0, seeds=2),
-    Regime("both, 60 instances", 0.15, 1.0, instances=60),
+    Regime("both, 60 instances", 0.15, 1.0, dialogues=60),
     Regime("seeds dominate, macro-F1", 0.30, 0.0, task=MACRO_F1),
     Regime("instances dominate, macro-F1", 0.0, 2.0, task=MACRO_F1),
     Regime("both, macro-F1", 0.10, 1.0, task=MACRO_F1),
 )
 
 
+DIALOGUES = tuple(
+    Regime(name, spread, reaction, dialogues=60, longest=60, correlation=correlation)
+    for correlation in (0.0, 0.05, 0.2)
+    for name, spread, reaction in (
+        ("seeds dominate", 0.30, 0.0),
+        ("dialogues dominate", 0.0, 2.0),
+        ("both", 0.10, 1.0),
+    )
+)
+"""Dialogues of 1 to 60 instances, as in dialogue_nli (40) to causal_emotion_entailment (290)."""
+
+Values = npt.NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Instances:
-    """A test set: gold class, difficulty and reaction to the transfer of each instance, (n,)."""
+    """A test set: gold class, difficulty, reaction to the transfer and dialogue of each instance,
+    (n,). ``correlation``: of what instances of a dialogue share."""
 
     golds: npt.NDArray[np.int64]
-    difficulty: npt.NDArray[np.float64]
-    reaction: npt.NDArray[np.float64]
+    difficulty: Values
+    reaction: Values
+    units: Units
+    correlation: float
+
+    def spread(self, chance: np.random.Generator) -> Values:
+        """Standard normal numbers, one an instance, that correlate within dialogues."""
+        of_dialogue = chance.standard_normal(self.units.count)[self.units.of_instance]
+        own = chance.standard_normal(self.units.instances)
+        return self.correlation**0.5 * of_dialogue + (1 - self.correlation) ** 0.5 * own
 
 
 def draw_instances(regime: Regime, chance: np.random.Generator) -> Instances:
     """A test set; classes are as rare as 1, 1/2, 1/3, ..."""
+    sizes = chance.integers(1, regime.longest + 1, regime.dialogues)
+    units = Units(np.repeat(np.arange(regime.dialogues), sizes), "dialogue")
     shares = 1 / np.arange(1, len(regime.task.labels) + 1)
-    golds = chance.choice(len(shares), regime.instances, p=shares / shares.sum())
-    difficulty = regime.difficulty * chance.standard_normal(regime.instances)
-    return Instances(golds, difficulty, chance.standard_normal(regime.instances))
+    golds = chance.choice(len(shares), units.instances, p=shares / shares.sum())
+    nothing = np.zeros(units.instances)
+    test = Instances(golds, nothing, nothing, units, regime.correlation)
+    difficulty = regime.difficulty * test.spread(chance)
+    return replace(test, difficulty=difficulty, reaction=test.spread(chance))
 
 
 def train(
-    regime: Regime, test: Instances, transfer: bool, chance: np.random.Generator
+    regime: Regime,
+    test: Instances,
+    transfer: bool,
+    chance: np.random.Generator,
+    of_seed: float | None = None,
 ) -> metrics.Sums:
-    """The tally of a training with a seed of its own."""
+    """The tally of a training; ``of_seed``: what its seed brings, None: drawn."""
     reaction = regime.reaction_spread if transfer else 0.0
     spread = (1 + regime.seed_spread**2 + regime.difficulty**2 + reaction**2) ** 0.5
     share = regime.level + (regime.gain if transfer else 0.0)
-    strength = NormalDist().inv_cdf(share) * spread + regime.seed_spread * chance.standard_normal()
-    noise = chance.standard_normal(len(test.golds))
+    of_seed = chance.standard_normal() if of_seed is None else of_seed
+    strength = NormalDist().inv_cdf(share) * spread + regime.seed_spread * of_seed
+    noise = test.spread(chance)
     right = strength + test.difficulty + reaction * test.reaction + noise > 0
     # A wrong answer is another class, the frequent ones more often.
     classes = len(regime.task.labels)
@@ -121,63 +162,108 @@ def true_delta(regime: Regime, chance: np.random.Generator, draws: int = 4000) -
 
 
 @dataclass(frozen=True)
-class Trained:
-    """Trainings of one kind, one a seed: scores (seeds,), and scores on resampled test sets."""
+class Study:
+    """One cell: the tallies of its runs and of its baselines, (seeds, instances, columns)."""
 
-    scores: npt.NDArray[np.float64]
-    resampled: npt.NDArray[np.float64]
+    test: Instances
+    transfer: metrics.Sums
+    baseline: metrics.Sums
+
+
+def studies(regime: Regime, count: int, chance: np.random.Generator) -> Iterator[Study]:
+    """One cell of each of many studies, test set and all."""
+    for _ in range(count):
+        test = draw_instances(regime, chance)
+        shared = chance.standard_normal(max(regime.seeds, regime.baselines))
+        baseline = trainings(regime, test, False, chance, shared)
+        yield Study(test, trainings(regime, test, True, chance, shared), baseline)
 
 
 def trainings(
     regime: Regime,
     test: Instances,
     transfer: bool,
-    weights: bootstrap.Weights,
     chance: np.random.Generator,
-) -> Trained:
-    """One training for each seed."""
-    tallies = [train(regime, test, transfer, chance) for _ in range(regime.seeds)]
-    return Trained(
-        np.array([score(regime.task, tally) for tally in tallies]),
-        bootstrap.resampled_scores(
-            np.stack(tallies), weights, partial(metrics.score_of_sums, regime.task)
-        ),
-    )
+    shared: Values | None = None,
+) -> metrics.Sums:
+    """One training for each seed. ``shared``: what runs and baselines of a seed have in common."""
+    count = regime.seeds if transfer else regime.baselines or regime.seeds
+    own = chance.standard_normal(count)
+    if shared is not None:
+        own = regime.pairing**0.5 * shared[:count] + (1 - regime.pairing) ** 0.5 * own
+    return np.stack([train(regime, test, transfer, chance, float(one)) for one in own])
 
 
-def judge(regime: Regime, transfer: Trained, baseline: Trained) -> Estimate:
-    """What the analysis says of a cell."""
-    return bootstrap.estimate(
-        transfer.scores - baseline.scores,
-        transfer.resampled - baseline.resampled,
-        regime.instances,
-    )
+class Judge:
+    """What the analysis says of studies. ``by_instance``: as if no instance shared a dialogue."""
+
+    def __init__(self, regime: Regime, by_instance: bool = False) -> None:
+        self.regime, self.by_instance = regime, by_instance
+        self.weights: dict[int, Weights] = {}
+
+    def __call__(self, study: Study) -> Estimate:
+        return bootstrap.estimate(
+            self.trained(study.test, study.transfer),
+            self.trained(study.test, study.baseline),
+            self.units(study.test),
+        )
+
+    def units(self, test: Instances) -> Units:
+        """What it draws."""
+        return draws.single_instances(test.units.instances) if self.by_instance else test.units
+
+    def trained(self, test: Instances, tallies: metrics.Sums) -> Trainings:
+        """Scores of trainings, also on test sets drawn anew."""
+        task, units = self.regime.task, self.units(test)
+        if units.count not in self.weights:
+            # Sizes of test sets differ between studies, where instances are drawn.
+            self.weights = {units.count: draws.unit_weights("simulated", task.name, units.count)}
+        return Trainings(
+            tuple(range(len(tallies))),
+            np.array([score(task, tally) for tally in tallies]),
+            draws.resampled_scores(
+                units.summed(tallies),
+                self.weights[units.count],
+                partial(metrics.score_of_sums, task),
+            ),
+        )
 
 
-def studies(regime: Regime, count: int, chance: np.random.Generator) -> Iterator[Estimate]:
-    """One cell of each of many studies, test set and all."""
-    weights = bootstrap.instance_weights("simulated", regime.name, regime.instances)
-    for _ in range(count):
-        test = draw_instances(regime, chance)
-        transfer = trainings(regime, test, True, weights, chance)
-        yield judge(regime, transfer, trainings(regime, test, False, weights, chance))
+def welch_satterthwaite(estimates: Sequence[Estimate]) -> list[Confidence]:
+    """Interval and test of one t distribution, whose degrees of freedom are Satterthwaite's."""
+    result = []
+    for one in estimates:
+        squares = sum(variance**2 / degrees for variance, degrees in one.parts)
+        degrees, error = one.standard_error**4 / squares, one.standard_error
+        reach = float(stats.t.isf((1 - bootstrap.LEVEL) / 2, degrees)) * error
+        p = float(2 * stats.t.sf(abs(one.delta) / error, degrees))
+        result.append(Confidence(one.delta - reach, one.delta + reach, p, degrees))
+    return result
 
 
-def heatmap(regime: Regime, tasks: int, chance: np.random.Generator) -> npt.NDArray[np.float64]:
-    """The p of all ordered pairs of a heatmap; the cells of a target share test set and
-    baselines."""
-    weights = bootstrap.instance_weights("simulated", regime.name, regime.instances)
-    found = []
+def heatmap(
+    regime: Regime,
+    tasks: int,
+    chance: np.random.Generator,
+    by_instance: bool = False,
+    helpful: int = 0,
+) -> Values:
+    """The p of all ordered pairs of a heatmap, (targets, sources); the cells of a target share test
+    set and baselines. The first ``helpful`` sources of each target add ``gain``, the others
+    nothing."""
+    judge, estimates = Judge(regime, by_instance), []
+    without = replace(regime, gain=0.0)
     for _ in range(tasks):
         test = draw_instances(regime, chance)
-        baseline = trainings(regime, test, False, weights, chance)
-        for _ in range(tasks - 1):
+        baseline = judge.trained(test, trainings(regime, test, False, chance))
+        for source in range(tasks - 1):
             # What a source does to an instance is its own.
-            reaction = chance.standard_normal(regime.instances)
-            here = replace(test, reaction=reaction)
-            transfer = trainings(regime, here, True, weights, chance)
-            found.append(judge(regime, transfer, baseline))
-    return np.array([sure.p for sure in bootstrap.confidences(found)])
+            of_source = replace(test, reaction=test.spread(chance))
+            own = regime if source < helpful else without
+            transfer = judge.trained(test, trainings(own, of_source, True, chance))
+            estimates.append(bootstrap.estimate(transfer, baseline, judge.units(test)))
+    p = np.array([sure.p for sure in bootstrap.confidences(estimates)])
+    return p.reshape(tasks, tasks - 1)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from releases import tiny_release
+from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Selection, Training
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
@@ -66,8 +67,8 @@ Loader = Callable[..., tuple[FamilyModel, EncodedSplit]]
 
 
 def loader(base: Path) -> Loader:
-    """(family, dataset, task, plain=False, split="train", others=()) → a small model without
-    dropout, with heads for the other tasks too, and one of the task's splits.
+    """(family, dataset, task, plain=False, split="train", others=(), fidelity=DEFAULT,
+    dropout=0.0) → a small model with heads for the other tasks too, and one of the task's splits.
 
     Makes a hand-made release, its caches and three models under ``base`` first.
     """
@@ -94,6 +95,8 @@ def loader(base: Path) -> Loader:
         plain: bool = False,
         split: str = "train",
         others: tuple[str, ...] = (),
+        fidelity: Fidelity = DEFAULT,
+        dropout: float = 0.0,
     ) -> tuple[FamilyModel, EncodedSplit]:
         folder = base / f"{dataset}-{family}"
         model = load_model(
@@ -104,9 +107,9 @@ def loader(base: Path) -> Loader:
             read_manifest(folder),
             folder / "tokenizer",
             seed=0,
-            fidelity="default",
+            fidelity=fidelity,
             loss_on="answer",
-            dropout=0.0,
+            dropout=dropout,
             plain=plain,
             device=torch.device("cpu"),
         )

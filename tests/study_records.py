@@ -18,7 +18,7 @@ from tasktransfer import metrics
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.runs import TransferRun as Run
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import all_runs
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.results.records import TaskResult
 from tasktransfer.results.study import Study
@@ -45,7 +45,7 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     random."""
     folder = Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
-    runs = (run for run in transfer_runs(study.plan) if run.scored.digest == stage.digest)
+    runs = (run for run in all_runs(study.plan) if run.scored.digest == stage.digest)
     run = next(runs, None)
     test, predictions = {}, None
     for task in stage.tested:
@@ -81,7 +81,7 @@ def _tested(stage: Stage, task: Task, quality: float | None) -> tuple[list[Predi
     ]
     each = metrics.instance_scores(task, answers, golds)
     rows = [
-        Prediction(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i])
+        Prediction(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i], f"d{i // 2}")
         for i in range(TEST_SIZE)
     ]
     values = metrics.evaluate(task, answers, golds)

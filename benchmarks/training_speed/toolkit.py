@@ -28,7 +28,7 @@ from torch.utils.data import DataLoader, Subset
 
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed, wait
-from tasktransfer.core.specs import Training
+from tasktransfer.core.specs import Family, Training
 from tasktransfer.models.encoded import EncodedSplit, read_split
 from tasktransfer.training.samplers import task_batches
 
@@ -99,11 +99,7 @@ def run(work: Work, started: float) -> Measured:
 
 def _open(work: Work) -> Any:
     """Import it, mend it, and let its own parser make its options."""
-    sys.path.insert(0, str(work["toolkit"]))
-    for name in ("nltk", "bert_score"):  # for generated responses, which FETA has none of
-        sys.modules.setdefault(name, ModuleType(name))
-    from tlidb.examples.argparser import parse_args  # type: ignore[import-not-found]
-
+    parse_args = import_toolkit(Path(str(work["toolkit"])))
     few = ["--few_shot_percent", "0.1"] if _few_sample(work) else []
     sys.argv = [
         "run_experiment.py", "--model_config", NAMES[work["family"]], "--seed", str(SEED),
@@ -114,15 +110,25 @@ def _open(work: Work) -> Any:
     config = parse_args()
     config.save_pred = False
     config.save_path_dir = work["scratch"]
-    _load_locally(work)
+    load_locally(work["family"], work["checkpoint"])
     return config
+
+
+def import_toolkit(folder: Path) -> Any:
+    """Make its modules importable, those that a run does not need left empty; its parser."""
+    sys.path.insert(0, str(folder))
+    for name in ("nltk", "bert_score"):  # for generated responses, which FETA has none of
+        sys.modules.setdefault(name, ModuleType(name))
+    from tlidb.examples.argparser import parse_args  # type: ignore[import-not-found]
+
+    return parse_args
 
 
 def _few_sample(work: Work) -> bool:
     return bool(work["stages"]["measured"]["few_sample"])
 
 
-def _load_locally(work: Work) -> None:
+def load_locally(family: Family, folder: str) -> None:
     """Its three places that load a checkpoint by name, given a folder."""
     from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -130,16 +136,15 @@ def _load_locally(work: Work) -> None:
         "encoder": AutoModel,
         "decoder": AutoModelForCausalLM,
         "encoder_decoder": AutoModelForSeq2SeqLM,
-    }[work["family"]]
-    folder = work["checkpoint"]
+    }[family]
 
     def initialize_model(_: Any) -> tuple[Any, Any]:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         return tokenizer, auto.from_pretrained(folder, dtype=torch.float32)
 
-    if work["family"] == "encoder":
+    if family == "encoder":
         from tlidb.examples.models import bert as place  # type: ignore[import-not-found]
-    elif work["family"] == "decoder":
+    elif family == "decoder":
         from tlidb.examples.models import gpt2 as place
     else:
         from tlidb.examples.models import t5 as place

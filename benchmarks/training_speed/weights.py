@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from benchmarks.training_speed.cases import LENGTHS
+from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
@@ -155,7 +156,7 @@ def teach_to_end(family: Family, folder: Path, encoded: Path, tasks: Sequence[st
         manifest,
         encoded / "tokenizer",
         seed=0,
-        fidelity="default",
+        fidelity=Fidelity(),
         loss_on="answer",
         dropout=0.0,
         device=torch.device("cuda" if torch.cuda.is_available() else "cpu"),

@@ -12,10 +12,10 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
 from tasktransfer.datasets import ALL_TASKS, get_task
-from tasktransfer.metrics import Fidelity, evaluate
+from tasktransfer.metrics import Scoring, evaluate
 from tasktransfer.tasks.card import MetricSpec, Task
 
-FIDELITIES: tuple[Fidelity, ...] = ("default", "tlidb")
+FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
 ONE_LABEL = [task for task in ALL_TASKS if task.kind not in ("span", "multi_label", "multi_output")]
 each_classification = pytest.mark.parametrize("task", ONE_LABEL, ids=lambda task: task.name)
 seeds = pytest.mark.parametrize("seed", range(8))
@@ -67,7 +67,7 @@ def random_case(
 @seeds
 @each_classification
 @pytest.mark.parametrize("fidelity", FIDELITIES)
-def test_valid_predictions_equal_scikit_learn(task: Task, seed: int, fidelity: Fidelity) -> None:
+def test_valid_predictions_equal_scikit_learn(task: Task, seed: int, fidelity: Scoring) -> None:
     guesses, golds, guessed, right = random_case(task, seed, invalid=False)
     metrics = evaluate(task, guesses, golds, fidelity=fidelity)
     for spec in task.metrics:
@@ -110,7 +110,7 @@ def test_default_leaves_invalid_answers_out_of_the_classes(task: Task, seed: int
 @pytest.mark.parametrize("indices", [(0, 2), (1,), (0, 1, 2, 3)])
 @pytest.mark.parametrize("fidelity", FIDELITIES)
 def test_label_indices_equal_scikit_learn_s_labels(
-    average: Any, indices: tuple[int, ...], seed: int, fidelity: Fidelity
+    average: Any, indices: tuple[int, ...], seed: int, fidelity: Scoring
 ) -> None:
     task = replace(ACT, metrics=(MetricSpec("f1", average, label_indices=indices),))
     guesses, golds, guessed, right = random_case(task, seed, invalid=True)

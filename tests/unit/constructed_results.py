@@ -49,6 +49,20 @@ def with_cells(results: Results, **values: Any) -> Results:
     return dataclasses.replace(results, statistics=statistics)
 
 
+def with_shuffled_sources(results: Results) -> Results:
+    """The same results with a control that scores half of what every single-source cell does."""
+    cells = results.statistics.cells
+    rows = cells[cells["n_sources"] == 1].assign(
+        control="shuffled_source", control_score=lambda one: one["score"] / 2, verdict="cannot tell"
+    )
+    rows = rows.assign(
+        delta=rows["control_score"], control_delta=rows["control_score"] - rows["baseline_score"]
+    )
+    controls = rows[columns.names("controls")].reset_index(drop=True)
+    statistics = dataclasses.replace(results.statistics, controls=controls)
+    return dataclasses.replace(results, statistics=statistics)
+
+
 def with_sizes(results: Results, sizes: dict[str, int]) -> Results:
     """The same results with other numbers of training instances; tasks that are not named go."""
     old = results.tables.sizes

@@ -46,8 +46,9 @@ def make_deltas(
 def make_cells(
     deltas: pd.DataFrame, instances: int = 0, instance_error: float = 0.0
 ) -> pd.DataFrame:
-    """Cells of deltas, as ``cells.cells`` would make them of runs whose test instances add
-    ``instance_error`` (points) to the standard error; columns of ``columns.CELLS``."""
+    """Cells of deltas, as ``cells.cells`` would make them of runs whose test instances, each a
+    dialogue, add ``instance_error`` (points) to the standard error. Columns of ``columns.CELLS``.
+    """
     rows = []
     keys = ["dataset", "model", "algorithm", "source", "target"]
     for (dataset, model, algorithm, source, target), group in deltas.groupby(keys, sort=False):
@@ -57,8 +58,12 @@ def make_cells(
         run = (dataset, model, algorithm, [source], source, 1, target)
         mean = float(group["delta"].mean())
         scores = (50 + mean, 50.0, mean, 2 * mean)
-        nothing = (float("nan"),) * 5
+        nan, kind = float("nan"), "dialogue" if instances else ""
+        # One seed without predictions says nothing of its error.
+        of_test_set = instance_error if instances or count > 1 else nan
+        drawn = (instances, instances, kind, error, of_test_set)
+        interval = (nan, nan, nan, nan, None)
         rows.append(
-            (*run, count, sorted(group["seed"]), *scores, instances, error, *nothing, False, "")
+            (*run, count, sorted(group["seed"]), count, *scores, *drawn, *interval, nan, False, "")
         )
     return frame("cells", rows)

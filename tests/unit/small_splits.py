@@ -26,6 +26,7 @@ def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:
         ),
         offsets=Ragged(np.zeros(0, np.int32), np.zeros(len(lengths) + 1, np.int32)),
         ids=[str(i) for i in range(len(lengths))],
+        dialogue_ids=[None] * len(lengths),
         targets=[("x",)] * len(lengths),
         contexts=[""] * len(lengths),
     )

@@ -34,18 +34,19 @@ def test_seeds_alone_give_the_paired_t_test() -> None:
     assert row.q == row.p
 
 
-def test_test_instances_add_to_the_error() -> None:
-    """One seed: the two cells' errors by their instances, 3 and 4, make 5 points."""
+def test_dialogues_add_to_the_error() -> None:
+    """One seed: the two cells' errors by their dialogues, 3 and 4, make 5 points."""
     deltas = make_deltas(
         lambda m, al, source, target, seed: 10.0 if source == "a" else 0.0, tasks="ab", seeds=[0]
     )
     cells = make_cells(deltas, instances=101)
-    cells["standard_error"] = [3.0, 4.0]
+    cells["test_error"], cells["instances"] = [3.0, 4.0], 5000
     row = asymmetry(cells, deltas).iloc[0]
     # Two parts of 100 degrees each: between 100 degrees and the normal distribution.
     assert row.p == pytest.approx(2 * stats.t.sf(10 / 5, 100), rel=0.03)
     assert row.high == pytest.approx(10 + stats.t.ppf(0.975, 100) * 5, rel=0.005)
-    cells["standard_error"] = [3.0, float("nan")]
+    assert math.isnan(row.q)  # other seeds are unknown
+    cells["test_error"] = [3.0, float("nan")]
     row = asymmetry(cells, deltas).iloc[0]
     assert row.difference == 10
     assert math.isnan(row.low)

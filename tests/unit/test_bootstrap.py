@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from simulated_studies import REGIMES, Regime, heatmap, studies
-from tasktransfer import metrics
-from tasktransfer.datasets import get_task
-from tasktransfer.stats import bootstrap
-from tasktransfer.stats.bootstrap import Estimate, confidence, confidences, estimate
+from simulated_studies import (
+    DIALOGUES,
+    REGIMES,
+    Judge,
+    Regime,
+    draw_instances,
+    heatmap,
+    studies,
+    trainings,
+    welch_satterthwaite,
+)
+from tasktransfer.stats.bootstrap import Estimate, Trainings, confidence, confidences, estimate
+from tasktransfer.stats.draws import Units, single_instances
 from tasktransfer.stats.false_discovery import false_discovery
 
-CHOICE = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
 T_1, T_4 = 12.706204736432095, 2.7764451051977934
 """97.5 % quantiles of t with 1 and 4 degrees of freedom."""
 
@@ -25,8 +33,23 @@ T_1, T_4 = 12.706204736432095, 2.7764451051977934
 # --- variance ---------------------------------------------------------------------------------
 
 
+def runs(scores: Sequence[float], drawn: Any = None, first: int = 0) -> Trainings:
+    """Trainings of consecutive seeds."""
+    seeds = tuple(range(first, first + len(scores)))
+    return Trainings(seeds, np.array(scores), None if drawn is None else np.array(drawn))
+
+
+def deltas(values: Sequence[float], drawn: Any = None, instances: int = 0) -> Estimate:
+    """Of runs that are that much better than baselines, which are all 0."""
+    nothing = None if drawn is None else np.zeros_like(np.array(drawn))
+    baseline = runs([0.0] * len(values), nothing)
+    return estimate(
+        runs(values, drawn), baseline, single_instances(instances) if instances else None
+    )
+
+
 def test_seeds_alone_are_a_t_test() -> None:
-    found = estimate([1.0, 3.0], None)
+    found = deltas([1.0, 3.0])
     assert (found.delta, found.standard_error) == (2.0, 1.0)
     sure = confidence(found)
     assert (sure.low, sure.high) == pytest.approx((2 - T_1, 2 + T_1))
@@ -34,63 +57,91 @@ def test_seeds_alone_are_a_t_test() -> None:
     assert sure.degrees == pytest.approx(1)
 
 
+def test_a_run_and_the_baseline_of_its_seed_are_paired() -> None:
+    transfer, baseline = [50.0, 54.0, 61.0], [48.0, 51.0, 60.0]
+    paired = estimate(runs(transfer), runs(baseline))
+    assert paired.standard_error == pytest.approx(np.std([2.0, 3.0, 1.0], ddof=1) / 3**0.5)
+    # The order in which seeds stand does not matter.
+    turned = Trainings((2, 1, 0), np.array(baseline[::-1]))
+    assert estimate(runs(transfer), turned) == paired
+    of_other_seeds = estimate(runs(transfer), runs(baseline, first=7))
+    welch = (np.var(transfer, ddof=1) + np.var(baseline, ddof=1)) / 3
+    assert of_other_seeds.standard_error == pytest.approx(welch**0.5)
+    assert [degrees for _, degrees in of_other_seeds.parts] == [2, 2]
+
+
+def test_more_baselines_than_runs() -> None:
+    """Two runs, five baselines, two of the same seeds: worked by hand."""
+    transfer, baseline = runs([10.0, 14.0]), runs([1.0, 2.0, 3.0, 4.0, 5.0])
+    found = estimate(transfer, baseline)
+    assert found.delta == 12 - 3
+    # Pairs: 10/2 - 1/5 and 14/2 - 2/5, whose variance is 1.8^2 / 2. Others: 3/25 of 2.5.
+    assert found.parts == (pytest.approx((2 * 1.8**2 / 2, 1.0)), pytest.approx((0.3, 4.0)))
+    assert found.seeds == 2
+
+
+def test_one_run_and_many_baselines_are_one_seed() -> None:
+    found = estimate(runs([9.0]), runs([1.0, 2.0, 3.0]))
+    assert found.seeds == 1
+    assert math.isnan(confidence(found).low)
+
+
+@pytest.mark.parametrize("pairing", [0.0, 0.8])
+def test_the_variance_of_unequal_seeds_is_right(pairing: float) -> None:
+    """Against the spread of 4,000 deltas whose seeds correlate."""
+    chance = np.random.default_rng(6)
+    shared = chance.standard_normal((4000, 12))
+    transfer, baseline = (
+        pairing**0.5 * shared + (1 - pairing) ** 0.5 * chance.standard_normal((4000, 12))
+        for _ in range(2)
+    )
+    found = [estimate(runs(a[:4]), runs(b)) for a, b in zip(transfer, baseline, strict=True)]
+    errors = np.mean([one.standard_error**2 for one in found]) ** 0.5
+    assert errors == pytest.approx(np.std([one.delta for one in found]), rel=0.04)
+
+
 def test_what_moves_all_seeds_alike_adds_to_the_seeds() -> None:
     # Means over seeds 1 and 3: variance 2. Seeds: variance 2 over 2 seeds.
-    found = estimate([1.0, 3.0], np.array([[0.0, 2.0], [2.0, 4.0]]), instances=1000)
+    found = deltas([1.0, 3.0], [[0.0, 2.0], [2.0, 4.0]], instances=1000)
     assert found.parts == ((1.0, 1.0), (2.0, 999.0))
     assert found.standard_error == pytest.approx(math.sqrt(3))
+    assert found.of_test_set == 2
 
 
 def test_what_seeds_and_instances_have_in_common_counts_once() -> None:
     # The mean over seeds does not move at all; each seed does, against the other.
-    found = estimate([1.0, 3.0], np.array([[0.0, 2.0], [4.0, 2.0]]), instances=1000)
+    found = deltas([1.0, 3.0], [[0.0, 2.0], [4.0, 2.0]], instances=1000)
     assert found.parts == ((1.0, 1.0), (0.0, 999.0))
 
 
 def test_the_bias_of_resampling_is_no_variance() -> None:
     moved = np.array([[0.0, 2.0], [2.0, 4.0]])
     biased = moved - np.array([[5.0], [1.0]])
-    assert estimate([1.0, 3.0], biased, 99) == estimate([1.0, 3.0], moved, 99)
+    assert deltas([1.0, 3.0], biased, 99) == deltas([1.0, 3.0], moved, 99)
 
 
-def test_one_seed_speaks_of_its_instances_alone() -> None:
-    found = estimate([2.0], np.array([[1.0, 3.0]]), instances=10)
+def test_one_seed_speaks_of_its_test_set_alone() -> None:
+    found = deltas([2.0], [[1.0, 3.0]], instances=10)
     assert found.parts == ((2.0, 9.0),)
     assert confidence(found).degrees == pytest.approx(9)
 
 
+def test_degrees_of_freedom_count_dialogues() -> None:
+    units = Units(np.repeat(np.arange(4), 25), "dialogue")
+    drawn = np.array([[1.0, 3.0]])
+    found = estimate(runs([2.0], drawn), runs([0.0], 0 * drawn), units)
+    assert found.parts == ((2.0, 3.0),)
+
+
 def test_seeds_that_agree_do_so_by_rounding() -> None:
-    found = estimate([2.0, 2.0], np.array([[1.0, 3.0], [1.0, 3.0]]), instances=50)
+    found = deltas([2.0, 2.0], [[1.0, 3.0], [1.0, 3.0]], instances=50)
     # Steps of 2 points, of which rounding makes 2^2 / 12, over 2 seeds.
     assert found.parts == (pytest.approx((1 / 6, 1.0)), (2.0, 49.0))
 
 
 def test_one_seed_without_predictions_says_nothing() -> None:
-    sure = confidence(estimate([2.0], None))
+    sure = confidence(deltas([2.0]))
     assert all(math.isnan(value) for value in (sure.low, sure.high, sure.p, sure.degrees))
-
-
-def test_resampled_accuracy_has_the_textbook_standard_error() -> None:
-    chance = np.random.default_rng(0)
-    right = chance.random((2, 500)) < [[0.6], [0.5]]
-    weights = bootstrap.instance_weights("DailyDialog", CHOICE.name, 500)
-    tallies = np.stack([right, np.ones_like(right)], axis=2).astype(float)
-    scores = bootstrap.resampled_scores(tallies, weights, partial(metrics.score_of_sums, CHOICE))
-    assert scores.shape == (2, bootstrap.RESAMPLES)
-    single = bootstrap.resampled_scores(tallies[0], weights, partial(metrics.score_of_sums, CHOICE))
-    assert single == pytest.approx(scores[0])
-    differences = 100 * (right[0].astype(float) - right[1])
-    found = estimate([differences.mean()], scores[:1] - scores[1:], 500)
-    assert found.standard_error == pytest.approx(differences.std() / 500**0.5, rel=0.07)
-
-
-def test_draws_depend_on_the_test_set_alone() -> None:
-    weights = bootstrap.instance_weights("Friends", "question_answering", 70)
-    assert weights.shape == (bootstrap.RESAMPLES, 70)
-    assert (weights.sum(axis=1) == 70).all()
-    assert (weights == bootstrap.instance_weights("Friends", "question_answering", 70)).all()
-    other = bootstrap.instance_weights("Friends", "reading_comprehension", 70)
-    assert (weights != other).any()
 
 
 # --- intervals and tests -------------------------------------------------------------------------
@@ -138,6 +189,15 @@ def test_false_discovery_worked() -> None:
     assert np.isnan(false_discovery([np.nan])).all()
 
 
+def test_welch_and_satterthwaite_are_the_two_sample_test() -> None:
+    transfer, baseline = [50.0, 54.0, 61.0, 47.0], [48.0, 40.0, 45.0]
+    (sure,) = welch_satterthwaite([estimate(runs(transfer), runs(baseline, first=9))])
+    expected = stats.ttest_ind(transfer, baseline, equal_var=False)
+    assert sure.p == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval()
+    assert (sure.low, sure.high) == pytest.approx((interval.low, interval.high))
+
+
 # --- simulated studies (benchmarks/statistics_simulation.py has many more) ------------------------
 
 SMALL = {regime.name: regime for regime in REGIMES}
@@ -145,18 +205,47 @@ SMALL = {regime.name: regime for regime in REGIMES}
 
 @pytest.mark.parametrize("name", ["seeds dominate", "instances dominate", "both"])
 def test_a_planted_effect_is_covered(name: str) -> None:
-    regime = replace(SMALL[name], instances=150)
-    sure = confidences(list(studies(regime, 400, np.random.default_rng(3))))
+    regime = replace(SMALL[name], dialogues=150)
+    judge = Judge(regime)
+    sure = confidences([judge(one) for one in studies(regime, 400, np.random.default_rng(3))])
     true = 100 * regime.gain
     covered = np.mean([one.low <= true <= one.high for one in sure])
     # 400 studies: 95 % is off by 1.1 points; an interval of 90 % or 99 % fails.
     assert 0.925 <= covered <= 0.98
 
 
+@pytest.mark.parametrize("regime", DIALOGUES[4:], ids=lambda one: f"{one.name} {one.correlation}")
+def test_a_planted_effect_is_covered_where_dialogues_correlate(regime: Regime) -> None:
+    judge = Judge(regime)
+    sure = confidences([judge(one) for one in studies(regime, 400, np.random.default_rng(8))])
+    covered = np.mean([one.low <= 100 * regime.gain <= one.high for one in sure])
+    assert 0.92 <= covered <= 0.98
+
+
+def test_a_correlation_within_dialogues_has_the_known_design_effect() -> None:
+    """Dialogues of 10 equally hard instances: the variance of a share of right answers is
+    1 + (10 - 1) r times that of single instances, r the correlation of right answers."""
+    regime = Regime("one", 0.0, 0.0, seeds=1, dialogues=4000, correlation=0.4, difficulty=0.0)
+    chance = np.random.default_rng(9)
+    test = draw_instances(replace(regime, longest=1, dialogues=40_000), chance)
+    test = replace(test, units=Units(np.repeat(np.arange(4000), 10), "dialogue"))
+    tallies = trainings(regime, test, False, chance)
+    right = tallies[0, :, 0].reshape(4000, 10)
+    scatter = np.corrcoef(right.T)
+    correlation = (scatter.sum() - 10) / 90
+    assert correlation > 0.2
+    clustered, alone = (
+        Judge(regime, by_instance).trained(test, tallies).resampled for by_instance in (False, True)
+    )
+    effect = clustered.var() / alone.var()
+    # A variance over 1,000 draws is off by 4.5 %, a ratio of two by 6 %.
+    assert effect == pytest.approx(1 + 9 * correlation, rel=0.15)
+
+
 def test_no_effect_is_rarely_marked() -> None:
-    regime = Regime("none", 0.1, 1.0, gain=0.0, instances=100)
+    regime = Regime("none", 0.1, 1.0, gain=0.0, dialogues=100)
     chance = np.random.default_rng(4)
-    p = np.array([heatmap(regime, 5, chance) for _ in range(15)])
+    p = np.array([heatmap(regime, 5, chance).ravel() for _ in range(15)])
     q = np.array([false_discovery(row) for row in p])
     assert np.mean(q <= 0.05) <= 0.05
     # The test has to be able to say no: about as many p below 0.05 as there should be.
@@ -164,18 +253,6 @@ def test_no_effect_is_rarely_marked() -> None:
 
 
 def test_a_large_effect_is_marked() -> None:
-    regime = Regime("large", 0.05, 0.5, gain=0.25, instances=100)
-    p = heatmap(regime, 4, np.random.default_rng(5))
-    assert (false_discovery(p) <= 0.05).mean() > 0.8
-
-
-def test_estimates_go_through_the_official_score() -> None:
-    """Macro-F1 of the resampled instances, and not a mean of instance scores."""
-    task = get_task("DailyDialog", "dialogue_nli")
-    golds = [("entailment",)] * 9 + [("contradiction",)]
-    each = metrics.tally(task, [("entailment",)] * 10, golds)
-    weights = np.ones((1, 10), np.float32)
-    weights[0, 9] = 0
-    found = bootstrap.resampled_scores(each, weights, partial(metrics.score_of_sums, task))
-    wanted = metrics.evaluate(task, [("entailment",)] * 9, golds[:9])
-    assert found == pytest.approx([metrics.score(task, wanted)])
+    regime = Regime("large", 0.05, 0.5, gain=0.25, dialogues=100)
+    p = heatmap(regime, 4, np.random.default_rng(5), helpful=3)
+    assert (false_discovery(p.ravel()) <= 0.05).mean() > 0.8

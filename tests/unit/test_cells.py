@@ -5,118 +5,46 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
+from cell_studies import (
+    A_CELL,
+    RESULTS,
+    TASKS,
+    a_run,
+    count_reads,
+    finished_study,
+    gather,
+    one,
+    record_of,
+    replace_column,
+)
 
-from study_records import write_records, write_stage
-from tasktransfer.designs import open_study
+from study_records import write_stage
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
-from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.statistics import cells as module
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError
-from tasktransfer.results.records import PredictionsFile
 from tasktransfer.results.study import Study
-from tasktransfer.stats import bootstrap
+from tasktransfer.stats import draws
 from tasktransfer.stats.false_discovery import false_discovery
-
-TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
-KEYS: dict[str, Any] = {
-    "study": "constructed",
-    "datasets": {"DailyDialog": {"tasks": TASKS}},
-    "models": [
-        {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"},
-        {"name": "tiny-gpt", "family": "decoder", "checkpoint": "tiny"},
-    ],
-    "algorithms": ["pretrain_finetune", "multitask"],
-    "seeds": 3,
-    "multi_source": {
-        "mode": "named",
-        "named": [
-            {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]},
-        ],
-        "algorithms": ["multitask"],
-    },
-}
-RESULTS = Path("results")
 
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """A finished study in the working directory; transfer from emotions helps a lot."""
     monkeypatch.chdir(tmp_path)
-    Path("study.yaml").write_text(yaml.safe_dump(KEYS))
-    study = open_study("study.yaml")
-    write_records(study, quality)
-    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
-    return study
-
-
-def quality(run: Run) -> float:
-    return 1.0 if run.sources == (TASKS[0],) else 0.3
-
-
-def gather(study: Study) -> Tables:
-    plan = read_plan(Path("plan.json"))
-    return collect_runs(RESULTS, plan.runs)[0]
-
-
-def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:
-    return next(
-        run
-        for run in transfer_runs(study.plan)
-        if (run.algorithm, run.sources, run.target, run.seed)
-        == (algorithm, (source,) if source else (), TASKS[1] if source else TASKS[2], 1)
-    )
-
-
-def record_of(study: Study, run: Run) -> Path:
-    return Path(study.record(run.scored))
-
-
-def one(frame: pd.DataFrame, **keys: Any) -> Any:
-    for key, value in keys.items():
-        frame = frame[frame[key] == value]
-    assert len(frame) == 1, frame
-    return frame.iloc[0]
-
-
-A_CELL = {
-    "model": "tiny-bert",
-    "algorithm": "multitask",
-    "source": TASKS[0],
-    "target": TASKS[1],
-}
-
-
-class Reads:
-    """Counts the predictions files that cells are computed from."""
-
-    def __init__(self) -> None:
-        self.files: list[str] = []
+    return finished_study()
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reads]:
-    seen, read = Reads(), module.Tallies.read
-
-    def counted(self: module.Tallies, path: Path, expected: PredictionsFile) -> Any:
-        seen.files.append(path.parent.as_posix())
-        return read(self, path, expected)
-
-    monkeypatch.setattr(module.Tallies, "read", counted)
-    yield seen
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    return count_reads(monkeypatch)
 
 
 # --- rows ---------------------------------------------------------------------------------------
@@ -241,42 +169,44 @@ def _copy_result(source: Path, target: Path) -> None:
 # --- what is made anew ----------------------------------------------------------------------------
 
 
-def test_nothing_changed_nothing_read(study: Study, reads: Reads) -> None:
+def test_nothing_changed_nothing_read(study: Study, reads: list[str]) -> None:
     tables = gather(study)
     first = cells(tables, RESULTS)
     # Every run once: 2 models * 3 seeds * (3 baselines + 12 pairs + 1 of several sources).
-    assert len(reads.files) == len(set(reads.files)) == 2 * 3 * 16
-    reads.files.clear()
+    assert len(reads) == len(set(reads)) == 2 * 3 * 16
+    reads.clear()
     pd.testing.assert_frame_equal(cells(tables, RESULTS, first), first)
-    assert reads.files == []
+    assert reads == []
 
 
-def test_a_new_transfer_run_costs_its_cell(study: Study, reads: Reads) -> None:
+def test_a_new_transfer_run_costs_its_cell(study: Study, reads: list[str]) -> None:
     run = a_run(study)
     record_of(study, run).unlink()
     before = cells(gather(study), RESULTS)
     write_stage(study, run.scored, lambda _: 0.95)
-    reads.files.clear()
+    reads.clear()
     after = cells(gather(study), RESULTS, before)
     # Its cell: three transfer runs and three baselines.
-    assert len(reads.files) == 6
+    assert len(reads) == 6
     assert one(after, **A_CELL).seeds == [0, 1, 2]
     changed = after["inputs"] != before["inputs"]
     assert changed.sum() == 1
     pd.testing.assert_frame_equal(after, cells(gather(study), RESULTS))
 
 
-def test_a_new_baseline_costs_the_cells_of_its_target_and_model(study: Study, reads: Reads) -> None:
+def test_a_new_baseline_costs_the_cells_of_its_target_and_model(
+    study: Study, reads: list[str]
+) -> None:
     before = cells(gather(study), RESULTS)
     write_stage(study, a_run(study, "baseline", "").scored, lambda _: 0.2)
-    reads.files.clear()
+    reads.clear()
     after = cells(gather(study), RESULTS, before)
     changed = after[after["inputs"] != before["inputs"]]
     # Two algorithms from two sources, and the one of several sources.
     assert len(changed) == 5
     assert set(changed["target"]) == {TASKS[2]}
     assert set(changed["model"]) == {"tiny-bert"}
-    assert len(reads.files) == 5 * 3 + 3
+    assert len(reads) == 5 * 3 + 3
 
 
 def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
@@ -292,13 +222,13 @@ def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
 
 
 def test_another_version_of_the_statistics_makes_all_anew(
-    study: Study, reads: Reads, monkeypatch: pytest.MonkeyPatch
+    study: Study, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = cells(gather(study), RESULTS)
-    reads.files.clear()
-    monkeypatch.setattr(bootstrap, "VERSION", bootstrap.VERSION + 1)
+    reads.clear()
+    monkeypatch.setattr(draws, "VERSION", draws.VERSION + 1)
     after = cells(gather(study), RESULTS, before)
-    assert len(reads.files) == 2 * 3 * 16
+    assert len(reads) == 2 * 3 * 16
     assert (after["inputs"] != before["inputs"]).all()
 
 
@@ -327,7 +257,7 @@ def test_another_test_set_is_named_and_left_out(study: Study) -> None:
     table = pq.read_table(file)
     ids = table["instance_id"].to_pylist()
     ids[3] = "someone-else"
-    _replace_column(path, "instance_id", ids)
+    replace_column(path, "instance_id", ids)
     tables = gather(study)
     (problem,) = tables.problems.itertuples()
     assert problem.path == path.relative_to(RESULTS).as_posix()
@@ -343,7 +273,7 @@ def test_predictions_that_give_another_score_are_named_and_left_out(study: Study
     wrong = next(i for i, gold in enumerate(golds) if predictions[i] == gold)
     other = next(gold for gold in golds if gold != golds[wrong])
     predictions[wrong] = other
-    _replace_column(path, "prediction", predictions)
+    replace_column(path, "prediction", predictions)
     tables = gather(study)
     (problem,) = tables.problems.itertuples()
     assert "its predictions have" in problem.error
@@ -358,18 +288,6 @@ def test_predictions_that_are_gone_are_named_and_left_out(study: Study) -> None:
     (problem,) = tables.problems.itertuples()
     assert "no such file" in problem.error
     assert one(cells(tables, RESULTS), **A_CELL).seeds == [0, 2]
-
-
-def _replace_column(path: Path, name: str, values: list[Any]) -> None:
-    """Other values in a record's predictions, under a SHA-256 that fits."""
-    file = path.with_name("predictions.parquet")
-    table = pq.read_table(file)
-    place = table.schema.get_field_index(name)
-    field = table.schema.field(name)
-    pq.write_table(table.set_column(place, field, pa.array(values, field.type)), file)
-    record = json.loads(path.read_text())
-    record["predictions"]["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
-    path.write_text(json.dumps(record))
 
 
 def test_numbers_are_finite_where_they_can_be(study: Study) -> None:

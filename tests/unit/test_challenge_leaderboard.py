@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from tasktransfer.designs.transfer.challenge.leaderboard_pages import (
 )
 from tasktransfer.designs.transfer.challenge.score import score_file
 from tasktransfer.errors import SubmissionError
-from tasktransfer.stats.bootstrap import instance_weights
+from tasktransfer.stats.draws import unit_weights
 
 CARDS = {card.name: card for dataset in DATASETS.values() for card in dataset.cards}
 
@@ -125,7 +126,9 @@ def _file_draws(task: TaskGolds, answer: Answer, file: str, weights: np.ndarray)
         predicted = [one[:1] for one in predicted]
     scores = []
     for counts in weights:
-        drawn = np.repeat(np.arange(len(task.answers)), counts.astype(int))
+        # As often as its dialogue.
+        each = counts[task.units.of_instance].astype(int)
+        drawn = np.repeat(np.arange(len(task.answers)), each)
         values = metrics.evaluate(
             task.task, [predicted[n] for n in drawn], [task.answers[n] for n in drawn]
         )
@@ -143,7 +146,7 @@ def test_interval_and_p_are_those_of_the_paired_bootstrap(board: Board, golds: G
                     task,
                     ENTRIES[name],
                     file,
-                    instance_weights("Friends", task.task.name, len(task.answers))[:120],
+                    unit_weights("Friends", task.task.name, task.units.count)[:300],
                 )
                 for task in golds.tasks.values()
             ]
@@ -152,14 +155,36 @@ def test_interval_and_p_are_those_of_the_paired_bootstrap(board: Board, golds: G
     entry = next(entry for entry in board.entries if entry.name == "second.zip")
     low, high = entry.interval("submission_score")
     reach = 1.96 * drawn["second.zip"].std(ddof=1)
-    assert (high - low) / 2 == pytest.approx(reach, rel=0.2)
+    assert (high - low) / 2 == pytest.approx(reach, rel=0.1)
     assert (high + low) / 2 == pytest.approx(entry.scores.submission)
     pair = next(p for p in board.pairs if {p.first, p.second} == set(drawn))
     apart = drawn["second.zip"] - drawn["near second.zip"]
-    assert (pair.high - pair.low) / 2 == pytest.approx(1.96 * apart.std(ddof=1), rel=0.2)
-    # Unpaired, the spread of the difference would be larger by far more than that tolerance.
+    assert (pair.high - pair.low) / 2 == pytest.approx(1.96 * apart.std(ddof=1), rel=0.1)
+    # Unpaired, the spread of the difference would be larger by more than that tolerance.
     unpaired = math.hypot(*(one.std(ddof=1) for one in drawn.values()))
-    assert unpaired > 1.5 * apart.std(ddof=1)
+    assert unpaired > 1.15 * apart.std(ddof=1)
+
+
+def test_test_sets_are_drawn_by_dialogue(golds: Golds) -> None:
+    units = [task.units for task in golds.tasks.values()]
+    assert {one.kind for one in units} == {"dialogue"}
+    assert any(1 < one.count < one.instances for one in units)
+
+
+def test_a_test_set_of_one_dialogue_has_no_interval_and_says_why(
+    board: Board, leaderboard: Leaderboard
+) -> None:
+    entry = replace(
+        board.entries[1],
+        draws={name: draws * np.nan for name, draws in board.entries[1].draws.items()},
+        q_above=math.nan,
+    )
+    assert np.isnan(entry.interval("submission_score")).all()
+    assert not entry.told_from_above
+    alone = replace(leaderboard, boards=[replace(board, entries=[board.entries[0], entry])])
+    text = as_markdown(alone)
+    assert "no interval: the test instances of a task are all of one dialogue" in text
+    assert text.count("no interval") == 1
 
 
 def test_pairs_and_their_adjusted_p(board: Board) -> None:

@@ -12,7 +12,7 @@ from releases import tiny_release
 from submissions import Files, files_of, golds_of, lines_of, packed, with_line, write_release
 from tasktransfer import metrics
 from tasktransfer.cli import main
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import ALL_TASKS, DATASETS
 from tasktransfer.designs.transfer.challenge.format import (
     BASELINE_FILE,
@@ -71,7 +71,7 @@ def clumsy(task: str, file: str, instance: int, gold: tuple[str, ...]) -> tuple[
 
 @pytest.mark.parametrize("fidelity", ["default", "tlidb"])
 def test_scores_are_those_of_the_metrics(
-    fidelity: Fidelity, world: tuple[Path, Golds], tmp_path: Path
+    fidelity: Scoring, world: tuple[Path, Golds], tmp_path: Path
 ) -> None:
     data, golds = world
     report = score_file(zipped(tmp_path, files_of(golds, clumsy)), data, fidelity=fidelity)

@@ -27,7 +27,7 @@ RUNS = [
     for dataset, tasks in TASKS.items()
     for run in single_source_runs(dataset, ["bert"], tasks, [0], ["multitask"])
 ]
-SINGLE = [name for name in FIGURES if name != "multi_source"]
+SINGLE = [name for name in FIGURES if name not in ("multi_source", "shuffled_source")]
 LENGTHS = pd.concat([lengths_of(dataset, 20) for dataset in TASKS])
 
 

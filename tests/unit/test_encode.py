@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
-from tasktransfer.models.encode import _encoder_examples, _text_to_text_examples
-from tasktransfer.models.encoded import IGNORED, Example
+from tasktransfer.models.encode import _encoder_examples, longest_span
+from tasktransfer.models.encode_text import text_to_text_examples
+from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
 from tasktransfer.models.tiny import new_tokenizer
 from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.spans import mentions_of
 
 OLD = " ".join(f"speaker{1 + i % 2}: old words number {i}" for i in range(40))
 TARGET = "speaker1: the target utterance is here"
@@ -122,7 +126,7 @@ def test_text_to_text_keeps_prompt_and_target_utterance(
     task = get_task("DailyDialog", "emotion_recognition")
     tokenizer = tokenizers[family]
     row = instance(task.name, target=("anger",))
-    example = next(_text_to_text_examples(tokenizer, task, [row], 60, family, 8))
+    example = next(text_to_text_examples(tokenizer, task, [row], 60, family, 8))
     text = tokenizer.decode(example.sequences[0], skip_special_tokens=True)
     assert text.startswith("context: ")
     assert text.endswith("the target utterance is here emotion:")
@@ -136,7 +140,7 @@ def test_a_prompt_that_cannot_fit_is_refused(tokenizers: dict[Family, Any]) -> N
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
     row = instance(task.name, query={"question": OLD}, target=("old",), starts=(10,))
     with pytest.raises(ModelError, match=r"i1.*raise the model's max_length"):
-        next(_text_to_text_examples(tokenizers["decoder"], task, [row], 40, "decoder", 8))
+        next(text_to_text_examples(tokenizers["decoder"], task, [row], 40, "decoder", 8))
 
 
 def test_traits_are_asked_one_by_one_of_text_to_text_models(
@@ -144,9 +148,109 @@ def test_traits_are_asked_one_by_one_of_text_to_text_models(
 ) -> None:
     task = get_task("Friends", "personality_detection")
     row = instance(task.name, query={"speaker": "Ross"}, target=("1", "0", "1", "0", "1"))
-    examples = list(_text_to_text_examples(tokenizers["decoder"], task, [row], 200, "decoder", 4))
+    examples = list(text_to_text_examples(tokenizers["decoder"], task, [row], 200, "decoder", 12))
     assert [example.output for example in examples] == [0, 1, 2, 3, 4]
     answers = [tokenizers["decoder"].decode(example.labels[:-1]).strip() for example in examples]
     assert answers == ["true", "false", "true", "false", "true"]
     encoder = encoder_example(tokenizers, task, row, 64)
     assert encoder.labels == [1, 0, 1, 0, 1]
+
+
+def test_a_split_keeps_the_dialogues_of_its_instances(tmp_path: Path) -> None:
+    examples = [Example(i, 0, [[1]], [1], [0], []) for i in range(3)]
+    instances = [(f"i{i}", f"d{i // 2}", ("anger",), "") for i in range(3)]
+    write_split(tmp_path, "emotion_recognition", "test", examples, instances)
+    split = read_split(tmp_path, "emotion_recognition", "test")
+    assert split.dialogue_ids == ["d0", "d0", "d1"]
+    kept = split.limited(2)
+    assert kept.dialogue_ids == [f"d{int(name[1:]) // 2}" for name in kept.ids]
+
+
+def test_a_split_encoded_before_dialogues_were_kept_is_read(tmp_path: Path) -> None:
+    write_split(
+        tmp_path,
+        "emotion_recognition",
+        "test",
+        [Example(0, 0, [[1]], [1], [0], [])],
+        [("i", "d", ("anger",), "")],
+    )
+    file = tmp_path / "emotion_recognition-test.instances.arrow"
+    rows = pa.ipc.open_stream(file.read_bytes()).read_all().drop_columns(["dialogue_id"])
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    assert read_split(tmp_path, "emotion_recognition", "test").dialogue_ids == [None]
+
+
+# --- what is right, and what is lost --------------------------------------------------------------
+
+
+def test_any_mention_that_the_input_holds_is_the_label(tokenizers: dict[Family, Any]) -> None:
+    """Reading comprehension: the first mention is cut away, a later one is the answer as well."""
+    task = get_task("Friends", "reading_comprehension")
+    context = f"Words: the target {OLD} utterance: is here Words"
+    row = instance(
+        task.name,
+        context=context,
+        focus=len(context),
+        query={"query": "Which?", "entities": "words"},
+        target=("words",),
+        starts=(0,),
+    )
+    example = encoder_example(tokenizers, task, row, 40)
+    first, last = example.labels
+    start, end = example.offsets[2 * first], example.offsets[2 * last + 1]
+    assert context[start:end].lower() == "words"
+    assert start == next(m for m in mentions_of("words", context) if m >= kept_from(example))
+
+
+def kept_from(example: Example) -> int:
+    """First character of the context that the input holds."""
+    return min(edge for edge in example.offsets[::2] if edge >= 0)
+
+
+def test_a_name_is_mentioned_as_whole_words_only() -> None:
+    assert mentions_of("ross", "Ross: Rossi and ross. crossing ROSS") == [0, 16, 31]
+    assert mentions_of("a.b", "axb a.b") == [4]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_question_answering_keeps_the_beginning(
+    tokenizers: dict[Family, Any], family: Family
+) -> None:
+    task = get_task("Friends", "question_answering")
+    row = instance(
+        task.name,
+        query={"question": "Which option?"},
+        focus=len(OLD),
+        target=("speaker1",),
+        starts=(0,),
+    )
+    if family == "encoder":
+        example = encoder_example(tokenizers, task, row, 40)
+    else:
+        example = next(text_to_text_examples(tokenizers[family], task, [row], 60, family, 8))
+    text = tokenizers[family].decode(example.sequences[0], skip_special_tokens=True)
+    assert "number 0" in text
+    assert "the target utterance" not in text
+    assert "Which option?".casefold() in text.casefold()
+
+
+def test_the_input_of_a_decoder_depends_on_no_answer(tokenizers: dict[Family, Any]) -> None:
+    task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
+    rows = [
+        instance(task.name, query={"question": "Which?"}, target=(text,), starts=(0,))
+        for text in ("here", OLD)
+    ]
+    short, long = text_to_text_examples(tokenizers["decoder"], task, rows, 60, "decoder", 8)
+    assert short.sequences == long.sequences
+    assert len(short.sequences[0]) == 52
+    assert len(long.labels) == 8
+
+
+def test_spans_are_as_long_as_in_training() -> None:
+    def labelled(first: int, last: int) -> Example:
+        return Example(0, 0, [[1]], [1], [first, last], [])
+
+    lost = labelled(IGNORED, IGNORED)
+    assert longest_span([labelled(3, 9), labelled(4, 4), lost]) == 7
+    assert longest_span([]) == 1

@@ -9,7 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from constructed_results import flaws, lengths_of, results_of, with_cells, with_sizes
+from constructed_results import (
+    flaws,
+    lengths_of,
+    results_of,
+    with_cells,
+    with_shuffled_sources,
+    with_sizes,
+)
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
@@ -48,7 +55,7 @@ def score(run: Run) -> float:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    results = results_of(tmp_path_factory.mktemp("planted"), RUNS, score)
+    results = with_shuffled_sources(results_of(tmp_path_factory.mktemp("planted"), RUNS, score))
     return dataclasses.replace(with_sizes(results, SIZES), lengths=lengths_of("DailyDialog"))
 
 
@@ -104,6 +111,7 @@ def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
     sizes = {task: 50 * 2**place for place, task in enumerate(tasks)}
     cells = results.statistics.cells
     marked = with_cells(results, q=0.5, significant=cells.index % 3 == 0)
+    marked = with_shuffled_sources(marked)
     return dataclasses.replace(with_sizes(marked, sizes), lengths=lengths_of("DailyDialog"))
 
 
@@ -115,6 +123,7 @@ def smallest(tmp_path_factory: pytest.TempPathFactory) -> Results:
     )
     several = ("Friends", "t", "multitask", ("question_answering", runs[0][4]), runs[1][4], 0)
     results = results_of(tmp_path_factory.mktemp("small"), [*runs, several], noise, synthetic=True)
+    results = with_shuffled_sources(results)
     return dataclasses.replace(results, lengths=lengths_of("Friends", 3))
 
 

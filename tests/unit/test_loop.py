@@ -114,6 +114,7 @@ class Poisoned:
         self.prediction_micro_batches = model.prediction_micro_batches
         self.predict = model.predict
         self.save, self.parts = model.save, model.parts
+        self.start_training = model.start_training
         self._calls = 0
 
     def loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from small_models import Loader
+from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
@@ -84,7 +85,7 @@ def test_a_parents_head_comes_along_and_a_new_tasks_head_is_fresh(
         {"pad_token_id": 0, "token_types": True, "max_answer_tokens": {}},
         tmp_path,
         seed=0,
-        fidelity="default",
+        fidelity=Fidelity(),
         loss_on="answer",
         dropout=None,
         device=torch.device("cpu"),
@@ -119,7 +120,7 @@ def test_a_checkpoint_that_is_not_there_names_itself_and_the_remedy(tmp_path: Pa
             {},
             tmp_path,
             seed=0,
-            fidelity="default",
+            fidelity=Fidelity(),
             loss_on="answer",
             dropout=None,
             device=torch.device("cpu"),

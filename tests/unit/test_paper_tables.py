@@ -77,6 +77,11 @@ def test_the_18_rows_of_table_2_come_out_as_published(single: Results) -> None:
         ("Friends", 42, 84),
     }
     assert (frame["n_pairs"] == frame["published_n_pairs"]).all()
+    bottom = frame.dropna(subset="published_bottom1_score")
+    assert set(zip(bottom["dataset"], bottom["model"].map(MODELS), strict=True)) == {
+        ("DailyDialog", "T5")
+    }
+    assert bottom["published_bottom1_score"].tolist() == [46.78, 46.69, 48.26]
 
 
 def test_bottom_1_is_that_of_the_constructed_study(single: Results) -> None:

@@ -5,10 +5,12 @@ import copy
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pyarrow.parquet as pq
 import pytest
 from record_factory import Run, as_schema_1, make_record
 
@@ -299,6 +301,27 @@ def test_predictions_are_read_back(tmp_path: Path) -> None:
     assert table["instance_id"].to_pylist() == ["d-0", "d-1", "d-0"]
     assert table.schema.metadata[b"dataset"] == b"DailyDialog"
     assert write(path, rows())["sha256"] == file["sha256"]
+
+
+def test_predictions_keep_their_dialogues(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.parquet"
+    file = write(path, [replace(row, dialogue_id=f"d{row.index // 2}") for row in rows()])
+    assert read_predictions(path, file)["dialogue_id"].to_pylist() == ["d0", "d0", "d1"]
+
+
+def test_predictions_of_schema_1_have_no_dialogues(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.parquet"
+    write(path, rows())
+    table = read_predictions(path)
+    older = table.drop_columns(["dialogue_id"])
+    pq.write_table(older.replace_schema_metadata({**table.schema.metadata, b"schema": b"1"}), path)
+    again = read_predictions(path)
+    assert again["dialogue_id"].to_pylist() == [None] * 3
+    assert again.equals(table)
+    # Neither may pass for the other.
+    pq.write_table(older.replace_schema_metadata(table.schema.metadata), path)
+    with pytest.raises(RecordError, match=r"not predictions of schema 2.*footer schema b'2'"):
+        read_predictions(path)
 
 
 def test_damaged_predictions_are_refused(tmp_path: Path) -> None:

@@ -82,6 +82,9 @@ def test_every_table_is_written_and_read_back(tables: Path) -> None:
         "agreement": 4,
         "overlap": 12,
         "overlap_effect": 4,
+        "controls": 0,
+        "top1": 4,
+        "collapsed": 0,
     }
     assert list(found.summary["model"]) == ["gpt2", "gpt2", "bert", "bert"]
     assert list(found.summary["algorithm"]) == [*ALGORITHMS, *ALGORITHMS]

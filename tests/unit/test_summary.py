@@ -1,4 +1,4 @@
-"""Mean, interquartile mean, probability of improvement and ranks with their intervals."""
+"""Mean, interquartile mean, share above 0 and ranks with their intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasktransfer.designs.transfer.collect.columns import frame, names
 from tasktransfer.designs.transfer.statistics import summary as module
 from tasktransfer.designs.transfer.statistics.summary import summary
 
-INTERVALS = ("mean", "iqm", "improvement", "rank")
+INTERVALS = ("mean", "iqm", "positive", "rank")
 
 
 def only(table: pd.DataFrame, **keys: str) -> pd.Series:
@@ -31,7 +31,7 @@ def test_by_hand() -> None:
     assert (row.n_cells, row.n_seeds) == (4, 2)
     assert row["mean"] == pytest.approx((-2 + 1.5 + 4 + 50) / 4)
     assert row.iqm == pytest.approx((0 + 1 + 2 + 3) / 4)  # of -4 0 0 1 2 3 5 100 the middle four
-    assert row.improvement == pytest.approx((5 + 2 * 0.5) / 8)
+    assert row.positive == pytest.approx((5 + 2 * 0.5) / 8)
     assert (row["rank"], row.rank_low, row.rank_high, row.rank_cells) == (1, 1, 1, 4)
 
 
@@ -44,7 +44,7 @@ def test_a_cell_with_fewer_seeds_weighs_as_much_in_the_mean() -> None:
     )
     row = only(summary(deltas))
     assert row["mean"] == 5.0
-    assert row.improvement == pytest.approx((1 + 2 * 0.5) / 3)
+    assert row.positive == pytest.approx((1 + 2 * 0.5) / 3)
 
 
 def test_ranks_are_over_the_cells_that_all_algorithms_have_and_ties_share() -> None:
@@ -74,7 +74,7 @@ def test_no_spread_over_seeds_gives_an_interval_of_no_width() -> None:
 
 def test_one_seed_has_numbers_and_no_intervals() -> None:
     row = only(summary(make_deltas(lambda *name: 1.0, seeds=[3])))
-    assert (row["mean"], row.iqm, row.improvement, row["rank"]) == (1, 1, 1, 1)
+    assert (row["mean"], row.iqm, row.positive, row["rank"]) == (1, 1, 1, 1)
     assert row[[f"{column}_{end}" for column in INTERVALS for end in ("low", "high")]].isna().all()
 
 
@@ -85,8 +85,8 @@ def test_intervals_stay_where_the_number_can_be() -> None:
         algorithms=["good", "bad"],
     )
     table = summary(deltas)
-    assert (table["improvement_high"] <= 1).all()
-    assert (table["improvement_low"] >= 0).all()
+    assert (table["positive_high"] <= 1).all()
+    assert (table["positive_low"] >= 0).all()
     assert (table["rank_low"] >= 1).all()
     assert (table["rank_high"] <= 2).all()
 
@@ -142,3 +142,16 @@ def test_nothing_gives_an_empty_table() -> None:
     assert table.empty
     assert list(table.columns) == names("summary")
     assert table["rank"].dtype == "float64"
+
+
+def test_pairing_is_the_correlation_of_run_and_baseline_within_cells() -> None:
+    deltas = make_deltas(lambda m, al, source, target, seed: 0.0, tasks="ab", seeds=range(3))
+    # What tasks differ by is no pairing: within cells scores and baselines go apart.
+    of_target = np.where(deltas["target"] == "a", 30.0, 0.0)
+    deltas["baseline_score"] = of_target + deltas["seed"]
+    deltas["score"] = of_target + 5 - deltas["seed"]
+    assert only(summary(deltas)).pairing == pytest.approx(-1)
+    deltas["score"] = of_target + np.array([0, 1, 0] * 2)
+    assert only(summary(deltas)).pairing == pytest.approx(0)
+    alone = deltas[deltas["seed"] == 0]
+    assert np.isnan(only(summary(alone)).pairing)

@@ -9,10 +9,10 @@ import pytest
 from test_metrics import each_task, random_golds
 
 from tasktransfer.datasets import get_task
-from tasktransfer.metrics import Coded, Fidelity, coded, evaluate, finish, score, tally
+from tasktransfer.metrics import Coded, Scoring, coded, evaluate, finish, score, tally
 from tasktransfer.tasks.card import Task
 
-FIDELITIES: tuple[Fidelity, ...] = ("default", "tlidb")
+FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
 ACT = get_task("DailyDialog", "dialogue_act_classification")
 QUESTIONS = get_task("Friends", "question_answering")
 
@@ -36,7 +36,7 @@ def a_case(task: Task, size: int, chance: random.Random) -> tuple[Answers, Answe
 @each_task
 @pytest.mark.parametrize("fidelity", FIDELITIES)
 def test_resampled_tallies_give_the_metrics_of_the_resampled_answers(
-    task: Task, fidelity: Fidelity
+    task: Task, fidelity: Scoring
 ) -> None:
     chance = random.Random(f"{task.name} {fidelity}")
     guesses, golds = a_case(task, 60, chance)

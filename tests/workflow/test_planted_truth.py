@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from scipy import stats
@@ -21,6 +22,8 @@ from tasktransfer import metrics
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets.tiny_world import HELPFUL, UNRELATED
 from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.statistics.controls import BEATS, EXPLAINED, HURTS
 from tasktransfer.results.records import comparable, read_record
 from tasktransfer.tasks.card import Task
 
@@ -144,6 +147,29 @@ def test_a_pair_planted_to_help_is_found_to_help(world: Path, pair: Any) -> None
 def test_a_pair_planted_as_unrelated_is_not_found_to_help(world: Path, pair: Any) -> None:
     low, _ = interval(deltas_of(world, pair.source, pair.target))
     assert low <= 0
+
+
+@pytest.fixture(scope="module")
+def controlled(world: Path) -> pd.DataFrame:
+    """The planted pairs with all controls: 30 trainings beside those that are there already."""
+    run(world, {**PAIRS, "controls": list(CONTROLS)})
+    return pd.read_parquet(world / "results/tables/controls.parquet")
+
+
+def test_a_planted_pair_beats_its_controls_and_an_unrelated_one_does_not(
+    controlled: pd.DataFrame,
+) -> None:
+    for pair in PLANTED:
+        rows = controlled[controlled["source"] == pair.source]
+        assert sorted(rows["control"]) == sorted(CONTROLS)
+        assert rows["n_seeds"].tolist() == [5, 5, 5]
+        (verdict,) = set(rows["verdict"])
+        if pair in HELPFUL:
+            assert verdict == BEATS
+            assert (rows["q"] <= 0.05).all()
+            assert (rows["low"] > 0).all()
+        else:
+            assert verdict in (EXPLAINED, HURTS)
 
 
 def one_stage(world: Path) -> tuple[dict[str, Any], Path]:

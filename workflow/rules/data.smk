@@ -74,6 +74,26 @@ if DATA_TABLE_FILES:
             "tasktransfer data stats {params.study} --out {params.out:q} > {log:q} 2>&1"
 
 
+# Scores that need no model, beside the baselines in the report.
+if REFERENCE_FILES:
+
+    rule reference:
+        input:
+            instances_everywhere(),
+        output:
+            REFERENCE_FILES,
+        log:
+            f"{RESULTS}/logs/reference.log",
+        conda:
+            "../../envs/train.yaml"
+        params:
+            study=study_options,
+        message:
+            "scoring what needs no model"
+        shell:
+            "tasktransfer data reference {params.study} --out {output:q} > {log:q} 2>&1"
+
+
 # One thread, so that the weights do not depend on how many cores there are.
 rule tiny_model:
     input:

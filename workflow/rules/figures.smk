@@ -29,6 +29,7 @@ if REPORT_FILES:
             TABLE_FILES,
             STATISTICS_FILES,
             FIGURE_FILES,
+            REFERENCE_FILES,
         output:
             [captioned(file) for file in REPORT_FILES],
         log:

@@ -60,5 +60,6 @@ def in_results(files):
 TABLE_FILES = in_results(OUTPUTS.tables)
 STATISTICS_FILES = in_results(OUTPUTS.statistics)
 DATA_TABLE_FILES = in_results(OUTPUTS.data_tables)
+REFERENCE_FILES = in_results([OUTPUTS.reference] if OUTPUTS.reference else [])
 FIGURE_FILES = in_results([*OUTPUTS.figures, *OUTPUTS.printed])
 REPORT_FILES = in_results([OUTPUTS.report] if OUTPUTS.report else [])

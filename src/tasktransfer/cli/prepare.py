@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Any) -> None:
-    """``world``, ``data prepare``, ``data stats``, ``tiny-model`` and ``encode``."""
+    """``world``, the commands of ``data``, ``tiny-model`` and ``encode``."""
     command = add_command(commands, "world", world, config=False)
     add_out(command, "folder to write")
     option(command, "--seed", "N", "seed (default: 0)", type=int, default=0)
@@ -42,6 +42,8 @@ def add_commands(commands: Any) -> None:
     add_out(command, "folder of the cache")
     command = add_command(parts, "stats", data_stats)
     add_out(command, "folder to write the tables to as CSV and Parquet", required=False)
+    command = add_command(parts, "reference", data_reference)
+    add_out(command, "file to write the table to as Parquet", required=False)
     command = add_command(commands, "tiny-model", tiny_model)
     option(command, "--model", "NAME", "a model of the study", required=True)
     add_out(command, "folder of the checkpoint")
@@ -134,6 +136,24 @@ def data_stats(chosen: argparse.Namespace) -> None:
         data_report.write(folders, chosen.out)
 
 
+def data_reference(chosen: argparse.Namespace) -> None:
+    """Print what each task scores without a model; write it with ``--out``."""
+    import pandas as pd
+
+    from tasktransfer.designs.transfer.config import transfer_config
+    from tasktransfer.designs.transfer.reference import reference_rows
+    from tasktransfer.designs.transfer.tables.reference import write
+
+    study = open_study(chosen)
+    config, folders = transfer_config(study), _prepared(study)
+    frames = [
+        reference_rows(folder, dataset.tasks, config.training_for(dataset.name), progress=print)
+        for dataset, folder in zip(config.datasets, folders, strict=True)
+    ]
+    if chosen.out:
+        write(pd.concat(frames, ignore_index=True), chosen.out)
+
+
 def tiny_model(chosen: argparse.Namespace) -> None:
     """Build and pre-train a tiny model."""
     from tasktransfer.models.tiny import MAKER, build, recipe
@@ -172,7 +192,8 @@ def encode(chosen: argparse.Namespace) -> None:
     def is_asked_for() -> bool:
         noted = MAKER.said_of(chosen.out) or {}
         cached = read_manifest(instances)
-        same = {"encoding": ENCODING_VERSION, **made_from(cached, spec.identity)}.items()
+        of = made_from(cached, spec.identity, study.fidelity)
+        same = {"encoding": ENCODING_VERSION, **of}.items()
         return noted.items() >= same and set(tasks) <= noted["max_answer_tokens"].keys()
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
@@ -190,6 +211,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 chosen.out,
                 model.max_unknown_words,
                 spec.identity,
+                study.fidelity,
             )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from tasktransfer.config.fidelity import FidelityConfig, switches_of
 from tasktransfer.config.fields import (
     DISTINCT,
     LIST,
@@ -27,6 +28,7 @@ from tasktransfer.config.fields import (
 )
 from tasktransfer.config.places import for_results, may_be_on_the_hub
 from tasktransfer.core.digests import digest_of
+from tasktransfer.core.fidelity import TRAINING, Setting
 from tasktransfer.core.specs import Family
 from tasktransfer.core.validation import Problem, refuse
 
@@ -109,16 +111,20 @@ class TrainingConfig(Section):
         description="auto: bfloat16 where GPU or CPU has units for it and the model is wide, else "
         "float32",
     )
-    task_weighting: Literal["none", "inverse_sqrt"] = Field(
-        default="inverse_sqrt",
-        description="how a task's loss is weighted when several are trained together",
+    task_weighting: Literal["auto", "none", "inverse_sqrt"] = Field(
+        default="auto",
+        description="how a task's loss is weighted when several are trained together; auto: as "
+        "fidelity's setting says, inverse_sqrt by default",
     )
-    loss_on: Literal["answer", "sequence"] = Field(
-        default="answer", description="decoders: loss on the answer only, or on prompt and answer"
+    loss_on: Literal["auto", "answer", "sequence"] = Field(
+        default="auto",
+        description="decoders: loss on the answer only, or on prompt and answer; auto: as "
+        "fidelity's setting says, answer by default",
     )
-    fidelity: Literal["default", "tlidb"] = Field(
+    fidelity: Setting | FidelityConfig = Field(
         default="default",
-        description="tlidb scores invalid generated answers as the paper's toolkit does",
+        description="what is done where the paper and its toolkit differ: a setting (default, "
+        "paper or tlidb), or a setting with single switches",
     )
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] | None = Field(
         default=None,
@@ -133,6 +139,15 @@ class TrainingConfig(Section):
     limit_test: Count | None = Field(
         default=None, description="test instances per task at most; null means all"
     )
+
+    def resolved(self) -> dict[str, Any]:
+        """The fields of ``core.specs.Training``, without ``auto`` and with every switch set."""
+        setting, switches = switches_of(self.fidelity)
+        values = self.model_dump()
+        for key, value in TRAINING[setting].items():
+            if values[key] == "auto":
+                values[key] = value
+        return {**values, "fidelity": switches}
 
 
 class CheckpointConfig(Section):

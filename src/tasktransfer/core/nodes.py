@@ -20,13 +20,13 @@ from tasktransfer.core.specs import (
     Sampler,
     Selection,
     Training,
-    plain_fields,
 )
 from tasktransfer.errors import ConfigError
 
 RECIPE_VERSION = 3
 """Raise this when a change in the code changes the numbers of a training (not for comments,
-speed or logging): every stage then gets a new digest, and old results stay beside the new."""
+speed or logging): every stage then gets a new digest, and old results stay beside the new. What
+changes for some tasks and families alone is raised in their cards (``Task.recipes``)."""
 
 LIBRARY_VERSION = 1
 """The same for derived data, fits and evaluations."""
@@ -128,7 +128,8 @@ class Stage:
     ``train_tasks`` and the selecting tasks are sets and sorted. ``starts``: none is the base model.
     ``trains``: the named parts that move; none: all. ``tests``: the tasks whose test splits are
     predicted and scored with the best round, in the training's own process; None: the selecting
-    task where there is one, and none where there are several.
+    task where there is one, and none where there are several. ``recipe``: the latest of its
+    tasks' recipes.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -145,18 +146,19 @@ class Stage:
     trains: tuple[str, ...] = ()
     sampler: Sampler = "task_batches"
     tests: tuple[str, ...] | None = None
+    recipe: int = RECIPE_VERSION
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that changes this stage's numbers; those it starts from by their digests."""
         return {
-            "recipe": RECIPE_VERSION,
+            "recipe": self.recipe,
             **self.data.identity,
             "model": self.model.identity,
             "train_tasks": list(self.train_tasks),
             "select_on": list(self.selection.tasks),
             "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
-            "training": plain_fields(self.training),
+            "training": self.training.identity,
             "seed": self.seed,
             **self._set,
         }

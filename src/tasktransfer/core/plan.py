@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tasktransfer.core.nodes import (
+    RECIPE_VERSION,
     SHORT,
     Data,
     Evaluation,
@@ -22,7 +23,7 @@ from tasktransfer.core.nodes import (
     with_ancestors,
 )
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import ModelSpec, Training
+from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.steps import Step
 
 
@@ -101,10 +102,17 @@ class PlanBuilder:
 
     Args:
         name_of: kind and label of a step's stage, for paths and people.
+        recipe_of: the recipe of trainings with some tasks of a dataset, for a family; that of all
+            where none is given.
     """
 
-    def __init__(self, name_of: Callable[[Step, tuple[Start, ...]], tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        name_of: Callable[[Step, tuple[Start, ...]], tuple[str, str]],
+        recipe_of: Callable[[str, tuple[str, ...], Family], int] | None = None,
+    ) -> None:
         self._name_of = name_of
+        self._recipe_of = recipe_of or (lambda dataset, tasks, family: RECIPE_VERSION)
         self._stages: dict[str, Stage] = {}
         self._nodes: dict[str, Node] = {}
         self._runs: list[Run] = []
@@ -135,11 +143,13 @@ class PlanBuilder:
                 for begin in step.starts(before)
             )
             kind, label = self._name_of(step, starts)
+            read, trained = step.data or data, step.model or model
+            involved = (*step.train_tasks, *step.selection.tasks, *(step.test_on or ()))
             stage = Stage(
                 kind=kind,
                 label=label,
-                data=step.data or data,
-                model=step.model or model,
+                data=read,
+                model=trained,
                 train_tasks=tuple(sorted(step.train_tasks)),
                 selection=replace(step.selection, tasks=tuple(sorted(step.selection.tasks))),
                 training=step.training or training,
@@ -148,6 +158,7 @@ class PlanBuilder:
                 trains=step.trains,
                 sampler=step.sampler,
                 tests=None if step.test_on is None else tuple(sorted(step.test_on)),
+                recipe=self._recipe_of(read.name, involved, trained.family),
             )
             stages[step] = self._stages.setdefault(stage.digest, stage)
             before = step

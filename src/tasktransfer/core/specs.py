@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
+from tasktransfer.core.fidelity import DEFAULT, Fidelity
+
 Family = Literal["encoder", "decoder", "encoder_decoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
-
-Fidelity = Literal["default", "tlidb"]
-"""``tlidb``: the paper's toolkit's way where the two differ (feta-spec)."""
 
 Sampler = Literal["task_batches", "uniform", "together"]
 """How updates are made of the training tasks' instances, see ``training.samplers``."""
@@ -57,6 +56,7 @@ class Training:
     Units: ``batch_size`` in instances, ``epochs`` in passes over the training set,
     ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all).
     ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
+    ``fidelity``: what is done where the paper and its toolkit differ.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -68,11 +68,16 @@ class Training:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     task_weighting: Literal["none", "inverse_sqrt"] = "inverse_sqrt"
     loss_on: Literal["answer", "sequence"] = "answer"
-    fidelity: Fidelity = "default"
+    fidelity: Fidelity = DEFAULT
     dropout: float | None = None
     limit_train: int | None = None
     limit_dev: int | None = None
     limit_test: int | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All of it as plain values, for an identity."""
+        return {**plain_fields(self), "fidelity": self.fidelity.identity}
 
 
 @dataclass(frozen=True, slots=True)

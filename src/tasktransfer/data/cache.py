@@ -139,6 +139,7 @@ def write_instances(file: Path, instances: Sequence[Instance]) -> None:
             ("options", texts),
             ("target", texts),
             ("starts", pa.list_(pa.int32())),
+            ("turns", pa.list_(pa.int32())),
         ]
     )
     _write_stream(file, schema, [_row(instance) for instance in instances])
@@ -225,6 +226,7 @@ def _row(instance: Instance) -> dict[str, object]:
         "options": instance.options,
         "target": instance.target,
         "starts": instance.starts,
+        "turns": instance.turns,
     }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.data.cache import read_instances
+from tasktransfer.data.permuted import permuted_answers
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -73,7 +74,10 @@ def _with_prefix(instance: Instance, words: str) -> Instance:
     )
 
 
-RECIPES: dict[str, Recipe] = {"prepend_labels": prepend_labels}
+RECIPES: dict[str, Recipe] = {
+    "prepend_labels": prepend_labels,
+    "permuted_answers": permuted_answers,
+}
 
 
 def recipe_named(name: str, more: Mapping[str, Recipe]) -> Recipe:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
+from tasktransfer.core.nodes import RECIPE_VERSION
+from tasktransfer.core.specs import Family
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.friends import FRIENDS
@@ -63,6 +65,12 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
             yield f"name: {other.name!r} is a dataset already; choose another name"
         for task in dataset.tasks.keys() & other.tasks.keys():
             yield f"{task}.name: a task of {other.name}; choose another name, tables go by it"
+
+
+def recipe_of(dataset: str, tasks: Iterable[str], family: Family) -> int:
+    """The recipe of a training: the latest of those of its tasks for its family."""
+    cards = [DATASETS[dataset].tasks[task] for task in tasks]
+    return max((card.recipes.get(family, RECIPE_VERSION) for card in cards), default=RECIPE_VERSION)
 
 
 def get_task(dataset: str, name: str) -> Task:

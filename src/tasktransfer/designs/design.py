@@ -37,7 +37,8 @@ class Outputs:
     the workflow's rules and what writes the files go by.
 
     ``tables``: of ``collect``. ``statistics``: of ``statistics``, from the tables. ``data_tables``:
-    of ``data stats``, from the dialogues, as far as they are known or have to be. ``figures`` and
+    of ``data stats``, from the dialogues, as far as they are known or have to be. ``reference``: of
+    ``data reference``, likewise; empty: none. ``figures`` and
     ``printed``: of ``figures``. ``shown``: those of them that have a caption. ``report``: one page;
     empty: the design has none.
     """
@@ -45,6 +46,7 @@ class Outputs:
     tables: tuple[str, ...]
     statistics: tuple[str, ...] = ()
     data_tables: tuple[str, ...] = ()
+    reference: str = ""
     figures: tuple[str, ...] = ()
     printed: tuple[str, ...] = ()
     shown: tuple[Shown, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tasktransfer import metrics
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.measures import MEASURES, Answers, values_of
 from tasktransfer.tasks.card import Task
@@ -25,7 +25,7 @@ def measured(
     predictions: Answers,
     golds: Answers,
     predicted_values: Sequence[float],
-    fidelity: Fidelity = "default",
+    fidelity: Scoring = "default",
 ) -> dict[str, float]:
     """The wanted measures by name.
 

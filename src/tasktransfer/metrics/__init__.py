@@ -36,7 +36,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import labels, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded
@@ -47,7 +47,7 @@ from tasktransfer.tasks.card import MetricSpec, Task
 __all__ = [
     "Answers",
     "Coded",
-    "Fidelity",
+    "Scoring",
     "Sums",
     "coded",
     "evaluate",
@@ -63,7 +63,7 @@ Values = TypeVar("Values", float, Sums)
 
 
 def evaluate(
-    task: Task, predictions: Answers, golds: Answers, *, fidelity: Fidelity = "default"
+    task: Task, predictions: Answers, golds: Answers, *, fidelity: Scoring = "default"
 ) -> dict[str, float]:
     """Every metric of the task's card by its key, 0 to 100.
 
@@ -77,7 +77,7 @@ def evaluate(
 
 
 def tally(
-    task: Task, predictions: Answers, golds: Answers, *, fidelity: Fidelity = "default"
+    task: Task, predictions: Answers, golds: Answers, *, fidelity: Scoring = "default"
 ) -> Sums:
     """What each instance adds to the sums that the task's metrics are made of, (n, columns).
 
@@ -96,7 +96,7 @@ def tally(
     return np.concatenate(parts, axis=1)
 
 
-def finish(task: Task, sums: Sums, *, fidelity: Fidelity = "default") -> dict[str, Sums]:
+def finish(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> dict[str, Sums]:
     """The metrics by their key, 0 to 100, of tallies summed over instances.
 
     Args:
@@ -134,7 +134,7 @@ def score(task: Task, metrics: Mapping[str, Values]) -> Values:
     return total / len(keys)
 
 
-def score_of_sums(task: Task, sums: Sums, *, fidelity: Fidelity = "default") -> Sums:
+def score_of_sums(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> Sums:
     """The task's score, 0 to 100, of tallies summed over instances: ``score`` of ``finish``."""
     return score(task, finish(task, sums, fidelity=fidelity))
 
@@ -157,7 +157,7 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
     return scores
 
 
-def _width(task: Task, spec: MetricSpec, fidelity: Fidelity) -> int:
+def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
     if spec.name in ("accuracy", "exact_match"):
         return 2
     if spec.name == "token_f1":
@@ -165,7 +165,7 @@ def _width(task: Task, spec: MetricSpec, fidelity: Fidelity) -> int:
     return labels.f1_width(task, spec, fidelity)
 
 
-def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Fidelity) -> list[Sums]:
+def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
     answers = labels.numbered(task, predictions, golds)
     return [
         labels.accuracy_tally(answers)
@@ -175,7 +175,7 @@ def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Fidel
     ]
 
 
-def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Fidelity) -> list[Sums]:
+def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
     # Most cards have the same unanswerable phrases in all their metrics: compared once.
     seen: dict[tuple[str, ...], texts.Compared] = {}
     tallies = []

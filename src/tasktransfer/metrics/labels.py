@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.answers import Coded, Counts, label_numbers
 from tasktransfer.tasks.card import MetricSpec, Task
@@ -74,7 +74,7 @@ def share_finish(sums: Sums) -> Sums:
 # --- F1: hits, guesses and wanted of each class that counts ---------------------------------------
 
 
-def classes(task: Task, spec: MetricSpec, fidelity: Fidelity) -> Counts:
+def classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Counts:
     """The class numbers that an F1 counts; -1 stands for a prediction that is no label."""
     indices = spec.label_indices
     if indices is None:
@@ -84,14 +84,14 @@ def classes(task: Task, spec: MetricSpec, fidelity: Fidelity) -> Counts:
     return np.asarray(indices, np.int64)
 
 
-def f1_width(task: Task, spec: MetricSpec, fidelity: Fidelity) -> int:
+def f1_width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
     """Columns of an F1's tally. Micro-F1 pools its classes, so that three are enough."""
     if spec.average not in ("micro", "macro", "weighted"):
         raise no_average(task, spec)
     return 3 if spec.average == "micro" else 3 * len(classes(task, spec, fidelity))
 
 
-def f1_tally(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Fidelity) -> Sums:
+def f1_tally(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Scoring) -> Sums:
     """Hits, guesses and wanted; several equal labels of one multi-label answer are one."""
     counted = classes(task, spec, fidelity)
     hits: Sums

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.answers import Coded
 from tasktransfer.metrics.labels import Sums, no_average, ratio
@@ -87,7 +87,7 @@ def token_f1_width(task: Task, spec: MetricSpec) -> int:
     return 2 if spec.average == "macro" else 3
 
 
-def token_f1_tally(spec: MetricSpec, texts: Compared, golds: Coded, fidelity: Fidelity) -> Sums:
+def token_f1_tally(spec: MetricSpec, texts: Compared, golds: Coded, fidelity: Scoring) -> Sums:
     """Macro: the F1 with the best right answer. Micro: the tokens of the best right answer."""
     if spec.average == "macro":
         return np.stack([token_f1(texts.best), np.ones(len(texts.best))], axis=1)
@@ -117,7 +117,7 @@ def text_scores(task: Task, predictions: Coded, golds: Coded) -> Sums:
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def compared(spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Fidelity) -> Compared:
+def compared(spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Scoring) -> Compared:
     """Texts as a metric compares them: unanswerable ones are the empty string. Metrics with the
     same unanswerable phrases share it."""
     phrases = spec.unanswerable_phrases
@@ -137,7 +137,7 @@ def compared(spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Fidel
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _plain(text: str, phrases: tuple[str, ...], fidelity: Fidelity) -> str:
+def _plain(text: str, phrases: tuple[str, ...], fidelity: Scoring) -> str:
     normal = normalise_answer(text)
     for phrase in map(normalise_answer, phrases):
         whole_words = f"{normal} ".startswith(f"{phrase} ")

@@ -1,8 +1,9 @@
 """Instances to token ids, for each family, once per model and dataset.
 
-The rule of truncation, for all families: what is cut is the far end of the context, its oldest
-turns. The target utterance ends the context and stays, as do question, options and prompt. (The
-paper's toolkit cuts BERT's inputs at the end, which loses the target utterance.)
+The rule of truncation, for all families: what is cut is the context, its oldest turns. The target
+utterance ends the context and stays, as do question, options and prompt. (The paper's toolkit cuts
+BERT's inputs at the end, which loses the target utterance.) A task whose card says ``keeps:
+beginning`` has no target utterance, and loses its latest turns.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
-from tasktransfer.errors import ModelError
 from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.models import toolkit_encoding
+from tasktransfer.models.encode_text import longest_answer, text_to_text_examples
 from tasktransfer.models.encoded import IGNORED, Example, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import check_words, load_tokenizer
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.compose import (
-    answer_text,
     encoder_option_texts,
     encoder_text,
-    label_words,
-    prompt_parts,
 )
+from tasktransfer.tasks.spans import right_spans
+from tasktransfer.tasks.toolkit_texts import encoder_texts
 
 TOKENIZED_TOGETHER = 512
 
@@ -50,6 +52,7 @@ def encode_dataset(
     out: Path,
     max_unknown_words: float = 1.0,
     model: Mapping[str, Any] | None = None,
+    fidelity: Fidelity = DEFAULT,
 ) -> None:
     """Tokenise every task and split of a dataset into ``out``, all or nothing.
 
@@ -61,6 +64,7 @@ def encode_dataset(
         max_unknown_words: the largest share (0 to 1) of the words in the training instances'
             contexts that the tokenizer may not know.
         model: the identity of the model (``ModelSpec``), noted in the manifest.
+        fidelity: whose inputs, answers and lengths these are.
 
     Raises:
         ModelError: the tokenizer cannot be loaded, lacks what the family needs, or does not know
@@ -84,33 +88,62 @@ def encode_dataset(
             "token_types": "token_type_ids" in tokenizer.model_input_names,
             "max_answer_tokens": {},
             "truncated": {},
+            # Right spans that truncation cut away, and answers longer than a model generates.
+            "lost_answers": {},
+            "longer_answers": {},
             # What a training's time is estimated from.
             "examples": {},
             "tokens": {},
-            **made_from(cached, model),
+            **made_from(cached, model, fidelity),
         }
         for card in cards:
-            limit = _answer_limit(tokenizer, card, family) if family != "encoder" else 0
+            limit = 0
+            if family != "encoder":
+                limit = _answer_limit(tokenizer, card, family, fidelity)
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
-                examples = list(_encode(tokenizer, card, rows, family, max_length, limit))
+                kept_free = 0 if split == "train" and fidelity.inputs == "tlidb" else limit
+                examples = list(
+                    _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity)
+                )
+                if family == "encoder" and card.kind == "span" and split == "train":
+                    manifest["max_answer_tokens"][card.name] = longest_span(examples)
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
+                manifest["lost_answers"][key] = lost_answers(card, family, examples)
+                manifest["longer_answers"][key] = sum(
+                    len(u.labels) > limit for u in examples if family != "encoder"
+                )
                 manifest["truncated"][key] = sum(length >= max_length for length in lengths)
                 manifest["examples"][key] = len(examples)
                 manifest["tokens"][key] = sum(lengths)
-                write_split(
-                    building, card.name, split, examples, [_scoring_row(card, r) for r in rows]
-                )
+                scoring = [
+                    _scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows
+                ]
+                write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 
-def made_from(cached: Manifest, model: Mapping[str, Any] | None) -> dict[str, Any]:
+def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity) -> int:
+    """Tokens that generation may take."""
+    if fidelity.generation_length == "tlidb" and task.toolkit:
+        return toolkit_encoding.answer_limit(task.toolkit, family)
+    return longest_answer(tokenizer, task, family)
+
+
+def made_from(
+    cached: Manifest, model: Mapping[str, Any] | None, fidelity: Fidelity = DEFAULT
+) -> dict[str, Any]:
     """What tells one folder of token ids from another, as its manifest notes it."""
     data = {"revision": cached.revision, "few_sample": cached.few_sample}
-    return {"model": dict(model) if model else None, "data": {"dataset": cached.dataset, **data}}
+    switches = {"fidelity": fidelity.of_encoding} if fidelity.of_encoding else {}
+    return {
+        "model": dict(model) if model else None,
+        "data": {"dataset": cached.dataset, **data},
+        **switches,
+    }
 
 
 def _words(folder: Path, cached: Manifest, cards: Sequence[Task]) -> Counter[str]:
@@ -130,9 +163,15 @@ def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[In
     return read_instances(folder, task, split)
 
 
-def _scoring_row(task: Task, row: Instance) -> tuple[str, tuple[str, ...], str]:
-    """Only span answers are read off the context."""
-    return row.id, row.target, row.context if task.kind == "span" else ""
+def _scoring_row(
+    task: Task, row: Instance, family: Family, inputs: str, tokenizer: Tokenizer
+) -> tuple[str, str, tuple[str, ...], str]:
+    """Only span answers are read off the text: off the context, or off all that the toolkit's
+    encoder reads."""
+    text = row.context if task.kind == "span" else ""
+    if text and inputs == "tlidb" and family == "encoder" and task.toolkit:
+        text = encoder_texts(task.toolkit, task, row, tokenizer.sep_token)[0].text
+    return row.id, row.dialogue_id, row.target, text
 
 
 def _encode(
@@ -142,19 +181,40 @@ def _encode(
     family: Family,
     max_length: int,
     answer_limit: int,
+    fidelity: Fidelity,
 ) -> Iterator[Example]:
+    if fidelity.inputs == "tlidb" and task.toolkit:
+        if family == "encoder":
+            return toolkit_encoding.encoder_examples(
+                task.toolkit, tokenizer, task, rows, max_length, fidelity
+            )
+        return toolkit_encoding.text_to_text_examples(
+            task.toolkit,
+            tokenizer,
+            task,
+            rows,
+            max_length,
+            family,
+            fidelity,
+            answer_limit,
+        )
     if family == "encoder":
-        return _encoder_examples(tokenizer, task, rows, max_length)
-    return _text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
+        return _encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
+    return text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
 
 
 # --- encoders -----------------------------------------------------------------------------------
 
 
 def _encoder_examples(
-    tokenizer: Tokenizer, task: Task, rows: Sequence[Instance], max_length: int
+    tokenizer: Tokenizer,
+    task: Task,
+    rows: Sequence[Instance],
+    max_length: int,
+    lost_spans: str = "skipped",
 ) -> Iterator[Example]:
     pairs = [_encoder_pairs(task, row) for row in rows]
+    tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
     encoded = _encode_pairs(tokenizer, [pair for row in pairs for pair in row], max_length)
     for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
         mine = [next(encoded) for _ in its_pairs]
@@ -164,7 +224,7 @@ def _encoder_examples(
             output=0,
             sequences=[e.ids for e in mine],
             second_starts=[_second_start(e) for e in mine],
-            labels=_encoder_labels(task, row, offsets),
+            labels=_encoder_labels(task, row, offsets, lost_spans),
             offsets=[edge for pair in offsets for edge in pair],
         )
 
@@ -179,7 +239,7 @@ def _encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
 def _encode_pairs(
     tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], max_length: int
 ) -> Iterator[Any]:
-    """[CLS] query [SEP] context [SEP], or the context alone; the context loses its beginning.
+    """[CLS] query [SEP] context [SEP], or the context alone; the context loses an end.
 
     Many at a time, since the tokenizers work on a batch in parallel. All pairs of a task have a
     query, or none has.
@@ -190,7 +250,7 @@ def _encode_pairs(
             yield from _tokenized(tokenizer, some, max_length, "only_second")
         except Exception as error:
             # The fast tokenizers raise a bare Exception when a query alone is too long. Then, and
-            # only then, the query loses its beginning too.
+            # only then, the query loses an end too.
             if "Truncation error" not in str(error):
                 raise
             for pair in some:
@@ -233,105 +293,42 @@ def _context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
     ]
 
 
-def _encoder_labels(task: Task, row: Instance, offsets: list[tuple[int, int]]) -> list[int]:
+def _encoder_labels(
+    task: Task, row: Instance, offsets: list[tuple[int, int]], lost_spans: str
+) -> list[int]:
     if task.kind == "span":
-        return _span_labels(row, offsets)
+        return _span_labels(task, row, offsets, lost_spans)
     if task.kind == "multi_label":
         return [int(label in row.target) for label in task.labels]
     return [task.labels.index(label) for label in row.target]
 
 
-def _span_labels(row: Instance, offsets: list[tuple[int, int]]) -> list[int]:
+def _span_labels(task: Task, row: Instance, offsets: list[tuple[int, int]], lost: str) -> list[int]:
     """First and last token of the first right answer that the input still holds.
 
     (0, 0), the first token, stands for "no answer" and is given to unanswerable instances only;
-    an answer that truncation cut away is not counted in the loss.
+    an answer that truncation cut away is not counted in the loss, unless ``lost`` says so.
     """
     if all(start < 0 for start in row.starts) and _is_unanswerable(row):
         return [0, 0]
-    for text, start in zip(row.target, row.starts, strict=True):
-        end = start + len(text)
-        inside = [
-            i for i, (a, b) in enumerate(offsets) if start >= 0 and a >= 0 and a < end and b > start
-        ]
+    for start, end in right_spans(task, row):
+        inside = [i for i, (a, b) in enumerate(offsets) if a >= 0 and a < end and b > start]
         if inside and offsets[inside[0]][0] <= start and offsets[inside[-1]][1] >= end:
             return [inside[0], inside[-1]]
-    return [IGNORED, IGNORED]
+    return [0, 0] if lost == "first_token" else [IGNORED, IGNORED]
+
+
+def longest_span(examples: Sequence[Example]) -> int:
+    """Tokens of the longest span among labels: what a prediction may have at most."""
+    return max((last - first + 1 for first, last in (e.labels for e in examples)), default=1)
+
+
+def lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int:
+    """How many answers an encoder cannot be shown, since truncation cut them away."""
+    if family != "encoder" or task.kind != "span":
+        return 0
+    return sum(example.labels[0] == IGNORED for example in examples)
 
 
 def _is_unanswerable(row: Instance) -> bool:
     return "impossible" in row.target[0].lower() if row.target else True
-
-
-# --- text to text -------------------------------------------------------------------------------
-
-
-def _text_to_text_examples(
-    tokenizer: Tokenizer,
-    task: Task,
-    rows: Sequence[Instance],
-    max_length: int,
-    family: Family,
-    answer_limit: int,
-) -> Iterator[Example]:
-    outputs: list[int | None] = list(range(len(task.outputs))) or [None]
-    asked = [(position, row, output) for position, row in enumerate(rows) for output in outputs]
-    for begin in range(0, len(asked), TOKENIZED_TOGETHER):
-        some = asked[begin : begin + TOKENIZED_TOGETHER]
-        parts = [prompt_parts(task, row, output) for _, row, output in some]
-        encoded = tokenizer(["".join(three) for three in parts]).encodings
-        answers = [answer_text(task, row, output) for _, row, output in some]
-        answer_ids = _answer_ids(tokenizer, answers, family)
-        for (position, row, output), three, prompt, answer in zip(
-            some, parts, encoded, answer_ids, strict=True
-        ):
-            # A decoder's input and answer share the model's length.
-            reserved = max(answer_limit, len(answer)) if family == "decoder" else 0
-            ids = _cut_context(prompt, three, max_length, reserved, row)
-            yield Example(position, output or 0, [ids], [len(ids)], answer, [])
-
-
-def _cut_context(
-    encoded: Any, parts: tuple[str, str, str], max_length: int, reserved: int, row: Instance
-) -> list[int]:
-    """Tokens of the prompt, the oldest tokens of its context left out where it is too long.
-    ``reserved``: of ``max_length``, kept for the answer."""
-    ids: list[int] = encoded.ids
-    excess = len(ids) - (max_length - reserved)
-    if excess <= 0:
-        return ids
-    head, context, _ = parts
-    begin, end = len(head), len(head) + len(context)
-    cuttable = [i for i, (a, b) in enumerate(encoded.offsets) if begin <= a < b <= end]
-    if len(cuttable) < excess:
-        needed = len(ids) - len(cuttable)
-        answer = f", and {reserved} are kept for the answer" if reserved else ""
-        raise ModelError(
-            f"instance {row.id} of {row.task}: its question and options alone take {needed} tokens"
-            f"{answer}, more than max_length {max_length}: raise the model's max_length to "
-            f"{needed + reserved} or more (models[].max_length), or leave the task out of the study"
-        )
-    dropped = set(cuttable[:excess])
-    return [token for i, token in enumerate(ids) if i not in dropped]
-
-
-def _answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
-    """The answers' tokens, each with the end-of-sequence token.
-
-    A decoder goes on where the prompt ended; an encoder-decoder begins a sequence, with whatever
-    special tokens its tokenizer puts around one (BART's begins with one, T5's does not).
-    """
-    eos = tokenizer.eos_token_id
-    if family == "decoder":
-        texts = [f" {answer}" for answer in answers]
-        bare: list[list[int]] = tokenizer(text_target=texts, add_special_tokens=False)["input_ids"]
-        return [[*row, eos] for row in bare]
-    whole: list[list[int]] = tokenizer(text_target=list(answers))["input_ids"]
-    return [row if row[-1:] == [eos] else [*row, eos] for row in whole]
-
-
-def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family) -> int:
-    """Tokens that generation may take: the longest label's, or the card's limit for free text."""
-    if task.kind in ("span", "multi_label"):
-        return task.prompt.max_answer_tokens
-    return max(len(ids) for ids in _answer_ids(tokenizer, label_words(task), family))

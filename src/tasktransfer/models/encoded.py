@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,8 @@ class Example:
     second_starts: list[int]
     labels: list[int]
     offsets: list[int]
+    answers: list[list[int]] = field(default_factory=list)
+    """Labels of every right answer, where there are several and each may be trained on."""
 
 
 _EXAMPLE_SCHEMA = pa.schema(
@@ -58,8 +60,15 @@ _EXAMPLE_SCHEMA = pa.schema(
         ("offsets", pa.list_(pa.int32())),
     ]
 )
+ANSWERS = pa.field("answers", pa.list_(pa.list_(pa.int32())))
+"""A column of splits in which an example has several right answers to draw from."""
 _INSTANCE_SCHEMA = pa.schema(
-    [("id", pa.string()), ("target", pa.list_(pa.string())), ("context", pa.string())]
+    [
+        ("id", pa.string()),
+        ("dialogue_id", pa.string()),
+        ("target", pa.list_(pa.string())),
+        ("context", pa.string()),
+    ]
 )
 
 
@@ -83,7 +92,8 @@ class EncodedSplit:
     """One task's split, ready to be batched. Arrays are views of the memory-mapped file.
 
     ``sequences`` are those of all examples after each other; example u owns those from
-    ``first_sequence[u]`` to ``first_sequence[u + 1]``.
+    ``first_sequence[u]`` to ``first_sequence[u + 1]``. ``dialogue_ids``: None in folders that were
+    encoded before they were kept.
     """
 
     task: str
@@ -95,8 +105,11 @@ class EncodedSplit:
     labels: Ragged
     offsets: Ragged
     ids: list[str]
+    dialogue_ids: list[str | None]
     targets: list[tuple[str, ...]]
     contexts: list[str]
+    answers: dict[int, list[list[int]]] = field(default_factory=dict)
+    """Example → the labels of its right answers, where one of several is drawn."""
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -116,6 +129,18 @@ class EncodedSplit:
         if not len(self):
             return np.zeros(0, np.int32)
         return np.add.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
+
+    def with_drawn_answers(self, seed: Sequence[int]) -> EncodedSplit:
+        """The split with one of its right answers, drawn from the seed, in the place of the first
+        for each example that has several."""
+        if not self.answers:
+            return self
+        generator = np.random.default_rng(list(seed))
+        rows = [self.labels[example] for example in range(len(self))]
+        for example, several in sorted(self.answers.items()):
+            rows[example] = np.array(several[generator.integers(len(several))], np.int32)
+        starts = _starts(np.array([len(row) for row in rows], np.int32))
+        return replace(self, labels=Ragged(np.concatenate(rows), starts))
 
     def limited(self, limit: int | None) -> EncodedSplit:
         """The first ``limit`` instances of a fixed shuffle (not of the training's seed), in the
@@ -139,8 +164,14 @@ class EncodedSplit:
             labels=_take(self.labels, examples.tolist()),
             offsets=_take(self.offsets, examples.tolist()),
             ids=[self.ids[i] for i in kept],
+            dialogue_ids=[self.dialogue_ids[i] for i in kept],
             targets=[self.targets[i] for i in kept],
             contexts=[self.contexts[i] for i in kept],
+            answers={
+                place: self.answers[example]
+                for place, example in enumerate(examples.tolist())
+                if example in self.answers
+            },
         )
 
 
@@ -159,9 +190,12 @@ def write_split(
     task: str,
     split: str,
     examples: Sequence[Example],
-    instances: Sequence[tuple[str, tuple[str, ...], str]],
+    instances: Sequence[tuple[str, str, tuple[str, ...], str]],
 ) -> None:
-    """Write the two files of a split. ``instances``: (id, right answers, context) each."""
+    """Write the two files of a split. ``instances``: (id, dialogue's id, right answers, context)
+    each."""
+    several = any(u.answers for u in examples)
+    schema = _EXAMPLE_SCHEMA.append(ANSWERS) if several else _EXAMPLE_SCHEMA
     table = pa.table(
         {
             "instance": [u.instance for u in examples],
@@ -170,15 +204,15 @@ def write_split(
             "second_starts": [u.second_starts for u in examples],
             "labels": [u.labels for u in examples],
             "offsets": [u.offsets for u in examples],
+            **({ANSWERS.name: [u.answers for u in examples]} if several else {}),
         },
-        schema=_EXAMPLE_SCHEMA,
+        schema=schema,
     )
     _write_arrow(folder / f"{task}-{split}.units.arrow", table)
-    ids, targets, contexts = zip(*instances, strict=True) if instances else ((), (), ())
-    rows = pa.table(
-        {"id": list(ids), "target": [list(t) for t in targets], "context": list(contexts)},
-        schema=_INSTANCE_SCHEMA,
-    )
+    ids, dialogues, targets, contexts = zip(*instances, strict=True) if instances else ((),) * 4
+    columns = {"id": list(ids), "dialogue_id": list(dialogues)}
+    columns |= {"target": [list(t) for t in targets], "context": list(contexts)}
+    rows = pa.table(columns, schema=_INSTANCE_SCHEMA)
     _write_arrow(folder / f"{task}-{split}.instances.arrow", rows)
 
 
@@ -233,6 +267,8 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
     examples = _read_arrow(folder / f"{task}-{split}.units.arrow")
     rows = _read_arrow(folder / f"{task}-{split}.instances.arrow")
     nested = _column(examples, "sequences")
+    ids = _column(rows, "id").to_pylist()
+    has_dialogues = "dialogue_id" in rows.column_names
     return EncodedSplit(
         task=task,
         instance=_numbers(_column(examples, "instance")),
@@ -242,10 +278,21 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
         second_starts=_numbers(_flat(_column(examples, "second_starts"))),
         labels=_ragged(_column(examples, "labels")),
         offsets=_ragged(_column(examples, "offsets")),
-        ids=_column(rows, "id").to_pylist(),
+        ids=ids,
+        dialogue_ids=(
+            _column(rows, "dialogue_id").to_pylist() if has_dialogues else [None] * len(ids)
+        ),
         targets=_tuples(_column(rows, "target")),
         contexts=_column(rows, "context").to_pylist(),
+        answers=_answers(examples),
     )
+
+
+def _answers(examples: pa.Table) -> dict[int, list[list[int]]]:
+    if ANSWERS.name not in examples.column_names:
+        return {}
+    rows = _column(examples, ANSWERS.name).to_pylist()
+    return {example: several for example, several in enumerate(rows) if several}
 
 
 def _read_arrow(path: Path) -> pa.Table:

@@ -7,7 +7,7 @@ choice: one score an option; multi-label: a sigmoid a label; multi-output: two-w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.models import attention
 from tasktransfer.models.dropout import FastDropout
-from tasktransfer.models.encoded import IGNORED, EncodedSplit
+from tasktransfer.models.encoded import IGNORED, EncodedSplit, Ints
 from tasktransfer.models.family import pad
 from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
@@ -28,6 +28,8 @@ from tasktransfer.tasks.card import Task
 
 HEADS_FILE = "heads.safetensors"
 MULTI_LABEL_THRESHOLD = 0.5
+TOOLKIT_PADDING = 8
+"""Its batches are padded to a multiple of so many tokens."""
 TLIDB_MULTI_LABEL_THRESHOLD = 0.1
 """The toolkit takes the labels whose softmax exceeds this (feta-spec, quirks)."""
 
@@ -56,6 +58,7 @@ class Encoder:
         seed: int,
         pad_token_id: int,
         token_types: bool,
+        longest_spans: Mapping[str, int],
         fidelity: Fidelity,
         device: torch.device,
         first_position: int | None = None,
@@ -64,6 +67,7 @@ class Encoder:
         self.tasks = tasks
         self.pad_token_id = pad_token_id
         self.token_types = token_types
+        self.longest_spans = longest_spans
         self.fidelity = fidelity
         self.device = device
         self.first_position = first_position
@@ -86,7 +90,10 @@ class Encoder:
         # Like the backbone's: torch's own is drawn from one source that all threads share.
         self.dropout = FastDropout(rate) if self.side_by_side else nn.Dropout(rate)
         self.heads = nn.ModuleDict(
-            {name: _fresh_head(config.hidden_size, task, seed) for name, task in tasks.items()}
+            {
+                name: _fresh_head(config.hidden_size, task, seed, fidelity.head_start)
+                for name, task in tasks.items()
+            }
         )
         self.module = nn.ModuleDict(
             {"backbone": backbone, "heads": self.heads, "dropout": self.dropout}
@@ -97,6 +104,10 @@ class Encoder:
     def parts(self) -> dict[str, dict[str, nn.Parameter]]:
         heads = {f"head.{task}": dict(head.named_parameters()) for task, head in self.heads.items()}
         return {"encoder": dict(self.backbone.named_parameters()), **heads}
+
+    def start_training(self) -> None:
+        self.module.train()
+        self.backbone.train(self.fidelity.backbone_dropout)
 
     def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(len(examples))
@@ -126,6 +137,9 @@ class Encoder:
     def training_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
+        if self._edges_anywhere(split.task):
+            # A batch's padding is part of its loss, so that the batch has to stay together.
+            return [list(examples)]
         packed = self.first_position is not None
         return micro_batches_to_train_on(split, examples, token_budget, packed=packed)
 
@@ -144,7 +158,9 @@ class Encoder:
                 allowed = self._allowed(split, examples, logits.shape[1], task)
                 return self._spans(task, split, examples, logits, allowed)
             case "multi_label":
-                return [_chosen_labels(task, row, self.fidelity) for row in logits.cpu()]
+                return [
+                    _chosen_labels(task, row, self.fidelity.multi_label) for row in logits.cpu()
+                ]
             case "multi_output":
                 best = logits.view(len(examples), len(task.outputs), task.classes).argmax(-1)
                 return [tuple(task.labels[i] for i in row) for row in best.tolist()]
@@ -169,6 +185,11 @@ class Encoder:
             if task in self.tasks:
                 self.heads.get_parameter(name).data.copy_(tensor)
 
+    def _edges_anywhere(self, task: str) -> bool:
+        """Whether start and end are chosen among all tokens of the padded batch, as in the
+        toolkit."""
+        return self.fidelity.span_choice == "edges" and self.tasks[task].kind == "span"
+
     # --- forward --------------------------------------------------------------------------------
 
     def _logits(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
@@ -180,7 +201,8 @@ class Encoder:
         """
         kind = self.tasks[split.task].kind
         sequences = [s for u in examples for s in split.sequence_range(u)]
-        read = self._read_padded if self.first_position is None else self._read_packed
+        packed = self.first_position is not None and not self._edges_anywhere(split.task)
+        read = self._read_packed if packed else self._read_padded
         hidden, table = read(split, sequences, kind == "span")
         logits: Tensor = self.heads[split.task](self.dropout(hidden)).float()
         if table is not None:
@@ -226,7 +248,9 @@ class Encoder:
             Hidden states of all tokens, shape (sequences, longest, hidden size), or those of the
             sequences as a whole, and None.
         """
-        ids, mask = pad([split.sequences[s] for s in sequences], self.pad_token_id, self.device)
+        multiple = TOOLKIT_PADDING if self._edges_anywhere(split.task) else 1
+        rows = [split.sequences[s] for s in sequences]
+        ids, mask = pad(rows, self.pad_token_id, self.device, multiple=multiple)
         inputs = {"input_ids": ids, "attention_mask": mask}
         if self.token_types:
             second = torch.tensor([int(split.second_starts[s]) for s in sequences])
@@ -243,11 +267,13 @@ class Encoder:
     ) -> Tensor:
         """Tokens that may begin or end a span: the context's, and the first one, which means "no
         answer", where the task has unanswerable instances. Shape (examples, ``width``), bool."""
+        if self._edges_anywhere(task.name):
+            return torch.ones(len(examples), width, dtype=torch.bool, device=self.device)
         allowed = np.zeros((len(examples), width), dtype=bool)
         for i, example in enumerate(examples):
             starts = split.offsets[example][0::2]
             allowed[i, : len(starts)] = starts >= 0
-        allowed[:, 0] = has_unanswerable(task)
+        allowed[:, 0] = has_unanswerable(task) or self.fidelity.lost_spans == "first_token"
         return torch.from_numpy(allowed).to(self.device)
 
     def _spans(
@@ -259,14 +285,27 @@ class Encoder:
         allowed: Tensor,
     ) -> list[tuple[str, ...]]:
         """The best span of each example, cut out of the original text by character offsets."""
-        first, last = _best_spans(logits, allowed, task.prompt.max_answer_tokens)
+        if self.fidelity.span_choice == "edges":
+            first, last = logits.argmax(1).unbind(-1)
+        else:
+            first, last = _best_spans(logits, allowed, self.longest_spans[task.name])
         answers: list[tuple[str, ...]] = []
         for example, a, b in zip(examples, first.tolist(), last.tolist(), strict=True):
-            edges = split.offsets[example]
-            start, end = int(edges[2 * a]), int(edges[2 * b + 1])
+            start, end = _text_edges(split.offsets[example], a, b)
             context = split.contexts[int(split.instance[example])]
             answers.append((context[start:end] if start >= 0 and end >= start else "",))
         return answers
+
+
+def _text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
+    """Characters from and to of the text of tokens ``first`` to ``last``; special tokens at either
+    end and padding have none. (-1, -1): there is no text."""
+    text = [
+        (int(edges[2 * i]), int(edges[2 * i + 1]))
+        for i in range(first, min(last + 1, len(edges) // 2))
+        if edges[2 * i] >= 0
+    ]
+    return (text[0][0], text[-1][1]) if text else (-1, -1)
 
 
 def has_unanswerable(task: Task) -> bool:
@@ -282,11 +321,16 @@ def _hidden_dropout(config: Any) -> float:
     return 0.1
 
 
-def _fresh_head(hidden: int, task: Task, seed: int) -> nn.Linear:
+def _fresh_head(hidden: int, task: Task, seed: int, start: str) -> nn.Linear:
     """A head whose start depends on seed and task only, not on which other heads are made."""
     head = nn.Linear(hidden, head_width(task))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))
     with torch.no_grad():
+        if start == "xavier":
+            nn.init.xavier_uniform_(head.weight, generator=generator)
+            bound = 1 / math.sqrt(hidden)  # as torch starts the biases of a linear layer
+            head.bias.uniform_(-bound, bound, generator=generator)
+            return head
         head.weight.normal_(0.0, 0.02, generator=generator)
         # Of many labels few are right. Starting every sigmoid at one half, the first steps would
         # do nothing but push all of them down, through the encoder too, which may not recover.
@@ -307,9 +351,9 @@ def _options_side_by_side(scores: Tensor, split: EncodedSplit, examples: Sequenc
     return table
 
 
-def _chosen_labels(task: Task, logits: Tensor, fidelity: Fidelity) -> tuple[str, ...]:
+def _chosen_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:
     """Labels above the threshold; the best one if none is (every pair has a relation)."""
-    if fidelity == "tlidb":
+    if multi_label == "softmax":
         chosen = torch.softmax(logits, -1) > TLIDB_MULTI_LABEL_THRESHOLD
     else:
         chosen = torch.sigmoid(logits) > MULTI_LABEL_THRESHOLD

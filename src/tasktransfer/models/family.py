@@ -52,6 +52,10 @@ class FamilyModel(Protocol):
         depends on which is faster."""
         ...
 
+    def start_training(self) -> None:
+        """Put the module into training mode, and with it those dropouts that are to be active."""
+        ...
+
     def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
         """Loss summed over ``examples`` (not averaged: micro-batches of one batch are added up, and
         the sum is divided by the whole batch's ``weight``). A float32 scalar."""
@@ -84,15 +88,21 @@ class FamilyModel(Protocol):
 
 
 def pad(
-    rows: Sequence[Ints], fill: int, device: torch.device, *, left: bool = False
+    rows: Sequence[Ints],
+    fill: int,
+    device: torch.device,
+    *,
+    left: bool = False,
+    multiple: int = 1,
 ) -> tuple[Tensor, Tensor]:
     """Stack rows of token ids.
 
     Returns:
-        ids, shape (rows, longest), int64; mask of the same shape, int64, 1 where there is a token.
+        ids, shape (rows, longest, rounded up to a ``multiple``), int64; mask of the
+        same shape, int64, 1 where there is a token.
     """
     lengths = [len(row) for row in rows]
-    width = max(lengths)
+    width = -(-max(lengths) // multiple) * multiple
     ids = np.full((len(rows), width), fill, dtype=np.int64)
     mask = np.zeros((len(rows), width), dtype=np.int64)
     for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):

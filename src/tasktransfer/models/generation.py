@@ -45,9 +45,17 @@ def reads_trees(model: Any) -> bool:
     return greedy and model.config.model_type in TREE_ARCHITECTURES
 
 
-def generate(model: Any, tokenizer: Any, ids: Tensor, mask: Tensor, longest: int) -> Tensor:
-    """Greedy decoding by transformers, whatever the checkpoint's settings say of sampling."""
+def generate(
+    model: Any, tokenizer: Any, ids: Tensor, mask: Tensor, longest: int, penalty: float = 1.0
+) -> Tensor:
+    """Greedy decoding by transformers, whatever the checkpoint's settings say of sampling.
+
+    ``penalty`` lowers the scores of tokens that were written, and by a decoder also of those that
+    it read; 1.0 leaves the checkpoint's own setting.
+    """
     settings = deepcopy(model.generation_config)
+    if penalty != 1.0:
+        settings.update(repetition_penalty=penalty)
     settings.update(
         do_sample=False,
         num_beams=1,

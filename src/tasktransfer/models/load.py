@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from tasktransfer.core.specs import Family, Fidelity
+from tasktransfer.core.fidelity import Fidelity
+from tasktransfer.core.specs import Family
 from tasktransfer.models import attention
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
@@ -43,6 +44,7 @@ def load_model(
         manifest: the encoded data's manifest (token ids of padding, longest answers).
         tokenizer_folder: where the encoded data keeps its tokenizer.
         seed: weights that the checkpoint lacks, new heads above all, start from it.
+        fidelity: which dropouts are active, how heads start, how answers are chosen.
         dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
         plain: transformers' own attention, dropout and generation on padded rows: the reference
             that the fast paths are held to.
@@ -60,6 +62,7 @@ def load_model(
             seed=seed,
             pad_token_id=manifest["pad_token_id"],
             token_types=manifest["token_types"],
+            longest_spans=manifest["max_answer_tokens"],
             fidelity=fidelity,
             device=device,
             first_position=None if plain else first_position(backbone.config),
@@ -80,8 +83,11 @@ def load_model(
             loss_on=loss_on,
             device=device,
             plain=plain,
+            fidelity=fidelity,
         )
-    return EncoderDecoder(model, tokenizer, tasks, max_answer_tokens=longest, device=device)
+    return EncoderDecoder(
+        model, tokenizer, tasks, max_answer_tokens=longest, device=device, fidelity=fidelity
+    )
 
 
 def _pretrained(

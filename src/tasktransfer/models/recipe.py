@@ -3,7 +3,7 @@
 Raise a version when the code behind it changes what it writes; caches and digests follow.
 """
 
-ENCODING_VERSION = 1
+ENCODING_VERSION = 2
 """How instances become token ids (models/encode.py)."""
 
 TINY_RECIPE_VERSION = 2

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.models import attention
 from tasktransfer.models.encoded import IGNORED, EncodedSplit, Ints
 from tasktransfer.models.family import pad
@@ -29,6 +30,7 @@ from tasktransfer.models.packing import first_position, pack
 from tasktransfer.models.prompt_trees import prompt_trees
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
+from tasktransfer.tasks.toolkit_texts import parse_as_toolkit
 
 
 class Decoder:
@@ -44,7 +46,9 @@ class Decoder:
         loss_on: str,
         device: torch.device,
         plain: bool = False,
+        fidelity: Fidelity = DEFAULT,
     ) -> None:
+        self.fidelity = fidelity
         self.module = model.to(device)
         self.tokenizer = tokenizer
         self.tasks = tasks
@@ -54,7 +58,7 @@ class Decoder:
         self.whole_sequence = loss_on == "sequence"
         self.device = device
         self.first_position = None if plain else first_position(model.config)
-        self.trees = not plain and reads_trees(model)
+        self.trees = not plain and fidelity.repetition_penalty == 1.0 and reads_trees(model)
         self.paths = attention.paths_of(
             model, model.config, packed=self.first_position is not None, trees=self.trees
         )
@@ -63,6 +67,9 @@ class Decoder:
 
     def parts(self) -> dict[str, dict[str, nn.Parameter]]:
         return {"body": dict(self.module.named_parameters())}
+
+    def start_training(self) -> None:
+        self.module.train(self.fidelity.backbone_dropout)
 
     def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         counted = sum(len(split.labels[u]) for u in examples)
@@ -153,8 +160,10 @@ class Decoder:
             )
         else:
             ids, mask = pad(prompts, self._pad_id, self.device, left=True)
-            generated = generate(self.module, self.tokenizer, ids, mask, longest)[:, ids.shape[1] :]
-        return _parsed(self.tasks[split.task], self.tokenizer, generated)
+            penalty = self.fidelity.repetition_penalty
+            whole = generate(self.module, self.tokenizer, ids, mask, longest, penalty)
+            generated = whole[:, ids.shape[1] :]
+        return _parsed(self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers)
 
     def save(self, folder: Path) -> None:
         self.module.save_pretrained(folder)
@@ -175,7 +184,9 @@ class EncoderDecoder:
         *,
         max_answer_tokens: dict[str, int],
         device: torch.device,
+        fidelity: Fidelity = DEFAULT,
     ) -> None:
+        self.fidelity = fidelity
         self.module = model.to(device)
         self.tokenizer = tokenizer
         self.tasks = tasks
@@ -191,6 +202,9 @@ class EncoderDecoder:
         read = {id(parameter) for parameter in encoder.values()}
         decoder = {name: p for name, p in body.items() if id(p) not in read}
         return {"encoder": encoder, "decoder": decoder, "body": body}
+
+    def start_training(self) -> None:
+        self.module.train(self.fidelity.backbone_dropout)
 
     def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(sum(len(split.labels[u]) for u in examples))
@@ -215,10 +229,9 @@ class EncoderDecoder:
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         ids, mask = self._inputs(split, examples)
-        generated = generate(
-            self.module, self.tokenizer, ids, mask, self.max_answer_tokens[split.task]
-        )
-        return _parsed(self.tasks[split.task], self.tokenizer, generated)
+        longest, penalty = self.max_answer_tokens[split.task], self.fidelity.repetition_penalty
+        generated = generate(self.module, self.tokenizer, ids, mask, longest, penalty)
+        return _parsed(self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers)
 
     def save(self, folder: Path) -> None:
         self.module.save_pretrained(folder)
@@ -233,6 +246,7 @@ def _sequence(split: EncodedSplit, example: int) -> int:
     return int(split.first_sequence[example])
 
 
-def _parsed(task: Task, tokenizer: Any, generated: Tensor) -> list[tuple[str, ...]]:
+def _parsed(task: Task, tokenizer: Any, generated: Tensor, answers: str) -> list[tuple[str, ...]]:
     texts = tokenizer.batch_decode(generated, skip_special_tokens=True)
-    return [parse_answer(task, text) for text in texts]
+    parse = parse_as_toolkit if answers == "tlidb" else parse_answer
+    return [parse(task, text) for text in texts]

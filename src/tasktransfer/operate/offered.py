@@ -109,7 +109,8 @@ class Recorded:
         """
         if self.rows_file == ROWS:
             return read_rows(folder)
-        return read_predictions(folder / PREDICTIONS, self.rows)
+        # Older files do not have the dialogues; the instances and answers are what is compared.
+        return read_predictions(folder / PREDICTIONS, self.rows).drop_columns(["dialogue_id"])
 
 
 def recorded(folder: Path, *, is_stage: bool) -> Recorded:

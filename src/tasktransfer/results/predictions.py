@@ -1,7 +1,8 @@
 """The predictions of a run: one Parquet file beside its record.
 
 One row per test instance and task. An instance is named by its position in the test split, since
-the release's ids may repeat; the id is kept for reading.
+the release's ids may repeat; the id is kept for reading. Its dialogue's id says which instances are
+resampled together; files of schema 1 have none, and are read as if it were null.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tasktransfer.metrics import Coded
 from tasktransfer.results.records import REMEDY, PredictionsFile
 from tasktransfer.results.state import PREDICTIONS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FILE_NAME = PREDICTIONS
 
 _HIGHEST = 100.000001
@@ -33,11 +34,16 @@ COLUMNS = pa.schema(
         pa.field("index", pa.int32(), nullable=False),
         pa.field("task", pa.string(), nullable=False),
         pa.field("instance_id", pa.string(), nullable=False),
+        pa.field("dialogue_id", pa.string()),
         pa.field("prediction", pa.list_(pa.string()), nullable=False),
         pa.field("gold", pa.list_(pa.string()), nullable=False),
         pa.field("score", pa.float64(), nullable=False),
     ]
 )
+
+DIALOGUE = COLUMNS.get_field_index("dialogue_id")
+_COLUMNS_OF = {1: COLUMNS.remove(DIALOGUE), SCHEMA_VERSION: COLUMNS}
+"""Schema → columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,8 @@ class Prediction:
 
     ``index`` is the position in the task's test split, from 0; ``prediction`` and ``gold`` hold
     one answer, several labels or traits, or every right answer of a question; ``score`` is the
-    instance's own score, 0-100.
+    instance's own score, 0-100. ``dialogue_id``: the dialogue that the instance is about; None:
+    unknown.
     """
 
     index: int
@@ -55,6 +62,7 @@ class Prediction:
     prediction: tuple[str, ...]
     gold: tuple[str, ...]
     score: float
+    dialogue_id: str | None = None
 
 
 def write_predictions(
@@ -79,6 +87,7 @@ def write_predictions(
         "index": [row.index for row in kept],
         "task": [row.task for row in kept],
         "instance_id": [row.instance_id for row in kept],
+        "dialogue_id": [row.dialogue_id for row in kept],
         "prediction": [list(row.prediction) for row in kept],
         "gold": [list(row.gold) for row in kept],
         "score": [row.score for row in kept],
@@ -97,6 +106,8 @@ def write_predictions(
 def read_predictions(path: Path, expected: PredictionsFile | None = None) -> pa.Table:
     """Read the predictions of a run, columns as in ``COLUMNS``, footer in ``schema.metadata``.
 
+    A file of schema 1 is given a column ``dialogue_id`` of nulls.
+
     Args:
         path: the Parquet file.
         expected: what the record says of the file; its rows and SHA-256 are checked then.
@@ -108,11 +119,18 @@ def read_predictions(path: Path, expected: PredictionsFile | None = None) -> pa.
     content = _content(path)
     table = _parsed(path, content)
     footer = table.schema.metadata or {}
-    if footer.get(b"schema") != str(SCHEMA_VERSION).encode() or table.schema != COLUMNS:
+    schema = footer.get(b"schema")
+    if not any(
+        schema == str(number).encode() and table.schema == expected_columns
+        for number, expected_columns in _COLUMNS_OF.items()
+    ):
         raise RecordError(
-            f"{path}: not predictions of schema {SCHEMA_VERSION}: footer schema "
-            f"{footer.get(b'schema')!r}, columns {', '.join(table.schema.names)}"
+            f"{path}: not predictions of schema {SCHEMA_VERSION}, nor of an older one: footer "
+            f"schema {schema!r}, columns {', '.join(table.schema.names)}"
         )
+    if table.schema != COLUMNS:
+        unknown = pa.nulls(table.num_rows, pa.string())
+        table = table.add_column(DIALOGUE, COLUMNS.field(DIALOGUE), unknown)
     _check_expected(path, table.num_rows, content, expected)
     _check_order(path, table)
     _check_values(path, table)

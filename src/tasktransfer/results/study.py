@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import ALL, TINY, CommonConfig, ModelConfig
+from tasktransfer.config.fidelity import switches_of
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
+from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.data.prepared import instances_folder, says_synthetic
@@ -158,6 +160,12 @@ class Study:
             return True
         return says_synthetic(Path(self.instances(dataset)))
 
+    @cached_property
+    def fidelity(self) -> Fidelity:
+        """What all trainings of the study do where the paper and its toolkit differ."""
+        _, switches = switches_of(self.config.training.fidelity)
+        return switches
+
     def encoded(self, data: Data, model: str) -> str:
         """Folder of the instances of some data as token ids of a model."""
         place = self._encoded.get((data.digest, model))
@@ -177,6 +185,7 @@ class Study:
             **self.revisions.models[model].identity,
             "encoding": ENCODING_VERSION,
             "tasks": self.tasks(data),
+            **self.fidelity.of_encoding,
         }
         folder = Path(data.path if data.recipe else self.instances(data.name)).name
         digest = digest_of(identity)[:12]

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring, scoring_of
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
@@ -34,11 +34,10 @@ _AGREE = 1e-6
 """How far a recorded score may be from the one recomputed, in points."""
 
 
-def fidelity_of(named: dict[str, Any]) -> Fidelity:
+def fidelity_of(named: dict[str, Any]) -> Scoring:
     """How a stage's identity says that it was scored; records that do not say it: ``default``."""
     training = named.get("training")
-    fidelity = training.get("fidelity") if isinstance(training, dict) else None
-    return "tlidb" if fidelity == "tlidb" else "default"
+    return scoring_of(training.get("fidelity")) if isinstance(training, dict) else "default"
 
 
 class Checks:
@@ -161,7 +160,7 @@ class Tallies:
     """Reads predictions that ``check_predictions`` has found right, as fast as can be: the right
     answers of a test set once, and of every run the predicted answers alone."""
 
-    def __init__(self, task: Task, fidelity: Fidelity, instances: int) -> None:
+    def __init__(self, task: Task, fidelity: Scoring, instances: int) -> None:
         self.task = task
         self.fidelity = fidelity
         self.instances = instances

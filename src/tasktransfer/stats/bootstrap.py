@@ -1,17 +1,17 @@
-"""How sure a mean delta is: a bootstrap over seeds and test instances together.
+"""How sure a mean delta is: variances of seeds and of dialogues, its interval and its test.
 
-A cell is a mean over a few seeds (trainings) of a difference of two scores on one test set. Both
-the seeds and the test instances are samples: other seeds and other instances would have given
-another number, and the number that is wanted is the one expected over both. Seeds and instances
-are crossed (every seed answers every instance), so that the variance of the mean over S seeds is
+A cell is the difference of two means of scores on one test set: of S transfer runs, and of B
+baselines, each trained with a seed of its own. Both the seeds and the dialogues of the test set
+are samples: others would have given another number, and the number that is wanted is the one
+expected over both. They are crossed (every seed answers every dialogue), so that the variance is
 
-    Var = V_seed + (V_instance - V_both)
+    Var = V_seed + (V_dialogue - V_both)
 
-    V_seed      s^2 / S, with s^2 the variance of the seeds' deltas
-    V_instance  variance of the mean over seeds when the instances are resampled
-    V_both      what is in both of them: seeds that differ on the same instances make V_seed and
-                V_instance larger at once. It is the variance that seeds add to a joint resampling
-                of seeds and instances beyond what they have on the test set at hand.
+    V_seed      that of the two means over seeds, see below
+    V_dialogue  that of their difference when the dialogues are drawn anew (``stats.draws``)
+    V_both      what is in both of them: seeds that differ on the same dialogues make V_seed and
+                V_dialogue larger at once. It is V_seed of how far drawing moves each training,
+                averaged over draws.
 
 This is the variance of the joint bootstrap without its two well-known faults: drawn naively, with
 S seeds, it has the factor (S - 1)/S, which halves the variance of two seeds and takes a fifth of
@@ -19,9 +19,20 @@ that of five, and it counts V_both more than once (Brennan 2007, "Unbiased estim
 components with bootstrap procedures"; Owen and Eckles 2012, "Bootstrapping data arrays of
 arbitrary order"). The resampling of seeds needs no random draws: its variance has a closed form.
 
+A run and the baseline of the same seed may have something in common, and are taken together: with
+m such pairs, V_seed is the sum of
+
+    m s^2(t / S - b / B)      the pairs,                       m - 1 degrees of freedom
+    (S - m) s^2(t) / S^2      runs without such a baseline,    S - 1
+    (B - m) s^2(b) / B^2      baselines without such a run,    B - 1
+
+where s^2 is the variance over seeds. With a baseline for every run and no more, this is the
+variance of the mean of the paired differences. Of fewer than two pairs nothing is known that they
+have in common, and all are taken as the rows without a partner.
+
 A variance out of five seeds is itself uncertain, so that quantiles of the normal distribution
-would be too small. Each part has a t distribution of its own degrees d; with w its share of Var,
-and z and t the quantiles at level a,
+would be too small. Each part has a t distribution of its own degrees d (of dialogues: their number
+less 1); with w its share of Var, and z and t the quantiles at level a,
 
     (half width of the interval at level 1 - a)^2
         = Var (z^2 + sum over parts of w^1.5 (t_d^2 - z^2))
@@ -29,34 +40,21 @@ and z and t the quantiles at level a,
 and p is the a at which the interval begins to hold 0. Where one part is all this is exact (for
 normal deviations). In between, the power decides: 1 adds the parts' squared half widths, and covers
 up to 96.6 % instead of 95 with five seeds; 2 is about Satterthwaite's degrees of freedom, which
-cover 94 to 95 %, but whose small p, where false discovery control looks, are far too small (up to
-17-fold at 0.0001 with five seeds, 80-fold with three). 1.5 covers 95 to 95.7 % with five seeds, and
-its p at 0.0001 are within a factor of 2 (benchmarks/statistics_simulation.py has whole studies).
-
-What is resampled is the official score (macro-F1 and so on), computed anew from the summed tallies
-of the drawn instances. The same instances are drawn for the transfer run and its baseline, for all
-seeds and for all runs on a test set. Instances of one dialogue are drawn one by one, as if they
-were independent.
+with two or three seeds cover 90 to 94 %, and whose p <= 0.001 are up to 24 times as frequent as
+they should be, where false discovery control looks. 1.5 covers 94.7 to 97 %, and its p <= 0.001
+are at most 1.8 times as frequent (docs/analysis.md has the simulated studies).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from tasktransfer.core.digests import digest_of
-
-VERSION = 2
-"""Raise this when a change in the code changes a number: rows made before are then made anew."""
-
-RESAMPLES = 1000
-"""How many times a test set is drawn. A standard error from 1,000 draws is off by 2 %, which moves
-the coverage of a 95 % interval by less than a tenth of a point."""
+from tasktransfer.stats.draws import Floats, Units
 
 LEVEL = 0.95
 
@@ -66,20 +64,39 @@ _NOTHING = 1e-9
 _SHARE_POWER = 1.5
 """How the degrees of freedom of several variances are joined, see above."""
 
-_DRAWN_AT_ONCE = 1 << 22
 
-Floats = npt.NDArray[np.float64]
-Weights = npt.NDArray[np.float32]
+@dataclass(frozen=True, slots=True)
+class Trainings:
+    """Trainings of one kind, one a seed. ``scores``: (seeds,), 0-100; ``resampled``: the same on
+    test sets drawn anew, (seeds, resamples); None: no predictions, so that seeds alone say how sure
+    a mean is, for the test set at hand."""
+
+    seeds: tuple[int, ...]
+    scores: Floats
+    resampled: Floats | None = None
+
+    @property
+    def moved(self) -> Floats:
+        """How far drawing moves each training, (seeds, resamples). The mean over draws is the bias
+        of resampling and no variance."""
+        assert self.resampled is not None
+        moved: Floats = self.resampled - self.resampled.mean(axis=1, keepdims=True)
+        return moved
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean delta in points over ``seeds`` seeds. ``parts``: the independent variances that its
-    own is the sum of, each with its degrees of freedom; none: how sure it is cannot be told."""
+    """A mean delta in points over ``seeds`` seeds (of runs, or of baselines if these are fewer).
+
+    ``parts``: the independent variances that its own is the sum of, each with its degrees of
+    freedom; none: how sure it is cannot be told. ``of_test_set``: the one of them that dialogues or
+    instances add; NaN: cannot be told.
+    """
 
     delta: float
     parts: tuple[tuple[float, float], ...]
     seeds: int
+    of_test_set: float = 0.0
 
     @property
     def standard_error(self) -> float:
@@ -98,83 +115,68 @@ class Confidence:
     degrees: float
 
 
-def instance_weights(dataset: str, target: str, instances: int) -> Weights:
-    """How often each test instance is drawn, (RESAMPLES, instances); each row sums to instances.
-
-    Seeded by its arguments: every run on a test set, today and tomorrow, meets the same draws.
-    """
-    seed = digest_of([VERSION, dataset, target, instances])
-    chance = np.random.Generator(np.random.PCG64(int(seed[:32], 16)))
-    weights = np.empty((RESAMPLES, instances), np.float32)
-    step = max(1, _DRAWN_AT_ONCE // instances)
-    for begin in range(0, RESAMPLES, step):
-        rows = min(step, RESAMPLES - begin)
-        drawn = chance.integers(0, instances, (rows, instances), dtype=np.int32)
-        drawn += np.arange(rows, dtype=np.int32)[:, None] * np.int32(instances)
-        counts = np.bincount(drawn.ravel(), minlength=rows * instances)
-        weights[begin : begin + rows] = counts.reshape(rows, instances)
-    return weights
-
-
-def resampled_scores(
-    tally: npt.NDArray[Any], weights: Weights, score: Callable[[npt.NDArray[Any]], npt.ArrayLike]
-) -> Floats:
-    """The score on each resampled test set, (..., resamples).
-
-    Args:
-        tally: (..., instances, columns), what each instance adds to the sums that a score is made
-            of; of one run or of several.
-        weights: see ``instance_weights``.
-        score: sums (..., resamples, columns) to scores (..., resamples).
-    """
-    *runs, instances, columns = tally.shape
-    # One product for all runs. Counts stay exact in 32 bits; a sum of shares has seven digits.
-    by_instance = np.moveaxis(tally, -2, 0).reshape(instances, -1).astype(np.float32)
-    sums = np.moveaxis((weights @ by_instance).reshape(len(weights), *runs, columns), 0, -2)
-    return np.asarray(score(sums), np.float64)
-
-
-def estimate(
-    deltas: Sequence[float] | Floats, resampled: Floats | None, instances: int = 0
-) -> Estimate:
+def estimate(transfer: Trainings, baseline: Trainings, units: Units | None = None) -> Estimate:
     """The mean delta of a cell and how sure it is.
 
     Args:
-        deltas: (seeds,) score - baseline score of each seed.
-        resampled: (seeds, resamples) the same on resampled test sets; None: no predictions, so
-            that seeds alone say how sure the mean is, for the test set at hand.
-        instances: size of the test set.
+        transfer, baseline: at least one training each; either has resampled scores, on the same
+            draws, or neither.
+        units: what was drawn; not without resampled scores.
 
     Returns:
-        With one seed the standard error is that of the instances alone: how sure this training's
-        delta is, not how sure the cell's is. With one seed and no predictions it is NaN.
+        With one seed the standard error is that of the test set alone: how sure this training's
+        delta is, not how sure the cell's is. With one seed and no predictions it is NaN, and so it
+        is with fewer than two dialogues.
 
     Scores move in steps, about 100 / instances: seeds that agree to the last digit do so by
     rounding, and their variance is not taken to be less than that of rounding.
     """
-    each = np.asarray(deltas, np.float64)
-    seeds = len(each)
-    by_seed = float(each.var(ddof=1)) / seeds if seeds > 1 else 0.0
-    by_instance = float(resampled.mean(axis=0).var(ddof=1)) if resampled is not None else 0.0
+    delta = float(transfer.scores.mean() - baseline.scores.mean())
+    seeds = min(len(transfer.seeds), len(baseline.seeds))
+    pairs = _pairs(transfer.seeds, baseline.seeds)
+    of_seeds = _over_seeds(transfer.scores, baseline.scores, pairs)
+    parts = [(float(variance), degrees) for variance, degrees in of_seeds]
+    if units is None:
+        unknown = np.nan if seeds < 2 else 0.0
+        return Estimate(delta, tuple(parts) if seeds > 1 else (), seeds, unknown)
+    assert transfer.resampled is not None
+    assert baseline.resampled is not None
+    drawn = transfer.resampled.mean(axis=0) - baseline.resampled.mean(axis=0)
+    of_units = float(drawn.var(ddof=1))
+    both = _over_seeds(transfer.moved, baseline.moved, pairs)
+    in_both = float(sum(variance.mean() for variance, _ in both))
+    if parts and of_units > 0:
+        step = 100 / units.instances
+        parts[0] = (max(parts[0][0], step**2 / 12 / len(transfer.seeds)), parts[0][1])
+    # Not max(): it would make 0 of an unknown variance.
+    of_test_set = float(np.maximum(0.0, of_units - in_both))
+    parts.append((of_test_set, float(max(1, units.count - 1))))
+    return Estimate(delta, tuple(parts), seeds, of_test_set)
+
+
+def _pairs(one: Sequence[int], other: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Where the seeds that both have stand in either; none where there is but one."""
+    shared = [seed for seed in one if seed in set(other)]
+    if len(shared) < 2:
+        return [], []
+    return [list(one).index(seed) for seed in shared], [list(other).index(seed) for seed in shared]
+
+
+def _over_seeds(
+    transfer: Floats, baseline: Floats, pairs: tuple[list[int], list[int]]
+) -> list[tuple[Floats, float]]:
+    """The parts of V_seed with their degrees of freedom, for values (seeds, ...) of runs and of
+    baselines. Of one seed alone no variance is known, and its part is left out."""
+    runs, baselines, paired = len(transfer), len(baseline), len(pairs[0])
     parts = []
-    if seeds > 1:
-        step = 100 / instances if by_instance > 0 else 0.0
-        parts.append((max(by_seed, step**2 / 12 / seeds), float(seeds - 1)))
-    if resampled is not None:
-        both = _in_both(each, resampled) if seeds > 1 else 0.0
-        parts.append((max(0.0, by_instance - both), float(max(1, instances - 1))))
-    return Estimate(float(each.mean()), tuple(parts), seeds)
-
-
-def _in_both(deltas: Floats, resampled: Floats) -> float:
-    """V_both: variance over seeds of how resampling moves each of them, averaged over resamples.
-
-    Equal, without its noise, to the variance that seeds add when both are resampled, less what
-    they add on the test set at hand. The mean shift of a seed is the bias of resampling and no
-    variance.
-    """
-    moved = resampled - resampled.mean(axis=1, keepdims=True)
-    return float(moved.var(axis=0, ddof=1).mean()) / len(deltas)
+    if paired:
+        both = transfer[pairs[0]] / runs - baseline[pairs[1]] / baselines
+        parts.append((paired * both.var(axis=0, ddof=1), float(paired - 1)))
+    for values, count in ((transfer, runs), (baseline, baselines)):
+        if count > max(1, paired):
+            variance = (count - paired) / count**2 * values.var(axis=0, ddof=1)
+            parts.append((variance, float(count - 1)))
+    return parts
 
 
 def confidence(estimated: Estimate) -> Confidence:

@@ -10,8 +10,9 @@ from scipy import stats
 def false_discovery(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Benjamini-Hochberg's q of each p; NaN stays NaN and is not counted as a test.
 
-    Tests that share baselines or sources are positively dependent, a case in which the procedure
-    still holds its rate (Benjamini and Yekutieli 2001).
+    It is proven to hold its rate for independent tests and, one-sided, for positively dependent
+    ones (Benjamini and Yekutieli 2001). Two-sided tests that share baselines and test sets are
+    neither; in simulated heatmaps it holds (docs/analysis.md).
     """
     values = np.asarray(p, np.float64)
     q = np.full(values.shape, np.nan)

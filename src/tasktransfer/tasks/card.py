@@ -7,8 +7,11 @@ draws reads the card; nothing branches on a task's name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+
+from tasktransfer.core.specs import Family
 
 Kind = Literal[
     "utterance_classification",
@@ -65,6 +68,30 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolkitForms:
+    """How the paper's toolkit puts an instance to models, where that is not the paper's way.
+
+    ``encoder``: the one text that an encoder reads, with the query's fields, ``{context}``,
+    ``{option}`` and ``{sep}``, the tokenizer's separator. ``answer_tokens``: of a decoder's answer
+    at most. ``answer_in``: the query field in which an encoder finds a span, where that is not the
+    context. ``zero_stays``: an answer that begins its context is looked for at the beginning of the
+    whole text. ``most_words``: text-to-text models read no context of more words, whole turns are
+    left out. ``turns_reversed``: an encoder reads the newest turn first. ``after_prompt``: what
+    ends the prompt of text-to-text models. ``fallback``: the label that stands for a generated
+    answer in which a multi-label task finds none.
+    """
+
+    encoder: str
+    answer_tokens: int
+    answer_in: str = ""
+    zero_stays: bool = False
+    most_words: int | None = None
+    turns_reversed: bool = False
+    after_prompt: str = ""
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One task of one dataset.
 
@@ -87,8 +114,19 @@ class Task:
     paper_metrics: tuple[str, ...] = ()
     """The metrics that the paper's Table 1 names for this task, by ``MetricSpec.key``: their mean
     is the task's score. The release may list more, which are reported and not scored."""
+    toolkit: ToolkitForms | None = None
+    """How the paper's toolkit puts it to models, for ``fidelity.inputs: tlidb``."""
     outputs: tuple[str, ...] = ()
     """The traits of a multi-output task, in the release's order and spelling."""
+    every_mention: bool = False
+    """Span tasks: whether an answer is right wherever the context has it as whole words, and not
+    only where the release points."""
+    keeps: Literal["end", "beginning"] = "end"
+    """The end of the context that stays where an input is too long. A target utterance is at the
+    end; a task without one may lose fewer answers the other way."""
+    recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
+    """The recipe (``core.nodes.RECIPE_VERSION``) of a family's trainings on this task, where it is
+    a later one than other tasks': raised when what this family reads or answers here changes."""
 
     @property
     def classes(self) -> int:
@@ -119,3 +157,5 @@ class Instance:
     options: tuple[str, ...]
     target: tuple[str, ...]
     starts: tuple[int, ...] = ()
+    turns: tuple[int, ...] = ()
+    """Character offsets at which the context's turns begin; none where the reader gives none."""

@@ -28,7 +28,7 @@ def encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
     """
     if task.kind == "multiple_choice":
         raise ValueError(f"{task.name} is multiple choice: use encoder_option_texts")
-    return _fill(task, instance, task.query, instance.query), instance.context
+    return filled(task, instance, task.query, instance.query), instance.context
 
 
 def encoder_option_texts(task: Task, instance: Instance) -> list[str]:
@@ -39,7 +39,7 @@ def encoder_option_texts(task: Task, instance: Instance) -> list[str]:
     """
     _check_options(task, instance)
     return [
-        _fill(task, instance, task.query, {**instance.query, "option": option})
+        filled(task, instance, task.query, {**instance.query, "option": option})
         for option in instance.options
     ]
 
@@ -58,7 +58,7 @@ def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> t
         fields["options"] = " ".join(f"option {i}: {o}" for i, o in enumerate(instance.options))
     if (index := _checked_output(task, output)) is not None:
         fields["trait"] = task.outputs[index]
-    return "context: ", instance.context, " " + _fill(task, instance, task.prompt.template, fields)
+    return "context: ", instance.context, " " + filled(task, instance, task.prompt.template, fields)
 
 
 def answer_text(task: Task, instance: Instance, output: int | None = None) -> str:
@@ -111,8 +111,8 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _fill(task: Task, instance: Instance, template: str, fields: dict[str, str]) -> str:
-    """One pass over the template: braces inside a field's text are left as they are."""
+def filled(task: Task, instance: Instance, template: str, fields: dict[str, str]) -> str:
+    """A template with its fields, in one pass: braces inside a field's text stay as they are."""
 
     def value(match: re.Match[str]) -> str:
         name = match[1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from tasktransfer import metrics
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
@@ -70,7 +70,7 @@ def evaluate(
     task: Task,
     split: EncodedSplit,
     setup: Setup,
-    fidelity: Fidelity,
+    fidelity: Scoring,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
     """Predict a split and score it with the task's metrics.

@@ -115,8 +115,9 @@ def train(
         number = trained.last + 1
         started = time.perf_counter()
         updates = list(schedule.round(number))
+        splits = _with_answers(train_splits, stage, number)
         train_loss = _train_round(
-            model, moving, optimiser, stage, train_splits, number, updates, setup, progress
+            model, moving, optimiser, stage, splits, number, updates, setup, progress
         )
         ended = time.perf_counter()
         dev, score = dev_measures(model, stage, tasks, dev_splits, setup, progress)
@@ -148,7 +149,7 @@ def _train_round(
     progress: Progress,
 ) -> dict[str, float]:
     """One step of the optimiser an update; the mean loss per task."""
-    model.module.train()
+    model.start_training()
     losses: list[tuple[int, str, Tensor]] = []
     for place, update in enumerate(updates, start=1):
 
@@ -162,6 +163,13 @@ def _train_round(
         optimiser.zero_grad(set_to_none=True)
         progress.advance(sum(len(batch.examples) for batch in update))
     return _mean_losses(losses, number)
+
+
+def _with_answers(splits: Splits, stage: Stage, number: int) -> Splits:
+    """The splits with the answers that a round trains on, where one of several is drawn."""
+    if stage.training.fidelity.several_answers == "first":
+        return splits
+    return {task: split.with_drawn_answers([stage.seed, number]) for task, split in splits.items()}
 
 
 def _mean_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[str, float]:

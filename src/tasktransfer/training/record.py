@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import cast
 
 from tasktransfer import __version__
-from tasktransfer.core.nodes import RECIPE_VERSION
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.build_record import stage_record
@@ -85,7 +84,7 @@ def build_provenance(
     resumed = [f"interrupted and resumed after round {number}" for number in trained.resumed_after]
     return {
         "tasktransfer": __version__,
-        "recipe": RECIPE_VERSION,
+        "recipe": job.stage.recipe,
         "versions": versions(),
         "commit": revision,
         "dirty": dirty,

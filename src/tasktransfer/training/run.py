@@ -227,7 +227,7 @@ def _test(
             tasks[task],
             splits[task, "test"],
             setup,
-            job.stage.training.fidelity,
+            job.stage.training.fidelity.scoring,
             progress.advance,
         )
     return tested
@@ -263,7 +263,15 @@ def _write_predictions(
         split = splits[name, "test"]
         each = metrics.instance_scores(tasks[name], evaluation.predictions, split.targets)
         rows += [
-            Prediction(i, name, split.ids[i], evaluation.predictions[i], split.targets[i], score)
+            Prediction(
+                index=i,
+                task=name,
+                instance_id=split.ids[i],
+                prediction=evaluation.predictions[i],
+                gold=split.targets[i],
+                score=score,
+                dialogue_id=split.dialogue_ids[i],
+            )
             for i, score in enumerate(each)
         ]
     return write_predictions(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -36,20 +37,62 @@ Update = tuple[Batch, ...]
 # --- samplers -----------------------------------------------------------------------------------
 
 
-def task_batches(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def task_batches(
+    sizes: Sizes, training: Training, seed: int, epoch: int, weigh_alone: bool = False
+) -> list[Update]:
     """Every batch of every task once, one an update, the next task drawn in proportion to its
     remaining batches (paper, section 4; feta-spec, multitask mixing).
 
-    A task's last batch may be smaller. Weights: see ``task_weights``.
+    A task's last batch may be smaller. Weights: see ``task_weights``. With the toolkit's
+    ``batches_per_update`` an update is the mean of three batches that were drawn so, see
+    ``_in_updates``.
     """
-    generator = np.random.default_rng([seed, epoch])
-    weights = task_weights(sizes, training.batch_size, training.task_weighting)
-    waiting: dict[str, list[Batch]] = {}
-    for task in sorted(sizes):
-        waiting[task] = _shuffled(generator, task, sizes[task], training, weights[task])
-    tickets = [task for task, batches in waiting.items() for _ in batches]
-    # Shuffling one ticket a batch is drawing without replacement in proportion to what remains.
-    return [(waiting[tickets[i]].pop(0),) for i in generator.permutation(len(tickets))]
+
+    step = batch_size(training)
+
+    def drawn(epoch: int) -> list[Batch]:
+        generator = np.random.default_rng([seed, epoch])
+        weights = task_weights(sizes, step, training.task_weighting, weigh_alone)
+        waiting: dict[str, list[Batch]] = {}
+        for task in sorted(sizes):
+            waiting[task] = _shuffled(generator, task, sizes[task], step, weights[task])
+        tickets = [task for task, batches in waiting.items() for _ in batches]
+        # Shuffling one ticket a batch is drawing without replacement in proportion to what remains.
+        return [waiting[tickets[i]].pop(0) for i in generator.permutation(len(tickets))]
+
+    fidelity = training.fidelity
+    several, kept = fidelity.batches_per_update, fidelity.leftover_batches == "next_epoch"
+    before = drawn(epoch - 1) if kept and several > 1 and epoch > 1 else []
+    return _in_updates(drawn(epoch), several, kept, before)
+
+
+def _in_updates(
+    batches: list[Batch], several: int, kept: bool, before: list[Batch]
+) -> list[Update]:
+    """Batches put together to updates of so many.
+
+    Those at the end that are too few are an update of their own or, if ``kept``, join the next
+    epoch's first: no step lies between, so their gradients are what the toolkit leaves over there.
+    ``before``: the batches of the epoch before.
+    """
+    if several == 1:
+        return [(batch,) for batch in batches]
+    full = len(batches) // several * several
+    groups = [batches[i : i + several] for i in range(0, full, several)]
+    if not kept and batches[full:]:
+        groups.append(batches[full:])
+    divisors = [min(several, len(group)) for group in groups]
+    if kept:
+        groups[0] = [*before[len(before) // several * several :], *groups[0]]
+    return [
+        tuple(replace(batch, weight=batch.weight / divisor) for batch in group)
+        for group, divisor in zip(groups, divisors, strict=True)
+    ]
+
+
+def batch_size(training: Training) -> int:
+    """Examples of a batch; ``training.batch_size`` is an update's."""
+    return max(1, training.batch_size // training.fidelity.batches_per_update)
 
 
 def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
@@ -63,10 +106,11 @@ def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
     tasks = sorted(sizes)
     waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
     updates: list[Update] = []
-    for drawn in generator.integers(len(tasks), size=_batches(sizes, training)).tolist():
+    count = _batches(sizes, training.batch_size)
+    for drawn in generator.integers(len(tasks), size=count).tolist():
         task = tasks[drawn]
         if not waiting[task]:
-            waiting[task] = _shuffled(generator, task, sizes[task], training)
+            waiting[task] = _shuffled(generator, task, sizes[task], training.batch_size)
         updates.append((waiting[task].pop(0),))
     return updates
 
@@ -77,7 +121,7 @@ def together(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Up
     tasks = sorted(sizes)
     return [
         tuple(Batch(task, batch.examples, 1 / len(tasks)) for task in tasks)
-        for batch in _shuffled(generator, tasks[0], sizes[tasks[0]], training)
+        for batch in _shuffled(generator, tasks[0], sizes[tasks[0]], training.batch_size)
     ]
 
 
@@ -88,27 +132,30 @@ SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
 }
 
 
-def task_weights(sizes: Sizes, batch_size: int, weighting: str) -> dict[str, float]:
+def task_weights(
+    sizes: Sizes, batch_size: int, weighting: str, weigh_alone: bool = False
+) -> dict[str, float]:
     """What each task's loss is multiplied by.
 
     ``none``: 1, the paper's plain sum. ``inverse_sqrt``: 1/sqrt(number of the task's batches) when
-    several tasks are trained together, as the toolkit does by default; 1 for a task alone.
+    several tasks are trained together, as the toolkit does by default; 1 for a task alone, unless
+    ``weigh_alone``.
     """
-    if weighting == "none" or len(sizes) == 1:
+    if weighting == "none" or (len(sizes) == 1 and not weigh_alone):
         return dict.fromkeys(sizes, 1.0)
     return {task: 1 / math.sqrt(math.ceil(n / batch_size)) for task, n in sizes.items()}
 
 
 def _shuffled(
-    generator: np.random.Generator, task: str, size: int, training: Training, weight: float = 1.0
+    generator: np.random.Generator, task: str, size: int, step: int, weight: float = 1.0
 ) -> list[Batch]:
-    """One pass over a task in batches; the last one may be smaller."""
-    order, step = generator.permutation(size).tolist(), training.batch_size
+    """One pass over a task in batches of ``step``; the last one may be smaller."""
+    order = generator.permutation(size).tolist()
     return [Batch(task, tuple(order[i : i + step]), weight) for i in range(0, size, step)]
 
 
-def _batches(sizes: Sizes, training: Training) -> int:
-    return sum(math.ceil(size / training.batch_size) for size in sizes.values())
+def _batches(sizes: Sizes, step: int) -> int:
+    return sum(math.ceil(size / step) for size in sizes.values())
 
 
 # --- rounds -------------------------------------------------------------------------------------
@@ -124,6 +171,8 @@ class Schedule:
     training: Training
     seed: int
     every: int | None = None
+    weigh_alone: bool = False
+    """Whether a task is weighted that is trained alone, see ``task_weights``."""
     _epoch: tuple[int, list[Update]] = field(default=(0, []))
     """The one that was asked for last: its rounds follow each other."""
 
@@ -132,12 +181,28 @@ class Schedule:
         """The schedule of a stage on its training splits.
 
         Raises:
-            DataError: tasks that are to be trained together do not share their instances.
+            DataError: tasks that are to be trained together do not share their instances, or there
+                are too few batches for an update.
         """
         if stage.sampler == "together":
             check_same_instances(splits)
         sizes = {task: len(split) for task, split in splits.items()}
-        return Schedule(stage.sampler, sizes, stage.training, stage.seed, stage.selection.every)
+        schedule = Schedule(
+            stage.sampler,
+            sizes,
+            stage.training,
+            stage.seed,
+            stage.selection.every,
+            stage.training.fidelity.weighting_when_finetuning and _after_several_tasks(stage),
+        )
+        if schedule._in_epoch < 1:
+            batches = _batches(sizes, batch_size(stage.training))
+            raise DataError(
+                f"{', '.join(sizes)}: {batches} batches an epoch, and an update takes "
+                f"{stage.training.fidelity.batches_per_update}: the toolkit never updates a model "
+                "then; set training.fidelity.leftover_batches to own_update, or leave the task out"
+            )
+        return schedule
 
     @property
     def rounds(self) -> int:
@@ -159,13 +224,26 @@ class Schedule:
     def _in_epoch(self) -> int:
         if self.sampler == "together":
             return math.ceil(next(iter(self.sizes.values())) / self.training.batch_size)
-        return _batches(self.sizes, self.training)
+        if self.sampler == "uniform":
+            return _batches(self.sizes, self.training.batch_size)
+        fidelity = self.training.fidelity
+        batches = _batches(self.sizes, batch_size(self.training))
+        if fidelity.leftover_batches == "next_epoch":
+            return batches // fidelity.batches_per_update
+        return math.ceil(batches / fidelity.batches_per_update)
 
     def _updates(self, epoch: int) -> list[Update]:
         if self._epoch[0] != epoch:
             sampler = SAMPLERS[self.sampler]
+            if self.weigh_alone and self.sampler == "task_batches":
+                sampler = partial(task_batches, weigh_alone=True)
             self._epoch = epoch, sampler(self.sizes, self.training, self.seed, epoch)
         return self._epoch[1]
+
+
+def _after_several_tasks(stage: Stage) -> bool:
+    """Whether a stage that this one goes on from, directly or not, trained several tasks."""
+    return any(len(each.train_tasks) > 1 or _after_several_tasks(each) for each in stage.parents)
 
 
 def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:

@@ -53,7 +53,8 @@ def dev_measures(
     setup: Setup,
     progress: Progress,
 ) -> tuple[DevMeasures, float]:
-    """The measures of every selecting task, and the mean of the one that selects.
+    """The measures of every selecting task, and the mean of the one that selects: a value a task,
+    or of ``score`` by the release's metrics one a metric of each task, as the toolkit has it.
 
     Raises:
         TrainingError: a loss is not a finite number.
@@ -69,14 +70,19 @@ def dev_measures(
             values.append(measured[task][name])
         else:
             evaluation = evaluate(
-                model, tasks[task], split, setup, stage.training.fidelity, progress.advance
+                model, tasks[task], split, setup, stage.training.fidelity.scoring, progress.advance
             )
             measured[task] = dict(evaluation.metrics)
             if name in CORRELATIONS:
                 answers = (evaluation.predictions, split.targets)
                 numbers = (np.array(values_of(tasks[task], each)) for each in answers)
                 measured[task][name] = correlation_of(name, *numbers)
-            values.append(evaluation.score if name == "score" else measured[task][name])
+            if name != "score":
+                values.append(measured[task][name])
+            elif stage.training.fidelity.selection_metrics == "release":
+                values += evaluation.metrics.values()
+            else:
+                values.append(evaluation.score)
     return measured, float(np.mean(values))
 
 

@@ -7,7 +7,7 @@ writes a separator token, because a card knows no tokenizer.
 
 from __future__ import annotations
 
-from tasktransfer.tasks.card import MetricSpec, Prompt, Task
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms
 
 _DATASET = "DailyDialog"
 
@@ -45,6 +45,7 @@ EMOTION_RECOGNITION = Task(
     paper_metrics=("micro_f1", "macro_f1"),
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
+    toolkit=ToolkitForms("{context}", 5),
     description="Which of seven emotions the target utterance expresses.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
@@ -60,6 +61,7 @@ DIALOGUE_ACT_CLASSIFICATION = Task(
     paper_metrics=("micro_f1", "macro_f1"),
     query="",
     prompt=Prompt("dialogue act:", max_answer_tokens=10),
+    toolkit=ToolkitForms("{context}", 5),
     description="Which of four dialogue acts the target utterance performs.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
@@ -86,6 +88,7 @@ TOPIC_CLASSIFICATION = Task(
     paper_metrics=("micro_f1", "macro_f1"),
     query="",
     prompt=Prompt("topic:", max_answer_tokens=10),
+    toolkit=ToolkitForms("{context}", 5),
     description="Which of ten topics the dialogue is about.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
@@ -105,6 +108,8 @@ CAUSAL_EMOTION_SPAN_EXTRACTION = Task(
     paper_metrics=("exact_match", "macro_token_f1"),
     query="{question}",
     prompt=Prompt("question: {question} answer:", max_answer_tokens=32),
+    recipes={"encoder": 4, "decoder": 4},
+    toolkit=ToolkitForms("{question} {context}", 32, zero_stays=True),
     description=(
         "The span of the dialogue that causes the emotion of a target utterance, if the evidence "
         "utterance named in the question holds it."
@@ -124,6 +129,7 @@ CAUSAL_EMOTION_ENTAILMENT = Task(
     paper_metrics=("micro_f1", "macro_f1"),
     query="{hypothesis}",
     prompt=Prompt("causal emotion entailment: {hypothesis}", max_answer_tokens=10),
+    toolkit=ToolkitForms("{context} {hypothesis}", 5),
     description="Whether one utterance causes the emotion of another.",
     citation=_RECCON,
     licence=_RECCON_LICENCE,
@@ -139,6 +145,7 @@ DIALOGUE_NLI = Task(
     paper_metrics=("micro_f1", "macro_f1"),
     query="{hypothesis}",
     prompt=Prompt("entailment: {hypothesis}", max_answer_tokens=10),
+    toolkit=ToolkitForms("{context} {hypothesis}", 5),
     description="Whether the dialogue entails a commonsense triple.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
@@ -154,6 +161,8 @@ DIALOGUE_REASONING_SPAN_EXTRACTION = Task(
     paper_metrics=("exact_match", "macro_token_f1"),
     query="{question}",
     prompt=Prompt("question: {question} answer:", max_answer_tokens=32),
+    recipes={"encoder": 4, "decoder": 4},
+    toolkit=ToolkitForms("{question} {context}", 32, zero_stays=True),
     description="The span of the dialogue that answers a commonsense question.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
@@ -169,6 +178,7 @@ DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION = Task(
     paper_metrics=("accuracy",),
     query="{question} {option}",
     prompt=Prompt("question: {question} {options} The correct option is", max_answer_tokens=4),
+    toolkit=ToolkitForms("{context} {sep} {question} {sep} {option}", 20),
     description="Which of four spans answers a commonsense question.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
@@ -217,6 +227,7 @@ DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION = Task(
     paper_metrics=("accuracy", "macro_f1"),
     query="{head} ; {tail}",
     prompt=Prompt("The relation between '{head}' and '{tail}' is", max_answer_tokens=12),
+    toolkit=ToolkitForms("{head} {sep} {tail} {sep} {context}", 5),
     description="Which commonsense relation holds between two spans, or none.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
@@ -232,6 +243,7 @@ ADVERSARIAL_RESPONSE_SELECTION = Task(
     paper_metrics=("accuracy",),
     query="{question} {option}",
     prompt=Prompt("question: {question} {options} The correct option is", max_answer_tokens=4),
+    toolkit=ToolkitForms("{context} {sep} {question} {sep} {option}", 1),
     description="Which of three responses continues the dialogue best.",
     citation=_PLUSPLUS,
     licence=_PLUSPLUS_LICENCE,

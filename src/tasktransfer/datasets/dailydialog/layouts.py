@@ -103,10 +103,17 @@ def own_context_choice(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
 def response_choice(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     """Which response follows these turns? (DailyDialog++)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.place):
-        context = context_of(dialogue, group, "context_turns", outer)
+        context, turns = context_of(dialogue, group, "context_turns", outer)
         for item, place in items(group, "samples", outer):
             options, target = choice(item, task, place)
             query = {"question": BEST_RESPONSE}
             yield instance_of(
-                dialogue, task, place, context, target=target, query=query, options=options
+                dialogue,
+                task,
+                place,
+                context,
+                target=target,
+                query=query,
+                options=options,
+                turns=turns,
             )

@@ -64,7 +64,13 @@ def instance_of(
     query: dict[str, str] | None = None,
     options: tuple[str, ...] = (),
     starts: tuple[int, ...] = (),
+    turns: tuple[int, ...] | None = None,
 ) -> Instance:
+    """An instance on a dialogue. ``turns``: where its turns begin; None: it is the dialogue's
+    beginning, or a context of the annotation's own."""
+    if turns is None:
+        whole = dialogue.context.startswith(context)
+        turns = tuple(t.start for t in dialogue.turns if whole and t.start < len(context))
     return Instance(
         id=place.instance,
         dialogue_id=dialogue.id,
@@ -75,6 +81,7 @@ def instance_of(
         options=options,
         target=target,
         starts=starts,
+        turns=turns,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tasktransfer.datasets.feta.fields import (
     Place,
@@ -70,14 +71,19 @@ def find_turn(dialogue: Dialogue, turn_id: object, place: Place) -> Turn:
     raise place.error(f"turn {turn_id!r} does not exist; the turns run from {first!r} to {last!r}")
 
 
-def context_of(dialogue: Dialogue, table: Table, key: str, place: Place) -> str:
-    """The text of the turns whose ids are listed under ``key``, in the list's order."""
+def context_of(
+    dialogue: Dialogue, table: Table, key: str, place: Place
+) -> tuple[str, tuple[int, ...]]:
+    """The text of the turns whose ids are listed under ``key``, in the list's order, and where each
+    of them begins in it."""
     ids = get_list(table, key, place)
     if not ids:
         raise place.at(key).error("lists no turn")
     list_place = place.at(key)
     turns = [find_turn(dialogue, value, list_place.at(index)) for index, value in enumerate(ids)]
-    return " ".join(spoken(turn.speakers, turn.utterance) for turn in turns)
+    parts = [spoken(turn.speakers, turn.utterance) for turn in turns]
+    ends = accumulate(len(part) + 1 for part in parts)
+    return " ".join(parts), (0, *list(ends)[:-1])
 
 
 def load_json(content: bytes, file: str) -> Table:

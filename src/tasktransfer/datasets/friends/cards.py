@@ -7,13 +7,15 @@ writes a separator token, because a card knows no tokenizer.
 
 from __future__ import annotations
 
-from tasktransfer.tasks.card import MetricSpec, Prompt, Task
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms
 
 _DATASET = "Friends"
 
 _MINING_LICENCE = (
     "annotations (emorynlp): Apache-2.0; transcripts: no copyright claimed by emorynlp"
 )
+
+_MOST_WORDS = 512
 
 _MICRO_F1 = MetricSpec("f1", "micro")
 _MACRO_F1 = MetricSpec("f1", "macro")
@@ -29,6 +31,7 @@ EMORY_EMOTION_RECOGNITION = Task(
     paper_metrics=("micro_f1", "weighted_f1"),
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
+    toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{context}", answer_tokens=5),
     description="Which of EmoryNLP's seven emotions the target utterance expresses.",
     citation=(
         "Zahiri and Choi 2018, Emotion Detection on TV Show Transcripts with Sequence-based "
@@ -51,6 +54,15 @@ READING_COMPREHENSION = Task(
         "question: {query} Out of {entities}, [PLACEHOLDER] is",
         max_answer_tokens=20,
     ),
+    every_mention=True,
+    recipes={"encoder": 4, "decoder": 4},
+    toolkit=ToolkitForms(
+        most_words=_MOST_WORDS,
+        encoder="{entities} {sep} {query} {sep} {context}",
+        answer_tokens=20,
+        answer_in="entities",
+        after_prompt=" ",
+    ),
     description="Which of the scene's entities a masked sentence of the plot summary is about.",
     citation=(
         "Ma et al. 2018, Challenging Reading Comprehension on Daily Conversation: Passage "
@@ -71,6 +83,12 @@ CHARACTER_IDENTIFICATION = Task(
     prompt=Prompt(
         "Out of {labels}, '{mention}' in the phrase '{phrase}' refers to",
         max_answer_tokens=10,
+    ),
+    toolkit=ToolkitForms(
+        most_words=_MOST_WORDS,
+        encoder="Who does '{mention}' refer to in the phrase '{phrase}'? {sep} {context}",
+        answer_tokens=5,
+        turns_reversed=True,
     ),
     description="Which main character, or another person, a mention in the utterance refers to.",
     citation=(
@@ -94,6 +112,9 @@ QUESTION_ANSWERING = Task(
     paper_metrics=("exact_match", "macro_token_f1"),
     query="{question}",
     prompt=Prompt("question: {question} answer:", max_answer_tokens=64),
+    keeps="beginning",
+    recipes={"encoder": 4, "decoder": 4, "encoder_decoder": 4},
+    toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{question} {context}", answer_tokens=64),
     description="The span of the dialogue, or the speaker, that answers a question.",
     citation=(
         "Yang and Choi 2019, FriendsQA: Open-Domain Question Answering on TV Show Transcripts, "
@@ -117,6 +138,9 @@ PERSONALITY_DETECTION = Task(
         "{speaker} is {trait}:",
         max_answer_tokens=4,
         label_words={"0": "false", "1": "true"},
+    ),
+    toolkit=ToolkitForms(
+        most_words=_MOST_WORDS, encoder="{speaker} {sep} {context}", answer_tokens=1
     ),
     description="Whether a speaker shows each of five personality traits.",
     citation=(
@@ -193,6 +217,13 @@ RELATION_EXTRACTION = Task(
         max_answer_tokens=32,
         label_words=_RELATION_WORDS,
     ),
+    recipes={"decoder": 4},
+    toolkit=ToolkitForms(
+        most_words=_MOST_WORDS,
+        encoder="{head} {sep} {tail} {sep} {context}",
+        answer_tokens=15,
+        fallback="per:positive_impression",
+    ),
     description="Which of 37 relations, one or several, hold between two entities.",
     citation="Yu et al. 2020, Dialogue-Based Relation Extraction (DialogRE), ACL",
     licence="annotations (DialogRE): for non-commercial research purpose only",
@@ -208,6 +239,7 @@ MELD_EMOTION_RECOGNITION = Task(
     paper_metrics=("micro_f1", "weighted_f1"),
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
+    toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{context}", answer_tokens=5),
     description="Which of MELD's seven emotions the target utterance expresses.",
     citation=(
         "Poria et al. 2019, MELD: A Multimodal Multi-Party Dataset for Emotion Recognition in "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tasktransfer.datasets.feta.annotations import (
@@ -29,6 +28,7 @@ from tasktransfer.datasets.feta.fields import (
     nearest,
 )
 from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.spans import mentions_of
 
 PHRASE_WORDS = 4
 
@@ -36,9 +36,9 @@ PHRASE_WORDS = 4
 def masked_entity(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     """Which of the scene's entities does the placeholder stand for? (reading comprehension).
 
-    Entities are in lower case in the release, the dialogue is not: the answer's first occurrence
-    as whole words in the context is looked for regardless of case, and its start is -1 where the
-    dialogue never says the name.
+    Entities are in lower case in the release, the dialogue is not: the answer's mentions as whole
+    words in the context are looked for regardless of case. The start is that of the first, -1 where
+    the dialogue never says the name; the card says that every mention is right.
     """
     outer = dialogue.place.at("dialogue_metadata")
     scene = get_table(dialogue.metadata, task.name, outer)
@@ -50,7 +50,7 @@ def masked_entity(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
                 f"{answer!r} is no entity of the scene; nearest is {nearest(answer, entities)}"
             )
         query = {"query": get_name(item, "query", place), "entities": " or ".join(entities)}
-        start = _first_mention(answer, dialogue.context)
+        start = next(iter(mentions_of(answer, dialogue.context)), -1)
         yield instance_of(
             dialogue,
             task,
@@ -61,12 +61,6 @@ def masked_entity(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
             query=query,
             options=entities,
         )
-
-
-def _first_mention(name: str, context: str) -> int:
-    """Where ``name`` first stands in ``context`` as whole words, case ignored; -1 if nowhere."""
-    match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", context, re.IGNORECASE)
-    return match.start() if match else -1
 
 
 def mentions(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
@@ -137,14 +131,14 @@ def traits(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
         answers_place = place.at("personality_characteristics")
         target = tuple(label_of(answers, trait, task, answers_place) for trait in task.outputs)
         query = {"speaker": get_name(item, "focus_speaker", place)}
-        context = context_of(dialogue, item, "turns", place)
-        yield instance_of(dialogue, task, place, context, target=target, query=query)
+        context, turns = context_of(dialogue, item, "turns", place)
+        yield instance_of(dialogue, task, place, context, target=target, query=query, turns=turns)
 
 
 def entity_pairs(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
     """Every relation between head and tail in some turns (DialogRE)."""
     for group, outer in each_table(dialogue.raw, task.name, dialogue.place):
-        context = context_of(dialogue, group, "turns", outer)
+        context, turns = context_of(dialogue, group, "turns", outer)
         for item, place in items(group, "relation_triples", outer):
             relations = once(get_texts(item, "relations", place))
             relations_place = place.at("relations")
@@ -153,4 +147,6 @@ def entity_pairs(dialogue: Dialogue, task: Task) -> Iterator[Instance]:
             for relation in relations:
                 check_label(relation, task, relations_place)
             query = texts(item, ("head", "tail"), place)
-            yield instance_of(dialogue, task, place, context, target=relations, query=query)
+            yield instance_of(
+                dialogue, task, place, context, target=relations, query=query, turns=turns
+            )

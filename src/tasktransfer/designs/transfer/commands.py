@@ -23,6 +23,8 @@ from tasktransfer.results.study import Study
 
 def collect(study: Study, complete: bool) -> None:
     """Make the Parquet tables from the records that are there."""
+    import pandas as pd
+
     from tasktransfer.designs.transfer.collect.planned import read_plan
     from tasktransfer.designs.transfer.collect.store import collect as collect_tables
     from tasktransfer.designs.transfer.collect.store import holes_of
@@ -30,10 +32,11 @@ def collect(study: Study, complete: bool) -> None:
     tables = Path(study.tables)
     file = _write_plan_file(study, study.plan, tables)
     frames, _ = collect_tables(Path(study.config.results), file, tables, complete=complete)
-    states = frames.missing["state"].value_counts(sort=False)
+    missing = pd.concat([frames.missing, frames.control_missing], ignore_index=True)
+    states = missing["state"].value_counts(sort=False)
     counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
     print(
-        f"{tables}: {len(frames.runs):,} runs, {len(frames.missing):,} missing"
+        f"{tables}: {len(frames.runs) + len(frames.control_runs):,} runs, {len(missing):,} missing"
         + (f" ({counted})" if counted else "")
     )
     for error in frames.problems["error"]:
@@ -131,7 +134,8 @@ def submission_records(study: Study, dataset: str, model: str) -> list[str]:
         raise ConfigError(
             f"{study.config_file}: a free study has no submission: set rules: challenge"
         )
-    stages = study.plan.stages
+    submitted = {stage.digest for run in transfer_runs(study.plan) for stage in run.stages}
+    stages = [stage for stage in study.plan.stages if stage.digest in submitted]
     return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]
 
 

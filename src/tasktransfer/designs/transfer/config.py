@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from tasktransfer.config import ALL, CheckpointConfig, CommonConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
+from tasktransfer.config.fields import DISTINCT, LIST, Count, Section, Seeds
 from tasktransfer.core.specs import Training
 from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.datasets import DATASETS
@@ -32,6 +32,7 @@ from tasktransfer.designs.transfer.algorithms import (
     TRANSFER_ALGORITHMS,
 )
 from tasktransfer.designs.transfer.challenge.rules import Rules, forbidden
+from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
     DatasetSection,
@@ -43,6 +44,7 @@ PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
 
 TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
 AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
+ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 
 
 class TransferTraining(TrainingConfig):
@@ -113,7 +115,7 @@ class MultiSourceConfig(Section):
         return tuple(name for name in TRANSFER_ALGORITHMS if name in wanted)
 
 
-StageKind = Literal["baseline", "pretrain", "multitask", "finetune"]
+StageKind = Literal["baseline", "pretrain", "multitask", "finetune", "control"]
 
 
 def _every_kind(value: Any) -> Any:
@@ -172,6 +174,20 @@ class TransferConfig(CommonConfig):
         default=PAPER_ALGORITHMS,
         description="the algorithms, or all of the paper; baseline is always run",
     )
+    controls: Annotated[
+        tuple[ControlName, ...],
+        LIST,
+        DISTINCT,
+        AfterValidator(lambda names: tuple(name for name in CONTROLS if name in names)),
+    ] = Field(
+        default=(),
+        description="what every single-source transfer is held against besides the baseline",
+    )
+    baseline_seeds: Seeds | None = Field(
+        default=None,
+        description="seeds of the baselines, those of seeds among them, as every cell of a target "
+        "leans on them; null means seeds",
+    )
     checkpoints: TransferCheckpoints = Field(
         default=TransferCheckpoints(),
         description="what stays on disk beside records and predictions",
@@ -194,19 +210,30 @@ class TransferConfig(CommonConfig):
         """The datasets that are studied."""
         return tuple(dataset.name for dataset in self.datasets)
 
+    @property
+    def more_baseline_seeds(self) -> tuple[int, ...]:
+        """Seeds of baselines beyond those of the study."""
+        return tuple(seed for seed in self.baseline_seeds or () if seed not in self.seeds)
+
     def training_for(self, dataset: str) -> Training:
         """The hyperparameters of all trainings on a dataset."""
         epochs = self.training.epochs
         number = epochs[dataset] if isinstance(epochs, dict) else epochs
-        return Training(**{**self.training.model_dump(), "epochs": number})
+        return Training(**{**self.training.resolved(), "epochs": number})
 
     def content(self) -> dict[str, Any]:
         """As of any config, the training key by dataset as the stages have it."""
-        training = {each.name: asdict(self.training_for(each.name)) for each in self.datasets}
+        training = {each.name: self.training_for(each.name).identity for each in self.datasets}
         datasets = [asdict(each) for each in self.datasets]
         content = super().content()
         if content["multi_source"]["choose_by"] == "dev":  # came later
             del content["multi_source"]["choose_by"]
+        if not self.controls:
+            del content["controls"]
+        if self.baseline_seeds is None:
+            del content["baseline_seeds"]
+        if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all, of which one came later
+            content["checkpoints"]["keep"] = STAGE_KINDS[:-1]
         return content | {"datasets": datasets, "training": training}
 
     @classmethod
@@ -221,6 +248,8 @@ class TransferConfig(CommonConfig):
         algorithms: tuple[str, ...] = parts.get("algorithms", ())
         if len(algorithms) > 1:
             yield from _transfers_without_pairs(datasets)
+        if parts.get("baseline_seeds"):
+            yield from _seeds_without_baseline(parts["baseline_seeds"], parts.get("seeds", ()))
         if "training" in parts:
             yield from _epochs_left_open(parts["training"], datasets)
         if "checkpoints" in parts and "pretrain_finetune" in algorithms:
@@ -240,6 +269,18 @@ def _transfers_without_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Pr
                 "has no pair of a source and another task as its target: name two tasks or more, "
                 "or ask for algorithms: [baseline] only",
             )
+
+
+def _seeds_without_baseline(
+    baseline_seeds: tuple[int, ...], seeds: tuple[int, ...]
+) -> Iterator[Problem]:
+    missing = [str(seed) for seed in seeds if seed not in baseline_seeds]
+    if missing:
+        yield Problem(
+            "baseline_seeds",
+            f"lacks {', '.join(missing)} of seeds: add it, since transfers start from the "
+            "baselines of their own seeds",
+        )
 
 
 def _epochs_left_open(

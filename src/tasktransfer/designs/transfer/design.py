@@ -11,7 +11,8 @@ from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
-from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.finished import is_whole
@@ -31,6 +32,7 @@ def _outputs(study: Study) -> Outputs:
         tables=_in("tables", outputs.TABLES, ["parquet"]),
         statistics=_in("tables", outputs.STATISTICS, ["parquet"]),
         data_tables=data_tables if counted else (),
+        reference=outputs.REFERENCE if _counts_dialogues(study, (outputs.REFERENCE,)) else "",
         figures=_in("figures", names, outputs.FIGURE_ENDINGS),
         printed=_in("figures", outputs.PRINTED, outputs.PRINTED_ENDINGS),
         shown=(
@@ -57,13 +59,14 @@ def _figure(name: str, dataset: str) -> Shown:
 def _figures_of(study: Study, dataset: str, counted: bool) -> list[str]:
     runs = transfer_runs(study.plan)
     counts = {len(run.sources) for run in runs if run.dataset == dataset}
-    return outputs.figures_of(counts, lengths=counted)
+    shuffled = SHUFFLED_SOURCE in transfer_config(study).controls
+    return outputs.figures_of(counts, lengths=counted, shuffled_source=shuffled)
 
 
 def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
-    """Whether figures show what the dialogues themselves tell (``tables``): where that is there,
-    can be counted, or dialogues have to be prepared for trainings anyway. Where every record is
-    there and the dialogues are not, figures come from records alone."""
+    """Whether figures or report show what the dialogues themselves tell (``tables``): where that is
+    there, can be counted, or dialogues have to be prepared for trainings anyway. Where every record
+    is there and the dialogues are not, figures come from records alone."""
     caches = [study.instances(dataset) for dataset in study.config.dataset_names]
     if all(Path(cache, "manifest.json").exists() for cache in caches):
         return True

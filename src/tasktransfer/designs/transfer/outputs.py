@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-TABLES = ("runs", "scores", "deltas", "sizes", "missing", "problems")
+TABLES = (
+    "runs",
+    "scores",
+    "deltas",
+    "sizes",
+    "missing",
+    "problems",
+    "control_runs",
+    "control_missing",
+)
 """What ``collect`` writes of the records, as Parquet; columns in ``collect.columns``."""
 
 STATISTICS = (
@@ -19,12 +28,17 @@ STATISTICS = (
     "agreement",
     "overlap",
     "overlap_effect",
+    "controls",
+    "top1",
+    "collapsed",
 )
 """What ``statistics`` makes of the tables, as Parquet; columns in ``collect.columns``."""
 
 DATA_TABLES = ("table1", "lengths", "overlap_data")
 """What ``data stats`` counts in the dialogues, each in all of ``DATA_TABLE_ENDINGS``."""
 DATA_TABLE_ENDINGS = ("csv", "parquet")
+REFERENCE = "tables/reference.parquet"
+"""What ``data reference`` makes of the dialogues, relative to the results folder."""
 
 PAPER_TABLES = {
     "table1": "Table 1",
@@ -38,7 +52,7 @@ PRINTED = {**PAPER_TABLES, PUBLISHED_CHECK: "Published Table 2"}
 """Every printed table by its files' name, with its title, each in all of ``PRINTED_ENDINGS``."""
 PRINTED_ENDINGS = ("csv", "md", "tex", "parquet")
 
-LENGTHS, MULTI_SOURCE = "lengths", "multi_source"
+LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
 FIGURES = (
     "transfer_graph",
     "heatmap",
@@ -48,17 +62,25 @@ FIGURES = (
     "aggregate_transfer",
     "source_type",
     MULTI_SOURCE,
+    CONTROLS,
 )
 """Figures of a dataset: ``<name>_<dataset>`` in all of ``FIGURE_ENDINGS``."""
 FIGURE_ENDINGS = ("png", "pdf")
 
 
-def figures_of(source_counts: Collection[int], *, lengths: bool) -> list[str]:
+def figures_of(
+    source_counts: Collection[int], *, lengths: bool, shuffled_source: bool = False
+) -> list[str]:
     """The figures that a dataset always has.
 
     Args:
         source_counts: how many sources its runs have; 0 of a baseline.
         lengths: whether the lengths of its dialogues are known.
+        shuffled_source: whether its transfers are held against that control.
     """
-    shown = {LENGTHS: lengths, MULTI_SOURCE: any(count > 1 for count in source_counts)}
+    shown = {
+        LENGTHS: lengths,
+        MULTI_SOURCE: any(count > 1 for count in source_counts),
+        CONTROLS: shuffled_source and 1 in source_counts,
+    }
     return [name for name in FIGURES if shown.get(name, 1 in source_counts)]

@@ -14,9 +14,11 @@ from tasktransfer.core.nodes import Data, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.core.steps import Step
+from tasktransfer.datasets import recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.runs import TransferRun
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
@@ -24,7 +26,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 
 Wanted = tuple[str, str, str, tuple[str, ...], str, int]
-"""dataset, model, algorithm, sources, target, seed"""
+"""dataset, model, algorithm or control, sources, target, seed"""
 
 
 def plan(config: TransferConfig, revisions: Revisions) -> Plan:
@@ -37,9 +39,10 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     if config.multi_source.mode != "auto":
         return build(config, revisions)
     single_source = build(config, revisions)
+    without_controls = build(config.model_copy(update={"controls": ()}), revisions)
     picked = read_selection(config)
     like = _like_several_sources(config, revisions)
-    choice = Choice(SELECTION, single_source.stages, made=picked is not None, like=like)
+    choice = Choice(SELECTION, without_controls.stages, made=picked is not None, like=like)
     if picked is None:
         return replace(single_source, choice=choice)
     return replace(build(config, revisions, picked), choice=choice)
@@ -86,7 +89,9 @@ def build(
 
 def _builder(config: TransferConfig) -> PlanBuilder:
     shorts = {task: short for dataset in config.datasets for task, short in dataset.shorts}
-    return PlanBuilder(lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)))
+    return PlanBuilder(
+        lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)), recipe_of
+    )
 
 
 class _Given(NamedTuple):
@@ -109,9 +114,12 @@ def _given(config: TransferConfig, revisions: Revisions) -> _Given:
 def _run(builder: PlanBuilder, given: _Given, wanted: Wanted) -> TransferRun:
     dataset, model, algorithm, sources, target, seed = wanted
     spec = given.models[model]
-    stages = builder.stages(
-        steps(algorithm, sources, target), given.data[dataset], spec, given.training[dataset], seed
-    )
+    data, training = given.data[dataset], given.training[dataset]
+    if algorithm in CONTROLS:
+        method = control_steps(algorithm, sources, target, Usual(data, training, seed))
+    else:
+        method = steps(algorithm, sources, target)
+    stages = builder.stages(method, data, spec, training, seed)
     return TransferRun(
         dataset, model, spec.family, algorithm, sources, target, seed, tuple(stages.values())
     )
@@ -124,19 +132,28 @@ def data_of(config: TransferConfig, revisions: Revisions, dataset: str) -> Data:
 
 def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
     """What a training is called in paths and logs, read off the step and not off the algorithm, so
-    that equal trainings of two algorithms have one name."""
+    that equal trainings of two algorithms have one name. ``control``: a training that no algorithm
+    has, on other data or with other hyperparameters; its checkpoint is of no use beyond the study's
+    own runs."""
     if starts:
         return "finetune"
+    if step.data is not None or step.training is not None:
+        return "control"
     if set(step.selection.tasks) != set(step.train_tasks):
         return "multitask"
     return "baseline" if len(step.train_tasks) == 1 else "pretrain"
 
 
 def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
-    """A readable name: ``DNLI``, ``CRE+DNLI@DNLI`` (selected on), ``DNLI_from_CRE``."""
+    """A readable name: ``DNLI``, ``CRE+DNLI@DNLI`` (selected on), ``DNLI_from_CRE``; of controls
+    ``DNLI_60_epochs``, ``DNLI_permuted_answers``."""
     text = "+".join(shorts[task] for task in sorted(step.train_tasks))
     if set(step.selection.tasks) != set(step.train_tasks):
         text += "@" + "+".join(shorts[task] for task in sorted(step.selection.tasks))
+    if step.training is not None:
+        text += f"_{step.training.epochs}_epochs"
+    if step.data is not None:
+        text += f"_{step.data.recipe}"
     parents = [start.stage.label for start in starts if start.stage]
     return "_from_".join([text, *parents])
 
@@ -163,6 +180,7 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
     for model in config.models:
+        yield from _more_baselines(config, model.name, multi)
         for seed in config.seeds:
             for dataset in config.datasets:
                 targets = [m for m in multi if m.dataset == dataset.name]
@@ -177,6 +195,23 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
                     for m in targets:
                         sources = in_order(algorithm, m.sources)
                         yield dataset.name, model.name, algorithm, sources, m.target, seed
+                of_pairs = {target for _, target in dataset.pairs}
+                studied = [task for task in dataset.tasks if task in of_pairs]
+                for control, sources, target in control_runs(
+                    config.controls, studied, dataset.pairs
+                ):
+                    yield dataset.name, model.name, control, sources, target, seed
+
+
+def _more_baselines(
+    config: TransferConfig, model: str, multi: list[MultiSource]
+) -> Iterator[Wanted]:
+    """Baselines of seeds that no transfer has (``baseline_seeds``)."""
+    for seed in config.more_baseline_seeds:
+        for dataset in config.datasets:
+            targets = [m for m in multi if m.dataset == dataset.name]
+            for target in _baseline_tasks(dataset, targets):
+                yield dataset.name, model, "baseline", (), target, seed
 
 
 def _baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[str]:

@@ -9,11 +9,12 @@ from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Family
+from tasktransfer.designs.transfer.controls import CONTROLS
 
 
 @dataclass(frozen=True)
 class TransferRun:
-    """A model, algorithm, sources, target and seed: the unit that gets a score.
+    """A model, algorithm or control, sources, target and seed: the unit that gets a score.
 
     ``stages`` are its trainings in order; the last one is scored on the target's test set.
     """
@@ -41,6 +42,11 @@ class TransferRun:
         }
 
     @property
+    def is_control(self) -> bool:
+        """Whether algorithms are held against it, and it is none itself."""
+        return self.algorithm in CONTROLS
+
+    @property
     def scored(self) -> Stage:
         """The stage whose record holds this run's score."""
         return self.stages[-1]
@@ -54,7 +60,12 @@ class TransferRun:
 
 
 def transfer_runs(plan: Plan) -> tuple[TransferRun, ...]:
-    """The runs of a transfer study's plan."""
+    """The runs of a transfer study's plan, without its controls."""
+    return tuple(run for run in all_runs(plan) if not run.is_control)
+
+
+def all_runs(plan: Plan) -> tuple[TransferRun, ...]:
+    """The runs of a transfer study's plan and those of its controls."""
     return tuple(
         TransferRun(
             run.about["dataset"],

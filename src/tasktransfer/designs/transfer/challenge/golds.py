@@ -9,6 +9,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.format import row_ids
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import Coded, coded
+from tasktransfer.stats.draws import Units, dialogues
 from tasktransfer.tasks.card import Instance, Task
 
 SYNTHETIC = (
@@ -25,7 +26,7 @@ class TaskGolds:
     ``answers``: the right answers of its n instances, in the split's order; ``golds``: the same as
     metrics take them. ``row_ids``: the ids that a prediction file has, in the same order,
     as many for each instance. ``places``: row id → the rows that have it, more than one where the
-    release repeats an id.
+    release repeats an id. ``units``: the dialogues that they are of.
     """
 
     task: Task
@@ -33,6 +34,7 @@ class TaskGolds:
     golds: Coded
     row_ids: list[str]
     places: dict[str, tuple[int, ...]]
+    units: Units
 
     @property
     def rows_per_instance(self) -> int:
@@ -76,4 +78,5 @@ def _task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
     for place, name in enumerate(ids):
         places[name] = (*places.get(name, ()), place)
     answers = tuple(instance.target for instance in instances)
-    return TaskGolds(task, answers, coded(answers), ids, places)
+    units = dialogues([instance.dialogue_id for instance in instances])
+    return TaskGolds(task, answers, coded(answers), ids, places, units)

@@ -1,13 +1,13 @@
 """Many submissions against each other: ranks, intervals, and which differences are real.
 
-The bootstrap resamples test instances within each task and computes the official metrics anew
-(``stats.bootstrap``). Every entry, and both files of an entry, meet the same draws, so that the
+The bootstrap draws whole dialogues of each task's test set and computes the official metrics anew
+(``stats.draws``). Every entry, and both files of an entry, meet the same draws, so that the
 difference of two entries is paired. The standard error is the standard deviation over the draws.
 Intervals are 1.96 of it to each side, and tests take a normal distribution too, which a mean over
 7 or 10 tasks is close to. The p of all pairs of a board are adjusted together
 (Benjamini-Hochberg): q.
 
-What this says: how an entry would do on other instances of these test sets' kind. It knows nothing
+What this says: how an entry would do on other dialogues of these test sets' kind. It knows nothing
 of other seeds, since a submission shows one set of predictions.
 """
 
@@ -27,7 +27,7 @@ from statistics import NormalDist
 import numpy as np
 
 from tasktransfer import metrics
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.designs.transfer.challenge.findings import visible
 from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
 from tasktransfer.designs.transfer.challenge.read import read_submission
@@ -39,13 +39,8 @@ from tasktransfer.designs.transfer.challenge.score import (
     score_submission,
 )
 from tasktransfer.errors import SubmissionError
-from tasktransfer.stats.bootstrap import (
-    LEVEL,
-    Floats,
-    Weights,
-    instance_weights,
-    resampled_scores,
-)
+from tasktransfer.stats.bootstrap import LEVEL
+from tasktransfer.stats.draws import Floats, Weights, resampled_scores, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tasks.card import Task
 
@@ -85,7 +80,8 @@ class Entry:
         return self.q_above is not None and self.q_above < ALPHA
 
     def interval(self, score: str) -> tuple[float, float]:
-        """Low and high end of the 95 % interval of one of the four scores."""
+        """Low and high end of the 95 % interval of one of the four scores; NaN where some task's
+        test instances are all of one dialogue, which does not tell how dialogues differ."""
         return _interval(self.scores.as_json()[score], self.draws[score])
 
 
@@ -127,7 +123,7 @@ class Board:
 class Leaderboard:
     """One board for each dataset that has entries, and the archives that are invalid."""
 
-    fidelity: Fidelity
+    fidelity: Scoring
     boards: list[Board]
     invalid: list[Invalid]
 
@@ -137,7 +133,7 @@ def make_leaderboard(
     data: Path | str,
     *,
     dataset: str | None = None,
-    fidelity: Fidelity = "default",
+    fidelity: Scoring = "default",
     jobs: int = 1,
 ) -> Leaderboard:
     """Score every zip in ``folder`` and rank the valid ones, a board for each dataset.
@@ -185,7 +181,7 @@ def _archives(folder: Path) -> list[Path]:
 
 
 def _score_all(
-    paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Fidelity
+    paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Scoring
 ) -> list[Entry | Invalid]:
     """The archives scored, in the order of ``paths``; each release is read and drawn once."""
     golds: dict[str, Golds] = {}
@@ -195,7 +191,7 @@ def _score_all(
         if name not in golds:
             golds[name] = read_golds(data, name)
             weights[name] = {
-                task: instance_weights(name, task, len(of_task.answers))
+                task: unit_weights(name, task, of_task.units.count)
                 for task, of_task in golds[name].tasks.items()
             }
         return golds[name]
@@ -220,7 +216,8 @@ def _entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
 
     def resampled(card: Task, file: FileScore) -> Floats:
         score_of = partial(metrics.score_of_sums, card, fidelity=report.fidelity)
-        return resampled_scores(file.tally, weights[card.name], score_of)
+        tally = golds.tasks[card.name].units.summed(file.tally)
+        return resampled_scores(tally, weights[card.name], score_of)
 
     tasks = [(golds.tasks[name].task, score) for name, score in report.tasks.items()]
     baseline = np.mean([resampled(card, score.baseline) for card, score in tasks], axis=0)

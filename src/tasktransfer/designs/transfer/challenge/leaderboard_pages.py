@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -24,6 +25,7 @@ from tasktransfer.tables import numbers
 from tasktransfer.tables.html import environment
 
 SAME = "not distinguishable from the entry above"
+NO_INTERVAL = "no interval: the test instances of a task are all of one dialogue"
 
 _SCORES = ("submission_score", "score_delta", "baseline_score", "transfer_score")
 _ENTRY_COLUMNS = [
@@ -123,7 +125,7 @@ def _board_section(board: Board, fidelity: str) -> _Section:
     caption = (
         f"{len(board.entries)} entries, {len(any_entry.task_deltas)} tasks, release "
         f"{any_entry.data_revision}, fidelity {fidelity}. Ranked by submission score, SD + 0.1 BS. "
-        "Intervals and tests come from a bootstrap over test instances, the same draws for every "
+        "Intervals and tests come from a bootstrap over whole dialogues, the same draws for every "
         "entry; q is the p of the difference adjusted for all pairs (Benjamini-Hochberg), "
         f"{SAME} at {ALPHA:.2f} or more."
     )
@@ -138,6 +140,8 @@ def _board_section(board: Board, fidelity: str) -> _Section:
 def _cells(entry: Entry) -> dict[str, str]:
     scores = entry.scores
     notes = [] if entry.told_from_above or entry.q_above is None else [SAME]
+    if math.isnan(entry.interval("submission_score")[0]):
+        notes.append(NO_INTERVAL)
     if entry.warnings:
         notes.append(f"{entry.warnings} warning{'s' * (entry.warnings != 1)}")
     return {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import metrics
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.designs.transfer.challenge.findings import listed, visible
 from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
@@ -90,7 +90,7 @@ class Report:
     read."""
 
     submission: Submission
-    fidelity: Fidelity
+    fidelity: Scoring
     data_revision: str
     synthetic: bool | None
     tasks: dict[str, TaskScore]
@@ -102,7 +102,7 @@ def score_file(
     data: Path | str,
     *,
     dataset: str | None = None,
-    fidelity: Fidelity = "default",
+    fidelity: Scoring = "default",
     shared_ids: bool = False,
 ) -> Report:
     """Validate and score the zip or folder ``path`` against the release under ``data``.
@@ -121,7 +121,7 @@ def score_file(
     return score_submission(submission, read[submission.dataset], fidelity)
 
 
-def score_submission(submission: Submission, golds: Golds, fidelity: Fidelity) -> Report:
+def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) -> Report:
     """The scores of a valid submission; an invalid one has none. A task of which no instance is
     left (``shared_ids`` only) makes it invalid."""
     tasks: dict[str, TaskScore] = {}
@@ -142,7 +142,7 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Fidelity) -
     )
 
 
-def _score_task(submission: Submission, task: TaskGolds, fidelity: Fidelity) -> TaskScore | None:
+def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> TaskScore | None:
     """Both files on the instances that both answer, so that their difference means something."""
     card, files = task.task, submission.files[task.task.name]
     answered = [

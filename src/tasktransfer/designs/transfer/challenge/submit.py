@@ -256,7 +256,7 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
             f"{unsaid} of the records are from before records said under which rules they were "
             "made; by what they say of their training they keep the rules"
         )
-    fidelity = transfer_config(study).training_for(wish.dataset).fidelity
+    fidelity = transfer_config(study).training_for(wish.dataset).fidelity.scoring
     option = "" if fidelity == "default" else f" --fidelity {fidelity}"
     lines = [
         f"{wish.dataset}, {wish.model}, chosen by {how}{mark}",

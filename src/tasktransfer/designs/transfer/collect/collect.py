@@ -18,6 +18,7 @@ from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Loaded, load
 from tasktransfer.designs.transfer.collect.missing import Holes, missing
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected
+from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.results.tallies import Checks
 
 __all__ = ["BASELINE", "Expected", "Origin", "Tables", "collect_runs", "deltas_of"]
@@ -33,6 +34,10 @@ class Tables:
     sizes: pd.DataFrame
     missing: pd.DataFrame
     problems: pd.DataFrame
+    control_runs: pd.DataFrame
+    """Runs of controls; ``runs``, ``scores`` and ``deltas`` have none of them."""
+    control_missing: pd.DataFrame
+    """Planned runs of controls without a usable record; ``missing`` has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +76,31 @@ def collect_runs(
             together where numbers are compared; names what differs and two of the files.
     """
     loaded, problems = load(results, expected, checks)
-    runs = frame("runs", [item.run for item in loaded if item.run is not None])
+    every_run = frame("runs", [item.run for item in loaded if item.run is not None])
+    is_control = every_run["algorithm"].isin(CONTROLS)
+    runs = every_run[~is_control].reset_index(drop=True)
+    control_runs = every_run[is_control].reset_index(drop=True)
     deltas = deltas_of(runs)
+    algorithms = [plan for plan in expected if not plan.is_control]
+    controls = [plan for plan in expected if plan.is_control]
+    holes = Holes(results, problems)
     tables = Tables(
         runs=runs,
-        scores=frame("scores", [row for item in loaded for row in item.scores]),
+        scores=frame(
+            "scores", [row for item in loaded for row in item.scores if not _of_control(item)]
+        ),
         deltas=deltas,
         sizes=_sizes(runs),
-        missing=missing(expected, runs, deltas, Holes(results, problems)),
+        missing=missing(algorithms, runs, deltas, holes),
         problems=frame("problems", [(problem.path, problem.error) for problem in problems]),
+        control_runs=control_runs,
+        control_missing=missing(controls, control_runs, deltas.iloc[:0], holes),
     )
     return tables, _origin(loaded)
+
+
+def _of_control(item: Loaded) -> bool:
+    return item.key is not None and item.key[2] in CONTROLS
 
 
 def _origin(loaded: list[Loaded]) -> Origin:

@@ -105,18 +105,23 @@ CELLS: Columns = (
     *_CELL,
     ("n_seeds", pa.int64(), "seeds with both the transfer run and its baseline"),
     ("seeds", pa.list_(pa.int64()), "those seeds, ascending"),
+    ("n_baselines", pa.int64(), "baselines that they are compared with, of all seeds"),
     ("score", pa.float64(), "mean over seeds of the transfer runs' scores, 0-100"),
-    ("baseline_score", pa.float64(), "mean over the same seeds of the baselines' scores"),
-    ("delta", pa.float64(), "mean over seeds of score - baseline score, points"),
+    ("baseline_score", pa.float64(), "mean over all baselines of their scores"),
+    ("delta", pa.float64(), "score - baseline score, points"),
     ("improvement", pa.float64(), "100 * delta / baseline_score, %; NaN: baseline 0"),
-    ("instances", pa.int64(), "test instances resampled; 0: no predictions, seeds only"),
-    ("standard_error", pa.float64(), "of delta, over seeds and instances; 1 seed: instances alone"),
+    ("instances", pa.int64(), "test instances; 0: no predictions, seeds only"),
+    ("dialogues", pa.int64(), "dialogues that they are of; 0: unknown, or no predictions"),
+    ("resampled_by", pa.string(), "what is drawn whole: dialogue or instance; empty: nothing"),
+    ("standard_error", pa.float64(), "of delta, over seeds and dialogues; 1 seed: dialogues alone"),
+    ("test_error", pa.float64(), "what the draws of the test set add to it; NaN: cannot be told"),
     ("degrees", pa.float64(), "degrees of freedom of the t distribution whose interval this is"),
     ("low", pa.float64(), "lower end of the 95 % interval of delta; NaN: cannot be told"),
     ("high", pa.float64(), "upper end of the 95 % interval of delta"),
-    ("p", pa.float64(), "two-sided p of delta = 0, paired by seed and instance; NaN: no test"),
-    ("q", pa.float64(), "p adjusted for the dataset's heatmap (Benjamini-Hochberg); NaN: no test"),
-    ("significant", pa.bool_(), "q <= 0.05"),
+    ("p", pa.float64(), "two-sided p of delta = 0, paired by seed and dialogue; NaN: no test"),
+    ("no_interval", pa.string(), "why there is no interval; null: there is one"),
+    ("q", pa.float64(), "p adjusted for the dataset's heatmap (Benjamini-Hochberg); NaN: 1 seed"),
+    ("significant", pa.bool_(), "q <= 0.05, of several seeds"),
     ("inputs", pa.string(), "digest of everything that the numbers of this row depend on"),
 )
 SUMMARY: Columns = (
@@ -129,13 +134,14 @@ SUMMARY: Columns = (
     ("iqm", pa.float64(), "interquartile mean of the deltas of all cells and seeds, points"),
     ("iqm_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
     ("iqm_high", pa.float64(), "upper end"),
-    ("improvement", pa.float64(), "probability of improvement: share of deltas > 0; ties half"),
-    ("improvement_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
-    ("improvement_high", pa.float64(), "upper end"),
+    ("positive", pa.float64(), "share of deltas above 0; ties half"),
+    ("positive_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("positive_high", pa.float64(), "upper end"),
     ("rank", pa.float64(), "mean rank of its cells among the model's algorithms, 1 is best"),
     ("rank_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
     ("rank_high", pa.float64(), "upper end"),
     ("rank_cells", pa.int64(), "cells that all algorithms of the model have, which are ranked"),
+    ("pairing", pa.float64(), "correlation over seeds of run and baseline of a seed; NaN: 1 seed"),
 )
 VARIANCE: Columns = (
     *_GROUP,
@@ -193,15 +199,59 @@ OVERLAP_EFFECT: Columns = (
     ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
 )
 
+CONTROLS: Columns = (
+    *_CELL,
+    ("control", pa.string(), "self_transfer, longer_baseline or shuffled_source"),
+    ("n_seeds", pa.int64(), "seeds with both the transfer run and the control's"),
+    ("control_score", pa.float64(), "mean over seeds of the control's scores, 0-100; NaN: no run"),
+    ("control_delta", pa.float64(), "control_score - baseline score, points"),
+    ("delta", pa.float64(), "score of the transfer - control_score, points"),
+    ("low", pa.float64(), "lower end of the 95 % interval of delta; NaN: cannot be told"),
+    ("high", pa.float64(), "upper end"),
+    ("p", pa.float64(), "two-sided p of delta = 0; NaN: no test"),
+    ("q", pa.float64(), "p adjusted for the dataset's cells over this control; NaN: no test"),
+    (
+        "verdict",
+        pa.string(),
+        "of the cell: beats all controls, explained by a control, hurts, or cannot tell",
+    ),
+)
+TOP1: Columns = (
+    *_GROUP,
+    ("n_targets", pa.int64(), "targets behind the row"),
+    ("n_seeds", pa.int64(), "seeds that all sources of a target have; the fewest over targets"),
+    ("top1", pa.float64(), "the paper's: per target the best mean delta, at least 0; points"),
+    ("top1_dev", pa.float64(), "delta of the source that is best on dev; 0: the baseline is"),
+    ("top1_dev_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("top1_dev_high", pa.float64(), "upper end"),
+    ("top1_heldout", pa.float64(), "delta, seed by seed, of the source best on the other seeds"),
+    ("top1_heldout_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("top1_heldout_high", pa.float64(), "upper end"),
+)
+COLLAPSED: Columns = (
+    *_CELL,
+    ("n_runs", pa.int64(), "runs whose predictions are there, one a seed"),
+    ("n_collapsed", pa.int64(), "those that give one answer to 99 % of the test set or more"),
+    ("seeds", pa.list_(pa.int64()), "seeds of the collapsed runs"),
+    ("answer", pa.string(), "what the first of them answers; null: none collapsed"),
+    ("share", pa.float64(), "largest share of one answer in a run of the cell, 0-1"),
+    ("inputs", pa.string(), "digest of the predictions that this row is made of"),
+)
+
 TABLES: dict[str, Columns] = dict(
-    zip(outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS), strict=True)
+    zip(
+        outputs.TABLES, (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS, RUNS, MISSING), strict=True
+    )
 )
 """What ``collect`` writes."""
 
 STATISTICS: dict[str, Columns] = dict(
     zip(
         outputs.STATISTICS,
-        (CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
+        (
+            *(CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
+            *(CONTROLS, TOP1, COLLAPSED),
+        ),
         strict=True,
     )
 )

@@ -154,7 +154,7 @@ def _read(
             score=record["test"][plan.target]["score"] if plan else None,
             run=run_row(name, record, plan, test_set) if plan else None,
             scores=score_rows(record, plan) if plan else [],
-            facts=comparison.facts(record, plan.target if plan else None),
+            facts=comparison.facts(record, *((plan.target, plan.algorithm) if plan else ())),
             study=origin["study"],
             config_digest=origin["config_digest"],
             dataset=record["stage"]["dataset"],

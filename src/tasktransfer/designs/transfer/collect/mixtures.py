@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tasktransfer.core.digests import canonical_json
+from tasktransfer.designs.transfer.controls import LONGER_BASELINE
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import Record
 
@@ -33,9 +34,12 @@ class Comparison:
         self.first: dict[Aspect, tuple[Any, str]] = {}
         self.values: dict[str, Any] = {}
 
-    def facts(self, record: Record, target: str | None = None) -> dict[Aspect, Any]:
-        """What of a record has to be the same in all that it is compared with."""
-        return {aspect: self._shared(value) for aspect, value in _facts(record, target)}
+    def facts(
+        self, record: Record, target: str | None = None, method: str = ""
+    ) -> dict[Aspect, Any]:
+        """What of a record has to be the same in all that it is compared with. ``method``: the
+        algorithm or control of the run that it scores."""
+        return {aspect: self._shared(value) for aspect, value in _facts(record, target, method)}
 
     def _shared(self, value: Any) -> Any:
         return self.values.setdefault(canonical_json(value), value)
@@ -58,18 +62,23 @@ class Comparison:
                 )
 
 
-def _facts(record: Record, target: str | None) -> Iterator[tuple[Aspect, Any]]:
+def _facts(record: Record, target: str | None, method: str) -> Iterator[tuple[Aspect, Any]]:
     stage, named = record["stage"], record["stage"]["identity"]
     dataset, model = stage["dataset"], stage["model"]
     yield ("synthetic", dataset), record["synthetic"]
-    yield ("provenance.recipe",), record["provenance"]["recipe"]
+    tasks = "+".join(sorted({*stage["train_tasks"], *stage["select_on"]}))
+    of_tasks = f"{dataset} {tasks}, {stage['family']}"
+    yield ("provenance.recipe", of_tasks), record["provenance"]["recipe"]
     yield ("data_revision", dataset), record["data_revision"]
     yield ("few_sample", dataset), record["few_sample"]
     yield ("family", model), stage["family"]
     yield ("model", model), named.get("model")
     # Per model: comparing models that were trained differently is a study of its own, but a delta
     # between two trainings that were is none.
-    yield ("training", f"{dataset} {model}"), named.get("training")
+    compared = f"{dataset} {model}"
+    if method == LONGER_BASELINE:  # its hyperparameters are its point; they are one another's
+        compared += f" {method}"
+    yield ("training", compared), named.get("training")
     # What `auto` became is no part of the identity: it shows only after the training.
     yield (_PRECISION, f"{dataset} {model}"), record["provenance"]["host"]["precision"]
     if target is not None:

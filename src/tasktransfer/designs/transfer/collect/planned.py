@@ -9,14 +9,15 @@ from typing import Any
 
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.config import transfer_config
-from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
+from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.runs import TransferRun, all_runs
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
 BASELINE = "baseline"
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
 
@@ -41,6 +42,11 @@ class Expected:
     """The folders of its trainings in their order, the scored one last; empty: not known."""
 
     @property
+    def is_control(self) -> bool:
+        """Whether algorithms are held against it, and it is none itself."""
+        return self.algorithm in CONTROLS
+
+    @property
     def key(self) -> RunKey:
         source = "+".join(self.sources)
         return (self.dataset, self.model, self.algorithm, source, self.target, self.seed)
@@ -62,7 +68,9 @@ class StudyPlan:
         return {
             "dataset": list(dict.fromkeys(run.dataset for run in self.runs)),
             "model": list(dict.fromkeys(run.model for run in self.runs)),
-            "algorithm": list(dict.fromkeys(run.algorithm for run in self.runs)),
+            "algorithm": list(
+                dict.fromkeys(run.algorithm for run in self.runs if not run.is_control)
+            ),
             "task": list(dict.fromkeys([*(run.target for run in self.runs), *sources])),
         }
 
@@ -115,7 +123,7 @@ def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
                 "digest": run.scored.digest,
                 "stages": [stage.path for stage in run.stages],
             }
-            for run in transfer_runs(plan)
+            for run in all_runs(plan)
         ],
     }
 

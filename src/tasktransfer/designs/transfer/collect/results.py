@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import read_frame
 
@@ -33,6 +35,9 @@ class Statistics:
     agreement: pd.DataFrame
     overlap: pd.DataFrame
     overlap_effect: pd.DataFrame
+    controls: pd.DataFrame
+    top1: pd.DataFrame
+    collapsed: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,14 @@ class Results:
 
     ``lengths``: how many utterances and dialogues have which length (columns of
     ``data.stats.length_distributions``); None where the dialogues were never prepared.
+    ``reference``: scores without a model (``tables.reference``); None where they were not made.
     """
 
     tables: Tables
     statistics: Statistics
     metadata: Metadata
     lengths: pd.DataFrame | None
+    reference: pd.DataFrame | None = None
 
 
 def read_results(folder: str | Path) -> Results:
@@ -64,6 +71,7 @@ def read_results(folder: str | Path) -> Results:
         statistics=Statistics(**frames),
         metadata=metadata,
         lengths=pd.read_parquet(lengths) if lengths.exists() else None,
+        reference=reference.read(folder / Path(outputs.REFERENCE).name),
     )
 
 

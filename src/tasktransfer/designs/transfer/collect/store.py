@@ -74,7 +74,7 @@ def collect(
 def holes_of(tables: Tables, runs: Iterable[Expected]) -> list[str]:
     """A line for each planned run without a usable record, and for each training before one whose
     record is damaged."""
-    missing = tables.missing
+    missing = pd.concat([tables.missing, tables.control_missing], ignore_index=True)
     said = zip(*(missing[key] for key in ("path", "reason", "state", "error")), strict=True)
     lines = [error if state == BROKEN else f"{path}: {why}" for path, why, state, error in said]
     before = {f"{folder}/{RECORD}" for run in runs for folder in run.stages[:-1]}

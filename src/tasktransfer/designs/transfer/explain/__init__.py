@@ -79,7 +79,7 @@ def explain(cell: Cell, plan: Iterable[Run], study: Study) -> Facts:
     """
     evidence = _evidence(cell, list(plan), study)
     seeds = [_seed(evidence, seed) for seed in _seeds(evidence)]
-    number = _number(cell, seeds)
+    number = _number(evidence, seeds)
     statistics, remarks = _statistics(evidence)
     return {
         "dataset": cell.dataset,
@@ -206,12 +206,18 @@ def _percent(delta: float | None, baseline: float | None) -> float | None:
     return 100 * delta / baseline if delta is not None and baseline else None
 
 
-def _number(cell: Cell, seeds: Sequence[Facts]) -> Facts:
-    """Means over the seeds that count: those with both scores, for a baseline those with one."""
+def _number(evidence: _Evidence, seeds: Sequence[Facts]) -> Facts:
+    """Means over the seeds that count: those with both scores, for a baseline those with one. The
+    baselines are all that there are, as in the cells."""
+    cell = evidence.cell
     wanted = ["score"] if cell.algorithm == BASELINE else ["score", "baseline_score"]
     used = [seed for seed in seeds if all(seed[key] is not None for key in wanted)]
     means = {key: sum(s[key] for s in used) / len(used) if used else None for key in wanted}
-    facts: Facts = {"seeds": [seed["seed"] for seed in used], "of_seeds": len(seeds), **means}
+    facts: Facts = {"seeds": [seed["seed"] for seed in used], "of_seeds": len(seeds)}
+    if used and cell.algorithm != BASELINE:
+        baselines = _rows(evidence.now.runs, cell.baseline)["score"]
+        means["baseline_score"], facts["baselines"] = float(baselines.mean()), len(baselines)
+    facts |= means
     if cell.algorithm != BASELINE:
         facts["delta"] = _difference(means["score"], means["baseline_score"])
         facts["improvement"] = _percent(facts["delta"], means["baseline_score"])
@@ -235,7 +241,7 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
     family = table[
         (table["dataset"] == cell.dataset) & ((table["n_sources"] > 1) == (len(cell.sources) > 1))
     ]
-    current = inputs_of(evidence.now) == [row["inputs"]]
+    current = _inputs_now(evidence) == [row["inputs"]]
     keys = ("low", "high", "standard_error", "degrees", "p", "q")
     facts: Facts = {
         "file": str(file),
@@ -245,10 +251,13 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
         "level": MARKED,
         "seeds": [int(seed) for seed in row["seeds"]],
         "instances": int(row["instances"]),
+        "dialogues": int(row["dialogues"]),
+        "resampled_by": row["resampled_by"],
+        "no_interval": None if pd.isna(row["no_interval"]) else row["no_interval"],
         "family": {
             "what": f"{'multi' if len(cell.sources) > 1 else 'single'}-source cells of "
             f"{cell.dataset}, of all models and algorithms",
-            "tests": int(family["p"].notna().sum()),
+            "tests": int(family["q"].notna().sum()),
             "significant": int(family["significant"].sum()),
         },
         "up_to_date": current,
@@ -259,6 +268,14 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
         f"{snakemake(evidence.study, 'figures_now')}"
     )
     return facts, [] if current else [stale]
+
+
+def _inputs_now(evidence: _Evidence) -> list[str]:
+    """Of the cell's row, were it made now; empty where its predictions are not what they were."""
+    try:
+        return inputs_of(evidence.now, evidence.results)
+    except RecordError:
+        return []
 
 
 # --- what a reader must know ----------------------------------------------------------------------

@@ -63,7 +63,7 @@ def _number(facts: Facts) -> list[str]:
     improvement = number["improvement"]
     rows = {
         "score": f"{score(number['score'])} ({of})",
-        "baseline": score(number["baseline_score"]),
+        "baseline": f"{score(number['baseline_score'])} (mean of {number['baselines']})",
         "delta": f"{delta(number['delta'])} points",
         "improvement": "none: the baseline is 0" if improvement is None else _percent(improvement),
     }
@@ -74,15 +74,24 @@ def _certainty(statistics: Facts | None) -> list[tuple[str, str]]:
     if statistics is None:
         return [("interval", "not computed"), ("test", "not computed")]
     old = "" if statistics["up_to_date"] else "  (outdated, see notes)"
-    instances = statistics["instances"]
     seeds = len(statistics["seeds"])
-    over = counted(seeds, "seed") + (
-        f" and {instances} test instances" if instances else " alone: no predictions"
-    )
+    over = f"{counted(seeds, 'seed')} {_drawn(statistics)}"
     over += ": nothing is known of other seeds" if seeds == 1 else ""
     low, high = statistics["low"], statistics["high"]
-    ends = "cannot be told" if low is None else interval(low, high, "+.2f")
+    ends = f"cannot be told: {statistics['no_interval']}"
+    if low is not None:
+        ends = interval(low, high, "+.2f")
     return [("interval", f"{ends} (95 %, over {over}){old}"), ("test", _test(statistics) + old)]
+
+
+def _drawn(statistics: Facts) -> str:
+    """What stands for other test sets."""
+    instances, dialogues = statistics["instances"], statistics["dialogues"]
+    if not instances:
+        return "alone: no predictions"
+    if statistics["resampled_by"] == "dialogue":
+        return f"and {counted(dialogues, 'dialogue')} ({instances} test instances)"
+    return f"and {instances} test instances, whose dialogues are unknown"
 
 
 def _test(statistics: Facts) -> str:
@@ -90,12 +99,9 @@ def _test(statistics: Facts) -> str:
     if statistics["p"] is None:
         return "none"
     level = f"q <= {statistics['level']}"
-    if len(statistics["seeds"]) == 1:
-        # What the heatmap's dotted frame says: no claim about the cell.
-        verdict = f"one training only ({'' if statistics['significant'] else 'not '}{level} by its "
-        verdict += "test instances, other seeds unknown)"
-    else:
-        verdict = f"{'' if statistics['significant'] else 'not '}significant at {level}"
+    if statistics["q"] is None:
+        return f"{p_equals('p', statistics['p'])}: one training only, other seeds unknown"
+    verdict = f"{'' if statistics['significant'] else 'not '}significant at {level}"
     return (
         f"{p_equals('p', statistics['p'])}, {p_equals('q', statistics['q'])}: {verdict}\n"
         f"{'':16}(Benjamini-Hochberg over {family['tests']} {family['what']}; "

@@ -21,13 +21,15 @@ Corner = tuple[float, float]
 MISSING_LABEL = "missing"
 NOT_PLANNED_LABEL = "not in the study"
 SURVIVES_LABEL = "differs from 0 after false-discovery control (q ≤ 0.05)"
-ONE_TRAINING_LABEL = "one training only (q ≤ 0.05 by its test instances, other seeds unknown)"
+ONE_TRAINING_LABEL = "one training only: how much seeds differ cannot be judged from one"
 FRAME: dict[str, Any] = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.3}
-ONE_TRAINING: dict[str, Any] = FRAME | {"linestyle": (0, (1.2, 1.2))}
 _INSET = 0.05
 _WHOLE = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
 _TIP = np.array([(0.64, 0.14), (0.86, 0.14), (0.86, 0.36)])
 """The mark of a cell beyond the colours: its right upper corner."""
+_TURN = np.linspace(0, 2 * np.pi, 17)[:-1]
+_RING = np.stack([0.19 + 0.08 * np.cos(_TURN), 0.19 + 0.08 * np.sin(_TURN)], axis=1)
+"""The mark of a cell of one training: a hollow one in its left upper corner."""
 
 
 def fill(axes: Axes, corners: Sequence[Corner], colours: Sequence[Any]) -> None:
@@ -50,9 +52,16 @@ def frame(axes: Axes, corners: Sequence[Corner]) -> None:
     _frame(axes, corners, "significant", FRAME)
 
 
-def frame_one_training(axes: Axes, corners: Sequence[Corner]) -> None:
-    """A dotted frame inside cells that would, and have one seed: another training may differ."""
-    _frame(axes, corners, "one training", ONE_TRAINING)
+def mark_one_training(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
+    """A small ring in cells of one seed, in the ink of their text: another training may differ."""
+    style: dict[str, Any] = {"facecolor": "none", "edgecolor": list(inks), "linewidth": 0.7}
+    _add(axes, corners, _RING, "one training", **style)
+
+
+def one_training_entry() -> Line2D:
+    """The legend's entry for cells of one seed."""
+    ring: dict[str, Any] = {"marker": "o", "mfc": "none", "mec": INK, "ms": 5}
+    return Line2D([], [], ls="", **ring, label=ONE_TRAINING_LABEL)
 
 
 def mark_beyond(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:

@@ -27,6 +27,7 @@ from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source
 from tasktransfer.designs.transfer.figures.one_dataset import LENGTHS, of_dataset
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import sample_ratio
+from tasktransfer.designs.transfer.figures.shuffled_source import shuffled_source
 from tasktransfer.designs.transfer.figures.source_type import source_type
 from tasktransfer.designs.transfer.figures.style import save
 from tasktransfer.designs.transfer.figures.transfer_graph import transfer_graph
@@ -88,6 +89,11 @@ _DRAWINGS = (
         multi_source_bars,
         ("deltas", "missing"),
         "Several sources at once against each alone (paper, section 6.2)",
+    ),
+    Drawing(
+        shuffled_source,
+        ("runs", "missing", "cells", "controls"),
+        "Improvement over transfer from the source with permuted answers",
     ),
 )
 FIGURES = dict(zip(outputs.FIGURES, _DRAWINGS, strict=True))

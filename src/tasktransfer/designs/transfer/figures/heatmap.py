@@ -2,8 +2,8 @@
 
 Rows are sources, columns targets; the diagonal holds the baseline's score, every other cell the
 relative improvement over it. What is missing and what is not in the study are hatched, each in its
-way, never drawn as zero. Cells that survive false-discovery control are framed; of one seed the
-frame is dotted, for it speaks of that training alone.
+way, never drawn as zero. Cells that survive false-discovery control are framed; those of one seed
+have a ring and never a frame, for their test speaks of that training alone.
 """
 
 from __future__ import annotations
@@ -140,11 +140,11 @@ def _square(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
     return square
 
 
-def heatmap(results: Results, dataset: str) -> Figure | None:
+def heatmap(results: Results, dataset: str, compared_with: str = "the baseline") -> Figure | None:
     """Draw the figure of one dataset; None when it has no single-source transfer run planned.
 
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both; where
-    that baseline is 0 the cell shows points.
+    that baseline is 0 the cell shows points. ``compared_with``: what the cells' baseline is.
     """
     tasks, grid = panels(results, dataset)
     if not grid or not grid[0]:
@@ -174,7 +174,7 @@ def heatmap(results: Results, dataset: str) -> Figure | None:
     legend_below(figure, _legend_entries([panel for row in grid for panel in row], limit))
     runs = results.tables.runs
     seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
-    what = f"{dataset}: improvement over the baseline by transfer, %"
+    what = f"{dataset}: improvement over {compared_with} by transfer, %"
     entitle(figure, what, seeds, results.metadata)
     fit_panels(figure, axes, side, side)
     return figure
@@ -211,8 +211,9 @@ def _draw(
     cell_grid.hatch_missing(axes, _corners(panel.empty & panel.partial))
     cell_grid.hatch_not_planned(axes, _corners(panel.empty & ~panel.partial))
     cell_grid.frame(axes, _corners(panel.significant & ~panel.one_training))
-    cell_grid.frame_one_training(axes, _corners(panel.significant & panel.one_training))
     inks = {corner: ink for corner, (_, _, ink, _) in zip(corners, looks, strict=True)}
+    alone = _corners(panel.one_training & ~np.isnan(panel.delta))
+    cell_grid.mark_one_training(axes, alone, [inks[corner] for corner in alone])
     far = _corners(_beyond(panel, limit))
     cell_grid.mark_beyond(axes, far, [inks[corner] for corner in far])
     middle = np.arange(count) + 0.5
@@ -281,13 +282,13 @@ def _legend_entries(every: list[Panel], limit: float) -> list[Artist]:
     return entries
 
 
-def _frames(every: list[Panel], off: Flags) -> list[Patch]:
-    """What the frames mean, or why there are none."""
-    entries = []
+def _frames(every: list[Panel], off: Flags) -> list[Artist]:
+    """What the frames and rings mean, or why there are none."""
+    entries: list[Artist] = []
     if any((one.significant & ~one.one_training).any() for one in every):
         entries.append(Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL))
-    if any((one.significant & one.one_training).any() for one in every):
-        entries.append(Patch(**cell_grid.ONE_TRAINING, label=cell_grid.ONE_TRAINING_LABEL))
+    if any(one.one_training.any() for one in every):
+        entries.append(cell_grid.one_training_entry())
     if entries:
         return entries
     tested = any(one.tested[off].any() for one in every)

@@ -50,7 +50,8 @@ def table2() -> pd.DataFrame:
     """Aggregate single-source transfer (Table 2): one row per dataset, model and algorithm, 18.
 
     Columns: dataset, model, algorithm; average_score, top1_score (0-100); average_sigma (of
-    average_score; the paper does not define it); average_delta, top1_delta (points).
+    average_score; the paper does not define it); average_delta, top1_delta (points); bottom1_score
+    (section 6.1; NaN but for T5 on DailyDialog).
     """
     return _read("table2")
 

@@ -166,6 +166,8 @@ def _transfer(
         "beyond": bool(abs(row["improvement"]) > limit),
         "seeds": [int(seed) for seed in row["seeds"]],
         "instances": int(row["instances"]),
+        "dialogues": int(row["dialogues"]),
+        "no_interval": None if pd.isna(row["no_interval"]) else row["no_interval"],
         "text": text + ("*" if why else ""),
         "fill": fill,
         "ink": ink,
@@ -175,10 +177,10 @@ def _transfer(
 
 
 def _mark(row: Mapping[str, Any]) -> str:
-    """The kind of frame that the printed heatmap gives a cell."""
-    if not row["significant"]:
-        return ""
-    return "one-training" if row["n_seeds"] == 1 else "significant"
+    """The frame or ring that the printed heatmap gives a cell."""
+    if row["n_seeds"] == 1:
+        return "one-training"
+    return "significant" if row["significant"] else ""
 
 
 def _look(improvement: float, delta: float, limit: float) -> tuple[str, str, str]:

@@ -59,20 +59,27 @@ const words = (() => {
       ["q (p adjusted)", probability(cell.q)],
       ["significant", verdict(cell)],
       ["seeds", seeds],
-      ["test instances", cell.instances || "no predictions: seeds only"],
+      ["test instances", drawn(cell)],
     ];
   }
 
+  // What stands for other test sets.
+  function drawn(cell) {
+    if (!cell.instances) return "no predictions: seeds only";
+    if (cell.dialogues) return `${cell.instances} of ${cell.dialogues} dialogues`;
+    return `${cell.instances}, drawn one by one: dialogues unknown`;
+  }
+
   function verdict(cell) {
+    if (cell.mark === "one-training") return "one training only, other seeds unknown";
     if (cell.q === null) return "no test";
-    if (cell.mark === "one-training") return "one training only (q ≤ 0.05 by its test instances)";
     return cell.mark === "significant" ? "yes (q ≤ 0.05)" : "no";
   }
 
   const percent = (cell) => `${number(cell.improvement, 1, true)} %`;
 
   function interval(cell) {
-    if (cell.low === null || cell.high === null) return "– (cannot be told)";
+    if (cell.low === null || cell.high === null) return `– (${cell.no_interval})`;
     return `${number(cell.low, 2, true)} to ${number(cell.high, 2, true)}`;
   }
 

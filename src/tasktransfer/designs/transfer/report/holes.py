@@ -32,11 +32,12 @@ STATES = {
 def troubles(tables: Tables) -> list[str]:
     """What a reader has to know before reading on, in lines; none if everything is there."""
     lines = []
-    if len(tables.missing):
-        counts = tables.missing["state"].value_counts()
+    missing = _missing(tables)
+    if len(missing):
+        counts = missing["state"].value_counts()
         parts = [f"{counts[state]:,} {state}" for state in in_order(counts.index, [*STATES])]
-        runs = "run has" if len(tables.missing) == 1 else "runs have"
-        lines.append(f"{len(tables.missing):,} planned {runs} no number: {', '.join(parts)}.")
+        runs = "run has" if len(missing) == 1 else "runs have"
+        lines.append(f"{len(missing):,} planned {runs} no number: {', '.join(parts)}.")
     if len(tables.problems):
         records = "record was" if len(tables.problems) == 1 else "records were"
         lines.append(f"{len(tables.problems):,} damaged {records} left out.")
@@ -45,9 +46,15 @@ def troubles(tables: Tables) -> list[str]:
 
 def holes(tables: Tables) -> list[HtmlTable]:
     """One table per state, what wants a reader's attention first, and one of damaged records."""
-    states = in_order(tables.missing["state"], [*STATES])
-    lists = [_state(tables.missing[tables.missing["state"] == state], state) for state in states]
+    missing = _missing(tables)
+    states = in_order(missing["state"], [*STATES])
+    lists = [_state(missing[missing["state"] == state], state) for state in states]
     return [*lists, *([_problems(tables.problems)] if len(tables.problems) else [])]
+
+
+def _missing(tables: Tables) -> pd.DataFrame:
+    """Runs of algorithms, then those of controls."""
+    return pd.concat([tables.missing, tables.control_missing], ignore_index=True)
 
 
 def _state(frame: pd.DataFrame, state: str) -> HtmlTable:

@@ -17,6 +17,7 @@ from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
+from tasktransfer.designs.transfer.report.control_tables import control_tables
 from tasktransfer.designs.transfer.report.facts import facts
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.holes import holes, troubles
@@ -100,7 +101,7 @@ def render(results: Results, figures: Path, folder: Path, *, arguments: str = ""
             data=embedded_json(payload(results, explain)),
             printed=_printed(results),
             agreement=agreement_lines(results.statistics.agreement),
-            statistics=statistics_tables(results.statistics),
+            statistics=[*statistics_tables(results.statistics), *control_tables(results)],
             figures=list(_figures(datasets_of(results), figures, folder)),
             holes=holes(results.tables),
             style=Markup(style),

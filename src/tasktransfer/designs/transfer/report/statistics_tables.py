@@ -69,9 +69,9 @@ def _summary(frame: pd.DataFrame) -> HtmlTable:
         "How good the algorithms are",
         "Over all single-source cells of a dataset. Δ is the score minus that of the baseline with "
         "the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
-        "P(improvement): how probable it is that a transfer run beats its baseline. Rank: mean "
-        "rank among the algorithms of the model, 1 is best. Intervals are 95 %; a dash: it cannot "
-        "be told from one seed.",
+        "Above 0: share of the deltas. Rank: mean rank among the algorithms of the model, 1 is "
+        "best. Pairing: correlation over seeds of a run and the baseline of its seed. Intervals "
+        "are 95 %; a dash: it cannot be told from one seed.",
         frame,
         (
             *_GROUP,
@@ -81,10 +81,11 @@ def _summary(frame: pd.DataFrame) -> HtmlTable:
             interval("mean_low", "mean_high", "interval", "+.2f"),
             number("iqm", "IQM of Δ", "+.2f"),
             interval("iqm_low", "iqm_high", "interval", "+.2f"),
-            number("improvement", "P(improvement)", ".2f"),
-            interval("improvement_low", "improvement_high", "interval", ".2f"),
+            number("positive", "Above 0", ".2f"),
+            interval("positive_low", "positive_high", "interval", ".2f"),
             number("rank", "Rank", ".2f"),
             interval("rank_low", "rank_high", "interval", ".2f"),
+            number("pairing", "Pairing", "+.2f"),
         ),
         keys=3,
     )

@@ -26,10 +26,10 @@ def asymmetry(
     """Delta of a → b against delta of b → a, per pair of tasks that has both.
 
     The two do not vary apart: a → b after pretrain_finetune starts from the run that b → a is
-    measured against. So they are paired by seed: the variance of the mean difference over seeds,
-    n - 1 degrees, and beside it what the test instances add to each cell's squared standard error
-    (the two have different test sets). Interval and p are made of the three as ``bootstrap`` makes
-    those of a cell.
+    measured against. So they are paired by seed, each run with the baseline of its seed: the
+    variance of the mean difference over seeds, n - 1 degrees, and beside it what drawing the
+    dialogues adds to each cell's variance (the two have different test sets). Interval and p are
+    made of the three as ``bootstrap`` makes those of a cell.
 
     Args:
         cells: columns of ``columns.CELLS``; cells of several sources are left alone.
@@ -38,8 +38,9 @@ def asymmetry(
 
     Returns:
         Columns of ``columns.ASYMMETRY``. Deltas are means over the seeds that both directions
-        have. With one seed, interval and p speak of that seed's trainings, as those of cells do;
-        they are NaN where a cell has no standard error, or more seeds than the one both have.
+        have. With one seed, interval and p speak of that seed's trainings, as those of cells do,
+        and there is no q; they are NaN where a cell has no standard error, or more seeds than the
+        one both have.
     """
     pairs = _pairs(cells, _by_seed(deltas), order)
     sure = confidences([difference for _, difference in pairs])
@@ -48,7 +49,8 @@ def asymmetry(
         for (names, difference), one in zip(pairs, sure, strict=True)
     ]
     result = frame("asymmetry", rows)
-    result["q"] = result.groupby("dataset", sort=False)["p"].transform(false_discovery)
+    several = result["p"].where(result["n_seeds"] > 1)
+    result["q"] = several.groupby(result["dataset"], sort=False).transform(false_discovery)
     return result
 
 
@@ -90,11 +92,10 @@ def _pair(names: tuple[str, ...], there: Any, back: Any, to_b: _BySeed, to_a: _B
         return (*names, there.delta, back.delta), unknown
     left = np.array([to_b[seed] for seed in seeds])
     right = np.array([to_a[seed] for seed in seeds])
-    alone = len(to_b) == len(to_a) == 1
+    both, alone = (there, back), len(to_b) == len(to_a) == 1
     parts = (
         (_over_seeds(left - right, alone=alone), _less_one(len(seeds))),
-        (_over_instances(there, to_b), _less_one(there.instances)),
-        (_over_instances(back, to_a), _less_one(back.instances)),
+        *((cell.test_error**2, _less_one(cell.dialogues or cell.instances)) for cell in both),
     )
     means = float(left.mean()), float(right.mean())
     return (*names, *means), Estimate(means[0] - means[1], parts, len(seeds))
@@ -110,11 +111,3 @@ def _over_seeds(differences: Floats, *, alone: bool) -> float:
     if len(differences) > 1:
         return float(differences.var(ddof=1)) / len(differences)
     return 0.0 if alone else math.nan
-
-
-def _over_instances(cell: Any, deltas: _BySeed) -> float:
-    """What is in a cell's squared standard error besides its seeds' variance."""
-    each = np.array(list(deltas.values()))
-    seeds = float(each.var(ddof=1)) / len(each) if len(each) > 1 else 0.0
-    # Not max(): it would make 0 of an unknown error.
-    return float(np.maximum(0.0, cell.standard_error**2 - seeds))

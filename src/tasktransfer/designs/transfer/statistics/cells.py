@@ -17,17 +17,19 @@ import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.specs import Fidelity
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect.planned import BASELINE
 from tasktransfer.designs.transfer.collect.rows import Row
+from tasktransfer.designs.transfer.statistics.units import Tested, units_of
 from tasktransfer.errors import RecordError, TaskTransferError
-from tasktransfer.results.records import PredictionsFile
 from tasktransfer.results.tallies import Tallies
-from tasktransfer.stats import bootstrap
-from tasktransfer.stats.bootstrap import Confidence, Estimate, Floats
+from tasktransfer.stats import bootstrap, draws
+from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
+from tasktransfer.stats.draws import Floats, Units
 from tasktransfer.stats.false_discovery import false_discovery
 
 MARKED = 0.05
@@ -41,22 +43,34 @@ class _Run:
 
     model: str
     digest: str
+    seed: int
     score: float
-    fidelity: Fidelity
+    fidelity: Scoring
     file: str | None
     rows: int | None
     sha256: str | None
     test_set: str | None
     instances: int
+    data_revision: str
+    few_sample: bool
+
+    @property
+    def tested(self) -> Tested:
+        """Its predictions."""
+        assert self.file is not None
+        assert self.rows is not None
+        assert self.sha256 is not None
+        return Tested(
+            self.file, int(self.rows), self.sha256, self.data_revision, bool(self.few_sample)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A transfer run set: its names (dataset ... target) and, for each seed, ascending, the
-    transfer run and its baseline."""
+    """A transfer run set: its names (dataset ... target), its transfer runs and all baselines of
+    its model and target, each by ascending seed."""
 
     names: Row
-    seeds: tuple[int, ...]
     transfers: tuple[_Run, ...]
     baselines: tuple[_Run, ...]
 
@@ -69,12 +83,7 @@ class _Cell:
         return str(self.names[6])
 
     @property
-    def deltas(self) -> Floats:
-        """Score - baseline score of each seed, (seeds,)."""
-        return _scores(self.transfers) - _scores(self.baselines)
-
-    @property
-    def tested_on(self) -> tuple[str, int, Fidelity] | None:
+    def tested_on(self) -> tuple[str, int, Scoring] | None:
         """Test set, its size and how it is scored; None where a run has no predictions, or where
         these differ between the runs, so that instances cannot be paired."""
         test_sets = {(run.test_set, run.instances, run.fidelity) for run in self.runs}
@@ -92,11 +101,15 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
     """The table ``cells``: one row for every model, algorithm, sources and target with at least
     one seed that has both the transfer run and its baseline.
 
-    Mean delta, interval and test are those of ``bootstrap``. A cell in which some run has no
-    predictions is judged by its seeds alone (``instances`` 0). ``q`` is Benjamini-Hochberg over
-    all single-source cells of a dataset, of all models and algorithms, because its heatmaps are
-    drawn as one figure and read as one: a reader looks for what stands out anywhere in it.
-    Multi-source cells, which another figure shows, are adjusted among themselves.
+    Mean delta, interval and test are those of ``bootstrap``: runs against all baselines of their
+    model and target, which may be more than there are runs. Drawn are the dialogues of the test
+    set. A cell in which some run has no predictions is judged by its seeds alone (``instances`` 0).
+
+    ``q`` is Benjamini-Hochberg over all single-source cells of a dataset, of all models and
+    algorithms, because its heatmaps are drawn as one figure and read as one: a reader looks for
+    what stands out anywhere in it. Multi-source cells, which another figure shows, are adjusted
+    among themselves. A cell of one seed has no ``q`` and is never ``significant``: its p knows
+    nothing of other seeds, and would make those of the other cells look better than they are.
 
     Args:
         tables: what ``collect`` gave.
@@ -111,10 +124,11 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
         RecordError: a predictions file is not the one that was collected; names it.
     """
     run_sets = _run_sets(tables)
-    digests = [_inputs(cell) for cell in run_sets]
+    drawn = _Drawn(root, run_sets)
+    digests = [_inputs(cell, drawn) for cell in run_sets]
     kept = _rows_by_inputs(previous)
     changed = [cell for cell, digest in zip(run_sets, digests, strict=True) if digest not in kept]
-    fresh = _fresh(changed, root)
+    fresh = _fresh(changed, root, drawn)
     rows = [
         (*cell.names, *(kept.get(digest) or fresh[cell.names]), np.nan, False, digest)
         for cell, digest in zip(run_sets, digests, strict=True)
@@ -123,9 +137,10 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
 
 
 def _with_q(table: pd.DataFrame) -> pd.DataFrame:
-    """``q`` and ``significant`` from the ``p`` of all rows."""
+    """``q`` and ``significant`` from the ``p`` of all rows of several seeds."""
     families = [table["dataset"], table["n_sources"] > 1]
-    table["q"] = table.groupby(families, sort=False)["p"].transform(false_discovery)
+    several = table["p"].where(table["n_seeds"] > 1)
+    table["q"] = several.groupby(families, sort=False).transform(false_discovery)
     table["significant"] = table["q"] <= MARKED
     return table
 
@@ -138,28 +153,31 @@ _NUMBERS = columns.names("cells")[7:-3]
 
 def _run_sets(tables: Tables) -> list[_Cell]:
     runs = _runs(tables.runs)
-    paired = tables.deltas[tables.deltas["baseline_digest"].notna()]
-    sets: dict[Row, list[tuple[int, _Run, _Run]]] = defaultdict(list)
-    for *names, seed, digest, baseline in paired[
-        [*_NAMES, "seed", "digest", "baseline_digest"]
-    ].itertuples(index=False, name=None):
-        model = names[1]
-        members = sets[(*names[:3], tuple(names[3]), *names[4:])]
-        members.append((seed, runs[model, digest], runs[model, baseline]))
-    return [_cell(names, members) for names, members in sets.items()]
+    baselines: dict[Row, list[_Run]] = defaultdict(list)
+    alone = tables.runs[tables.runs["algorithm"] == BASELINE]
+    for *task, digest in alone[["dataset", "model", "target", "digest"]].itertuples(
+        index=False, name=None
+    ):
+        baselines[tuple(task)].append(runs[task[1], digest])
+    sets: dict[Row, list[_Run]] = defaultdict(list)
+    compared = tables.deltas[tables.deltas["delta"].notna()]
+    for *names, digest in compared[[*_NAMES, "digest"]].itertuples(index=False, name=None):
+        sets[(*names[:3], tuple(names[3]), *names[4:])].append(runs[names[1], digest])
+    return [
+        _Cell(names, _by_seed(members), _by_seed(baselines[names[0], names[1], names[6]]))
+        for names, members in sets.items()
+    ]
 
 
-def _cell(names: Row, members: list[tuple[int, _Run, _Run]]) -> _Cell:
-    members.sort(key=lambda member: member[0])
-    seeds, transfers, baselines = zip(*members, strict=True)
-    return _Cell(names, seeds, transfers, baselines)
+def _by_seed(runs: Iterable[_Run]) -> tuple[_Run, ...]:
+    return tuple(sorted(runs, key=lambda run: run.seed))
 
 
 def _runs(table: pd.DataFrame) -> dict[tuple[str, str], _Run]:
     """(model, digest of the stage) → run. Two models of a study may have the same weights, and
     with them the same stages."""
-    wanted = ["model", "digest", "score", "fidelity", "predictions", "predictions_rows"]
-    wanted += ["predictions_sha256", "test_set", "test_size"]
+    wanted = ["model", "digest", "seed", "score", "fidelity", "predictions", "predictions_rows"]
+    wanted += ["predictions_sha256", "test_set", "test_size", "data_revision", "few_sample"]
     plain = table[wanted].astype(object).where(table[wanted].notna(), None)
     return {(row[0], row[1]): _Run(*row) for row in plain.itertuples(index=False, name=None)}
 
@@ -168,111 +186,178 @@ def _scores(runs: Sequence[_Run]) -> Floats:
     return np.asarray([run.score for run in runs], np.float64)
 
 
+class _Drawn:
+    """What is drawn of each test set, looked up once."""
+
+    def __init__(self, root: Path, cells: Iterable[_Cell]) -> None:
+        self.root = root
+        self.tested: dict[Row, list[Tested]] = defaultdict(list)
+        self.units: dict[Row, Units] = {}
+        on_test_sets = {
+            (self._key(cell), run.digest): run
+            for cell in cells
+            if cell.tested_on
+            for run in cell.runs
+        }
+        for (key, _), run in on_test_sets.items():
+            self.tested[key].append(run.tested)
+
+    def of(self, cell: _Cell) -> Units | None:
+        """None: a run has no predictions, or the runs were not tested on the same."""
+        if cell.tested_on is None:
+            return None
+        key = self._key(cell)
+        if key not in self.units:
+            self.units[key] = units_of(
+                self.root, cell.dataset, cell.target, cell.tested_on[1], self.tested[key]
+            )
+        return self.units[key]
+
+    @staticmethod
+    def _key(cell: _Cell) -> Row:
+        assert cell.tested_on is not None
+        return cell.dataset, cell.target, *cell.tested_on[:2]
+
+
 # --- what has changed -----------------------------------------------------------------------------
 
 
-def _inputs(cell: _Cell) -> str:
+def _inputs(cell: _Cell, drawn: _Drawn) -> str:
     """Digest of everything that a row depends on, the code by its version."""
     card = get_task(cell.dataset, cell.target) if cell.tested_on else None
     scored_by = repr((card.labels, card.metrics, card.paper_metrics)) if card else ""
-    members = [
-        (seed, *_depends_on(transfer), *_depends_on(baseline))
-        for seed, transfer, baseline in zip(cell.seeds, cell.transfers, cell.baselines, strict=True)
-    ]
-    settings = [bootstrap.VERSION, bootstrap.RESAMPLES, bootstrap.LEVEL]
-    return digest_of([settings, scored_by, cell.tested_on, cell.names, members])
+    members = [[_depends_on(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
+    units = drawn.of(cell)
+    settings = [draws.VERSION, draws.RESAMPLES, bootstrap.LEVEL]
+    of_test_set = [cell.tested_on, units.digest if units else None]
+    return digest_of([settings, scored_by, of_test_set, cell.names, members])
 
 
 def _depends_on(run: _Run) -> Row:
-    return run.digest, run.score, run.sha256, run.test_set
+    return run.seed, run.digest, run.score, run.sha256, run.test_set
 
 
-def inputs_of(tables: Tables) -> list[str]:
-    """The column ``inputs`` that ``cells`` gives these tables: rows with another are outdated."""
-    return [_inputs(cell) for cell in _run_sets(tables)]
+def inputs_of(tables: Tables, root: Path) -> list[str]:
+    """The column ``inputs`` that ``cells`` gives these tables: rows with another are outdated.
+
+    Raises:
+        RecordError: a predictions file is not the one that was collected; names it.
+    """
+    run_sets = _run_sets(tables)
+    drawn = _Drawn(root, run_sets)
+    return [_inputs(cell, drawn) for cell in run_sets]
 
 
 def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, Row]:
     """The numbers of earlier rows, without what depends on other rows."""
     if previous is None or list(previous.columns) != columns.names("cells"):
         return {}
-    rows = previous[["inputs", *_NUMBERS]].itertuples(index=False, name=None)
+    reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
+    wanted = previous.assign(no_interval=reasons)[["inputs", *_NUMBERS]]
+    rows = wanted.itertuples(index=False, name=None)
     return {digest: tuple(row) for digest, *row in rows}
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _fresh(cells: Iterable[_Cell], root: Path) -> dict[Row, Row]:
+def _fresh(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Row, Row]:
     """Names of a cell → its row's columns between these and what depends on other rows."""
-    estimated = list(_estimates(cells, root))
+    estimated = list(_estimates(cells, root, drawn))
     sure = bootstrap.confidences([estimate for _, estimate in estimated])
     return {
-        cell.names: _numbers(cell, estimate, confidence)
+        cell.names: _numbers(cell, drawn.of(cell), estimate, confidence)
         for (cell, estimate), confidence in zip(estimated, sure, strict=True)
     }
 
 
-def _estimates(cells: Iterable[_Cell], root: Path) -> Iterator[tuple[_Cell, Estimate]]:
+def _estimates(
+    cells: Iterable[_Cell], root: Path, drawn: _Drawn
+) -> Iterator[tuple[_Cell, Estimate]]:
     """Each cell with its estimate, grouped by test set, so that a test set is drawn once and only
     the resampled scores of one are held."""
     groups: dict[Row, list[_Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
-    for (*_, tested_on), members in groups.items():
-        if tested_on is None:
-            yield from ((cell, bootstrap.estimate(cell.deltas, None)) for cell in members)
+    for members in groups.values():
+        units = drawn.of(members[0])
+        if units is None:
+            for cell in members:
+                runs = (_trainings(cell.transfers), _trainings(cell.baselines))
+                yield cell, bootstrap.estimate(*runs)
         else:
-            yield from _resampled(members, root, tested_on[1], tested_on[2])
+            yield from _resampled(members, root, units)
 
 
-def _resampled(
-    cells: list[_Cell], root: Path, instances: int, fidelity: Fidelity
-) -> Iterator[tuple[_Cell, Estimate]]:
+def _resampled(cells: list[_Cell], root: Path, units: Units) -> Iterator[tuple[_Cell, Estimate]]:
     """Cells of one test set. A baseline is read once for all the cells that it belongs to."""
-    dataset, target = cells[0].dataset, cells[0].target
+    dataset, target, tested_on = cells[0].dataset, cells[0].target, cells[0].tested_on
+    assert tested_on is not None
+    _, instances, fidelity = tested_on
     task = get_task(dataset, target)
-    weights = bootstrap.instance_weights(dataset, target, instances)
+    weights = draws.unit_weights(dataset, target, units.count)
     tallies = Tallies(task, fidelity, instances)
 
     score_of = functools.partial(metrics.score_of_sums, task, fidelity=fidelity)
 
     def scores(*runs: _Run) -> Floats:
-        read = [_tally(run, root, tallies) for run in runs]
-        return bootstrap.resampled_scores(np.stack(read), weights, score_of)
+        read = [units.summed(_tally(run, root, tallies)) for run in runs]
+        return draws.resampled_scores(np.stack(read), weights, score_of)
 
     baseline = functools.cache(scores)
     for cell in cells:
-        with_transfer = scores(*cell.transfers)
         without = np.concatenate([baseline(run) for run in cell.baselines])
-        yield cell, bootstrap.estimate(cell.deltas, with_transfer - without, instances)
+        yield (
+            cell,
+            bootstrap.estimate(
+                _trainings(cell.transfers, scores(*cell.transfers)),
+                _trainings(cell.baselines, without),
+                units,
+            ),
+        )
+
+
+def _trainings(runs: Sequence[_Run], resampled: Floats | None = None) -> Trainings:
+    return Trainings(tuple(run.seed for run in runs), _scores(runs), resampled)
 
 
 def _tally(run: _Run, root: Path, tallies: Tallies) -> metrics.Sums:
-    assert run.file is not None
-    assert run.rows is not None
-    assert run.sha256 is not None
-    path = root / run.file
-    expected: PredictionsFile = {"file": path.name, "rows": int(run.rows), "sha256": run.sha256}
+    tested = run.tested
     try:
-        return tallies.read(path, expected)
+        return tallies.read(root / tested.file, tested.expected)
     except TaskTransferError as error:
         raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
 
 
-def _numbers(cell: _Cell, estimate: Estimate, sure: Confidence) -> Row:
-    score, baseline = _scores(cell.transfers).mean(), _scores(cell.baselines).mean()
+def _numbers(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confidence) -> Row:
+    baseline = _scores(cell.baselines).mean()
     return (
-        estimate.seeds,
-        list(cell.seeds),
-        score,
+        len(cell.transfers),
+        [run.seed for run in cell.transfers],
+        len(cell.baselines),
+        _scores(cell.transfers).mean(),
         baseline,
         estimate.delta,
         100 * estimate.delta / baseline if baseline > 0 else np.nan,
-        cell.tested_on[1] if cell.tested_on else 0,
+        units.instances if units else 0,
+        units.count if units and units.kind == "dialogue" else 0,
+        units.kind if units else "",
         estimate.standard_error,
+        estimate.of_test_set**0.5,
         sure.degrees,
         sure.low,
         sure.high,
         sure.p,
+        _no_interval(units, estimate, sure),
     )
+
+
+def _no_interval(units: Units | None, estimate: Estimate, sure: Confidence) -> str | None:
+    """Why there is no interval; None: there is one."""
+    if not np.isnan(sure.low):
+        return None
+    if units is not None and units.count < 2:
+        return f"all {units.instances} test instances are of one dialogue"
+    if estimate.seeds < 2:
+        return "one seed and no predictions"
+    return "every seed has the same delta, on every draw"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 import pyarrow as pa
@@ -15,12 +16,15 @@ from tasktransfer.designs.transfer.collect.store import read_tables, write_frame
 from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 from tasktransfer.designs.transfer.statistics.cells import cells
+from tasktransfer.designs.transfer.statistics.collapsed import collapsed
+from tasktransfer.designs.transfer.statistics.controls import controls
 from tasktransfer.designs.transfer.statistics.overlap import (
     instances_in_test,
     overlap,
     overlap_effect,
 )
 from tasktransfer.designs.transfer.statistics.summary import summary
+from tasktransfer.designs.transfer.statistics.top1 import top1
 from tasktransfer.designs.transfer.statistics.variance import variance
 from tasktransfer.errors import RecordError
 from tasktransfer.tables.metadata import Metadata
@@ -52,7 +56,7 @@ def compute(
     folder, root = Path(tables_folder), Path(results_root)
     tables, metadata = read_tables(folder)
     training = _read_training(folder / OVERLAP_DATA, tables, metadata)
-    previous = _read_previous(folder / "cells.parquet")
+    previous = {name: _read_previous(folder, name) for name in ("cells", "collapsed")}
     result = of_tables(tables, root, metadata, training, previous, progress)
     progress("writing")
     write_frames(folder, {name: getattr(result, name) for name in columns.STATISTICS}, metadata)
@@ -64,13 +68,14 @@ def of_tables(
     root: Path,
     metadata: Metadata,
     training: pd.DataFrame | None = None,
-    previous: pd.DataFrame | None = None,
+    previous: Mapping[str, pd.DataFrame | None] = MappingProxyType({}),
     progress: Progress = lambda text: None,
 ) -> Statistics:
-    """The statistics of tables in memory; arguments as those of the functions it calls."""
+    """The statistics of tables in memory; arguments as those of the functions it calls.
+    ``previous``: an earlier call's frames by name."""
     order = metadata.order
     progress("cells: intervals and tests from the predictions")
-    heatmap_cells = cells(tables, root, previous)
+    heatmap_cells = cells(tables, root, previous.get("cells"))
     deltas = tables.deltas
     progress("summary, variance and asymmetry")
     summaries = summary(deltas, order)
@@ -80,6 +85,8 @@ def of_tables(
     agreements = agreement(deltas, order)
     progress("overlap of tasks")
     shared = overlap(instances_in_test(tables.runs, root), training, order)
+    progress("controls and collapsed runs")
+    over_controls = controls(tables, heatmap_cells, root)
     return Statistics(
         cells=heatmap_cells,
         summary=summaries,
@@ -88,14 +95,17 @@ def of_tables(
         agreement=agreements,
         overlap=shared,
         overlap_effect=overlap_effect(shared, deltas, order),
+        controls=over_controls,
+        top1=top1(deltas, tables.runs, order),
+        collapsed=collapsed(tables, root, previous.get("collapsed")),
     )
 
 
-def _read_previous(path: Path) -> pd.DataFrame | None:
-    """The cells of an earlier call; None where there are none that can be read. Those of another
-    version or a damaged file are computed again, not an error."""
+def _read_previous(folder: Path, name: str) -> pd.DataFrame | None:
+    """A table of an earlier call; None where there is none that can be read. One of another
+    version or a damaged file is computed again, not an error."""
     try:
-        return read_frame(path, columns.CELLS)[0]
+        return read_frame(folder / f"{name}.parquet", columns.STATISTICS[name])[0]
     except RecordError:
         return None
 

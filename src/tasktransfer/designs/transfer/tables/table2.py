@@ -27,6 +27,7 @@ MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
 """What the paper prints too."""
 ALSO = {
     "average_sigma": "the paper's Table 2; it does not define its sigma",
+    "bottom1_score": "the paper's section 6.1, of T5 on DailyDialog alone",
     "n_pairs": "ordered pairs of the paper's tasks: 90 of DailyDialog, 42 of Friends",
 }
 """Published columns that are not compared → meaning."""
@@ -150,7 +151,8 @@ def _entry(row: Mapping[Hashable, Any]) -> Entry:
         delta(row["published_average_delta"]),
         score(row["published_top1_score"]),
         delta(row["published_top1_delta"]),
-        *("", "", ""),
+        "" if pd.isna(row["published_bottom1_score"]) else score(row["published_bottom1_score"]),
+        *("", ""),
     )
     other = OTHERWISE if row["published_n_pairs"] != row["n_pairs"] else ""
     off = (delta(row[f"difference_{measure}"]) for measure in MEASURES)

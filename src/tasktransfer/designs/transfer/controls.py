@@ -1,0 +1,122 @@
+"""Controls: what a transfer is held against besides the baseline. Each is a list of steps.
+
+A gain over the baseline need not come from the source. Each control takes away one thing that the
+source could have brought, and keeps the rest:
+
+=================  =======================================  ======================================
+control            steps                                    rules out
+=================  =======================================  ======================================
+self_transfer      [T] → [T]                                a restarted optimiser, more updates
+longer_baseline    [T] with twice the epochs                more updates
+shuffled_source    [S with permuted answers] → [T]          the source's texts, any training at all
+=================  =======================================  ======================================
+
+Controls are no algorithms: a study names them under ``controls``, their runs have a table of their
+own (``control_runs``), and nothing that compares, chooses or submits algorithms sees them. They
+have one source at most. The first step of ``self_transfer`` is the target's baseline, which is
+trained once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tasktransfer.core.nodes import Data
+from tasktransfer.core.specs import Selection, Training
+from tasktransfer.core.steps import Step
+from tasktransfer.designs.transfer.algorithms import Tasks
+from tasktransfer.errors import ConfigError
+
+PERMUTED = "permuted_answers"
+"""The recipe of the data that ``shuffled_source`` trains its source on (``data.permuted``)."""
+
+LONGER = 2
+"""How many times the baseline's epochs ``longer_baseline`` trains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """What the study's other runs are trained with: ``data`` are the target's instances."""
+
+    data: Data
+    training: Training
+    seed: int
+
+
+def _step(task: str) -> Step:
+    return Step((task,), Selection((task,)))
+
+
+def self_transfer(sources: Tasks, target: str, usual: Usual) -> list[Step]:
+    """The target twice: a second training that brings nothing new."""
+    return [_step(target), _step(target)]
+
+
+def longer_baseline(sources: Tasks, target: str, usual: Usual) -> list[Step]:
+    """The target alone, for twice the epochs; the best epoch is chosen among all of them."""
+    training = replace(usual.training, epochs=LONGER * usual.training.epochs)
+    return [replace(_step(target), training=training)]
+
+
+def shuffled_source(sources: Tasks, target: str, usual: Usual) -> list[Step]:
+    """The source with answers that belong to other instances, then the target.
+
+    Train and dev are permuted, so that no right answer trains or selects. Each seed has its own
+    permutation: over seeds, no single one stands for all.
+    """
+    (source,) = sources
+    settings = {**usual.data.settings, "seed": usual.seed}
+    permuted = replace(usual.data, recipe=PERMUTED, settings=settings)
+    return [replace(_step(source), data=permuted), _step(target)]
+
+
+Control = Callable[[Tasks, str, Usual], list[Step]]
+
+SELF_TRANSFER, LONGER_BASELINE, SHUFFLED_SOURCE = (
+    "self_transfer",
+    "longer_baseline",
+    "shuffled_source",
+)
+
+CONTROLS: dict[str, Control] = {
+    SELF_TRANSFER: self_transfer,
+    LONGER_BASELINE: longer_baseline,
+    SHUFFLED_SOURCE: shuffled_source,
+}
+
+OF_PAIRS = frozenset({SHUFFLED_SOURCE})
+"""Controls that have a source; the others are of a target alone."""
+
+
+def control_steps(control: str, sources: Tasks, target: str, usual: Usual) -> list[Step]:
+    """The steps of a control's run; the model of the last one is scored on the target.
+
+    Raises:
+        ConfigError: an unknown control, or one that has another number of sources.
+    """
+    if control not in CONTROLS:
+        raise ConfigError(f"unknown control {control!r}; known: {', '.join(CONTROLS)}")
+    wanted = int(control in OF_PAIRS)
+    if len(sources) != wanted:
+        raise ConfigError(f"{control} of {target} has {wanted} sources, got {', '.join(sources)}")
+    return CONTROLS[control](sources, target, usual)
+
+
+def control_runs(
+    controls: Sequence[str], tasks: Sequence[str], pairs: Sequence[tuple[str, str]]
+) -> list[tuple[str, Tasks, str]]:
+    """(control, sources, target) of every run of a dataset, model and seed.
+
+    Args:
+        controls: names in ``CONTROLS``.
+        tasks: the targets that have a baseline.
+        pairs: source and target of the study's transfers.
+    """
+    runs: list[tuple[str, Tasks, str]] = []
+    for control in controls:
+        if control in OF_PAIRS:
+            runs += [(control, (source,), target) for source, target in pairs]
+        else:
+            runs += [(control, (), target) for target in tasks]
+    return runs

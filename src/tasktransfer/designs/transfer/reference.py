@@ -1,0 +1,89 @@
+"""What each task scores without a model: the rows of the table ``reference``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer import metrics
+from tasktransfer.core.specs import Fidelity, Training
+from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.tables.reference import COLUMNS
+from tasktransfer.evaluation.reference import BY_FREQUENCY, MOST_FREQUENT, REFERENCES, TFIDF
+from tasktransfer.tasks.card import Instance, Task
+
+DRAWS = 20
+"""How often answers are drawn by frequency; the mean of the scores is given."""
+
+
+def reference_rows(
+    folder: Path,
+    tasks: Sequence[str],
+    training: Training,
+    progress: Callable[[str], None] = lambda text: None,
+) -> pd.DataFrame:
+    """The references of a dataset's tasks.
+
+    Args:
+        folder: the dataset's prepared instances.
+        tasks: names of tasks; those that the release lacks are left out.
+        training: of the study's trainings: how many instances there are at most, and how scores are
+            counted.
+        progress: told each row.
+
+    Returns:
+        Columns of ``COLUMNS``.
+
+    Raises:
+        DataError: the folder is no cache of instances.
+    """
+    manifest = read_manifest(folder)
+    rows: list[tuple[Any, ...]] = []
+    for name in (task for task in tasks if task in manifest.tasks):
+        task = get_task(manifest.dataset, name)
+        train = read_instances(folder, name, "train")[: training.limit_train]
+        test = read_instances(folder, name, "test")[: training.limit_test]
+        for reference in _offered(progress):
+            scores, answer = _scored(reference, task, train, test, training.fidelity)
+            rows.append(
+                (
+                    *(manifest.dataset, name, reference, np.mean(scores), np.std(scores), answer),
+                    *(len(train), len(test), manifest.revision),
+                    *(manifest.few_sample, manifest.synthetic),
+                )
+            )
+            progress(f"{manifest.dataset} {name} {reference}: {np.mean(scores):.2f}")
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _offered(progress: Callable[[str], None]) -> list[str]:
+    """The references that can be made with what is installed."""
+    if find_spec("sklearn") is None:
+        progress(f"{TFIDF}: left out, scikit-learn is not installed (tasktransfer[reference])")
+        return [name for name in REFERENCES if name != TFIDF]
+    return list(REFERENCES)
+
+
+def _scored(
+    reference: str,
+    task: Task,
+    train: Sequence[Instance],
+    test: Sequence[Instance],
+    fidelity: Fidelity,
+) -> tuple[list[float], str]:
+    """Its scores, one per draw, and the answer that it always gives."""
+    golds = [one.target for one in test]
+    scores: list[float] = []
+    told: set[tuple[str, ...]] = set()
+    for seed in range(DRAWS if reference == BY_FREQUENCY else 1):
+        given = REFERENCES[reference](task, train, test, seed)
+        told = set(given)
+        values = metrics.evaluate(task, given, golds, fidelity=fidelity)
+        scores.append(metrics.score(task, values))
+    return scores, ", ".join(next(iter(told))) if reference == MOST_FREQUENT else ""

@@ -1,0 +1,127 @@
+"""Whether a transfer gives more than its controls do, cell by cell.
+
+A control takes the baseline's place: the same transfer runs, the control's runs in place of the
+baseline's, and the numbers that ``cells`` gives then. What it says of intervals, pairs and q holds
+here as it stands. The second heatmap's numbers are in here too: a cell's delta less its shuffled
+source's delta is its delta over ``shuffled_source``, since both have the same baselines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import Tables, deltas_of
+from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect.planned import BASELINE
+from tasktransfer.designs.transfer.controls import CONTROLS, OF_PAIRS
+from tasktransfer.designs.transfer.statistics.cells import MARKED, cells
+from tasktransfer.stats.false_discovery import false_discovery
+
+BEATS, EXPLAINED, HURTS, CANNOT_TELL = VERDICTS = (
+    "beats all controls",
+    "explained by a control",
+    "hurts",
+    "cannot tell",
+)
+
+_CELL = columns.names("cells")[:7]
+_PLAIN = [name for name in _CELL if name != "sources"]
+"""A cell's names without the list, which cannot be joined on; ``source`` says the same."""
+
+
+def controls(tables: Tables, heatmap_cells: pd.DataFrame, root: Path) -> pd.DataFrame:
+    """The table ``controls``: a row for each single-source cell and control of the study.
+
+    Args:
+        tables: what ``collect`` gave.
+        heatmap_cells: columns of ``columns.CELLS``, of the same tables.
+        root: the results folder that the paths in the tables are relative to.
+
+    Returns:
+        Columns ``columns.CONTROLS``, in the order of ``heatmap_cells``. A control that left no run
+        of a cell's seeds has a row with NaN. ``verdict`` is the cell's, the same in all its rows.
+
+    Raises:
+        RecordError: a predictions file is not the one that was collected; names it.
+    """
+    wanted = heatmap_cells[heatmap_cells["n_sources"] == 1]
+    names = [name for name in CONTROLS if (tables.control_runs["algorithm"] == name).any()]
+    if wanted.empty or not names:
+        return frame("controls", [])
+    parts = [_over(control, tables, root).assign(control=control) for control in names]
+    over = pd.concat(parts, ignore_index=True)
+    several = over["p"].where(over["n_seeds"] > 1)
+    over["q"] = several.groupby([over["dataset"], over["control"]], sort=False).transform(
+        false_discovery
+    )
+    own = ["n_seeds", "baseline_score", "delta", "low", "high", "p", "q"]
+    over = over[[*_PLAIN, "control", *own]].rename(columns={"baseline_score": "control_score"})
+    baseline = wanted[[*_CELL, "baseline_score", "delta", "q"]].rename(
+        columns={"delta": "delta_of_cell", "q": "q_of_cell"}
+    )
+    rows = baseline.merge(pd.DataFrame({"control": names}), how="cross")
+    rows = rows.merge(over, on=[*_PLAIN, "control"], how="left", validate="one_to_one")
+    rows["n_seeds"] = rows["n_seeds"].fillna(0).astype("int64")
+    rows["control_delta"] = rows["control_score"] - rows["baseline_score"]
+    said = rows.groupby(_PLAIN, sort=False)[["delta", "q", "delta_of_cell", "q_of_cell"]]
+    verdicts = said.apply(_verdict_of).rename("verdict").reset_index()
+    rows = rows.merge(verdicts, on=_PLAIN, how="left")
+    wanted_columns = rows[columns.names("controls")]
+    return frame("controls", wanted_columns.itertuples(index=False, name=None))
+
+
+def _over(control: str, tables: Tables, root: Path) -> pd.DataFrame:
+    """``cells`` with a control in place of the baseline."""
+    parts = [cells(part, root) for part in _in_place_of_baselines(control, tables)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _in_place_of_baselines(control: str, tables: Tables) -> Iterator[Tables]:
+    """Tables whose baselines are a control's runs. A baseline is one of a target: where each source
+    has a control of its own, each source has tables of its own."""
+    transfers = tables.runs[tables.runs["n_sources"] == 1]
+    stand_ins = tables.control_runs[tables.control_runs["algorithm"] == control]
+    groups = stand_ins.groupby("source", sort=False) if control in OF_PAIRS else [("", stand_ins)]
+    for source, runs in groups:
+        compared = transfers[transfers["source"] == source] if control in OF_PAIRS else transfers
+        as_baselines = runs.assign(
+            algorithm=BASELINE, source="", sources=runs["sources"].map(lambda _: []), n_sources=0
+        )
+        both = pd.concat([as_baselines, compared], ignore_index=True)
+        yield replace(tables, runs=both, deltas=deltas_of(both))
+
+
+def _verdict_of(cell: pd.DataFrame) -> str:
+    first = cell.iloc[0]
+    return verdict(
+        float(first["delta_of_cell"]),
+        float(first["q_of_cell"]),
+        list(zip(cell["delta"], cell["q"], strict=True)),
+    )
+
+
+def verdict(delta: float, q: float, over: list[tuple[float, float]]) -> str:
+    """What a cell's numbers say of its source.
+
+    Args:
+        delta, q: over the baseline; q is NaN without a test.
+        over: (delta, q) over each control; NaN where the control has no run.
+
+    Returns:
+        ``hurts``: below the baseline, with q <= 0.05. ``beats all controls``: above every control,
+        each with q <= 0.05. ``explained by a control``: some control, which has nothing of the
+        source, gives as much or more. ``cannot tell``: above every control that there is, but not
+        surely, or a control is missing.
+    """
+    if delta < 0 and q <= MARKED:
+        return HURTS
+    if any(more <= 0 for more, _ in over):
+        return EXPLAINED
+    if all(more > 0 and sure <= MARKED for more, sure in over):
+        return BEATS
+    return CANNOT_TELL

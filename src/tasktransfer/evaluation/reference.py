@@ -1,0 +1,262 @@
+"""Answers that need no model: what a score has to beat before it says anything of a training.
+
+Each reference learns from a task's training instances and answers its test instances, whatever the
+task's kind. ``most_frequent`` gives the answer that is most frequent in training. ``by_frequency``
+draws answers as frequently as training has them. ``tfidf_logistic`` is scikit-learn's TF-IDF with
+its logistic regression, at their defaults but for sublinear
+counts and a tolerance of 0.001; nothing is tuned.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.compose import encoder_option_texts, encoder_text
+
+Answers = list[tuple[str, ...]]
+Reference = Callable[[Task, Sequence[Instance], Sequence[Instance], int], Answers]
+"""(card, training instances, test instances, seed) → an answer for each test instance."""
+
+MOST_FREQUENT, BY_FREQUENCY, TFIDF = "most_frequent", "by_frequency", "tfidf_logistic"
+
+FREQUENT = 100
+"""How many of training's most frequent answers are looked for in a context."""
+
+_SENTENCE = re.compile(r"[^.?!]+[.?!]*")
+_SPEAKER = re.compile(r"^\s*#?[\w. ]{1,30}: ")
+
+
+def most_frequent(
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
+) -> Answers:
+    """The most frequent answer of training, the first of several; of traits, one for each."""
+    if task.kind == "multi_output":
+        traits = zip(*(one.target for one in train), strict=True)
+        answer = tuple(Counter(trait).most_common(1)[0][0] for trait in traits)
+    else:
+        answer = Counter(_answer(task, one) for one in train).most_common(1)[0][0]
+    return [answer] * len(test)
+
+
+def by_frequency(
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
+) -> Answers:
+    """Answers of training instances, drawn with replacement; of traits, each by itself."""
+    draw = random.Random(f"{seed} {task.name}")
+    answers = [_answer(task, one) for one in train]
+    if task.kind == "multi_output":
+        columns = list(zip(*answers, strict=True))
+        return [tuple(draw.choice(column) for column in columns) for _ in test]
+    return [draw.choice(answers) for _ in test]
+
+
+def tfidf_logistic(
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
+) -> Answers:
+    """Logistic regression on TF-IDF of query, of the part in focus and of the context before it.
+
+    One classifier for one label, one per label for several, one per trait. Options are told apart
+    by the words of each and by how much it shares with the context; the pieces of a context that
+    may be a span's answer by the words of each, and by how much it shares with query and context.
+    Such pieces are the context's sentences, what has answered other instances and stands in it,
+    and the texts for unanswerable instances.
+
+    Raises:
+        DataError: scikit-learn is not installed.
+    """
+    learn = {"multiple_choice": _by_option, "span": _by_sentence}.get(task.kind, _by_label)
+    return learn(task, train, test, seed)
+
+
+REFERENCES: dict[str, Reference] = {
+    MOST_FREQUENT: most_frequent,
+    BY_FREQUENCY: by_frequency,
+    TFIDF: tfidf_logistic,
+}
+
+
+def _answer(task: Task, instance: Instance) -> tuple[str, ...]:
+    """An instance's right answer as a prediction: of a span's right answers the first; labels in
+    one order."""
+    if task.kind == "span":
+        return instance.target[:1]
+    return tuple(sorted(instance.target)) if task.kind == "multi_label" else instance.target
+
+
+# --- features -------------------------------------------------------------------------------------
+
+
+def _vectorizer() -> Any:
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+    except ImportError as error:
+        raise DataError(
+            "scikit-learn is not installed, which this reference is fitted with: "
+            "pip install 'tasktransfer[reference]'"
+        ) from error
+    return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
+
+
+def _blocks(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
+    """TF-IDF of several texts of each row side by side; (training texts, test texts) of each."""
+    from scipy import sparse
+
+    trains, tests = [], []
+    for train, test in columns:
+        if not any(re.search(r"\w", text) for text in train):
+            continue
+        vectorizer = _vectorizer()
+        trains.append(vectorizer.fit_transform(train))
+        tests.append(vectorizer.transform(test))
+    return sparse.hstack(trains).tocsr(), sparse.hstack(tests).tocsr()
+
+
+def _texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
+    """Query, part in focus, and context before it, of each instance."""
+    return [
+        (encoder_text(task, one)[0], one.context[one.focus :], one.context[: one.focus])
+        for one in instances
+    ]
+
+
+def _probability(features: Any, right: Any, others: Any, seed: int) -> Any:
+    """Of being right, (rows of ``others``,); a constant where all training rows are alike."""
+    from sklearn.linear_model import LogisticRegression
+
+    if len(set(right)) < 2:
+        return np.full(others.shape[0], float(right[0]))
+    model = LogisticRegression(tol=1e-3, max_iter=1000, random_state=seed).fit(features, right)
+    return model.predict_proba(others)[:, 1]
+
+
+# --- by kind of task ------------------------------------------------------------------------------
+
+
+def _by_label(
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+) -> Answers:
+    given_texts, asked_texts = _texts(task, train), _texts(task, test)
+    features, others = _blocks(
+        [
+            ([texts[i] for texts in given_texts], [texts[i] for texts in asked_texts])
+            for i in range(3)
+        ]
+    )
+    if task.kind == "multi_label":
+        given = [
+            _probability(features, [label in one.target for one in train], others, seed)
+            for label in task.labels
+        ]
+        at_least = min(len(one.target) for one in train)
+        return [_likely(task, row, at_least) for row in np.stack(given, axis=1)]
+    columns = zip(*(one.target for one in train), strict=True)
+    answers = [_classes(features, list(column), others, seed) for column in columns]
+    return list(zip(*answers, strict=True))
+
+
+def _likely(task: Task, probabilities: Any, at_least: int) -> tuple[str, ...]:
+    """The labels that are more likely than not, and as many of the likeliest as every training
+    instance has."""
+    likeliest = set(np.argsort(-probabilities, kind="stable")[:at_least])
+    return tuple(
+        label
+        for place, label in enumerate(task.labels)
+        if probabilities[place] > 0.5 or place in likeliest
+    )
+
+
+def _classes(features: Any, labels: list[str], others: Any, seed: int) -> list[str]:
+    from sklearn.linear_model import LogisticRegression
+
+    if len(set(labels)) < 2:
+        return [labels[0]] * others.shape[0]
+    model = LogisticRegression(tol=1e-3, max_iter=1000, random_state=seed).fit(features, labels)
+    return [str(label) for label in model.predict(others)]
+
+
+class _Asked(NamedTuple):
+    """An instance as a choice among texts."""
+
+    query: str
+    context: str
+    candidates: list[str]
+
+
+def _by_option(
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+) -> Answers:
+    def asked(one: Instance) -> _Asked:
+        return _Asked(" ".join(one.query.values()), one.context, encoder_option_texts(task, one))
+
+    right = [task.labels.index(one.target[0]) for one in train]
+    best = _best(list(map(asked, train)), right, list(map(asked, test)), seed)
+    return [(task.labels[place],) for place in best]
+
+
+def _by_sentence(
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+) -> Answers:
+    unanswerable = sorted({one.target[0] for one in train if one.starts[:1] == (-1,)})
+    answers = Counter(one.target[0] for one in train if one.starts[:1] != (-1,))
+    frequent = [answer for answer, _ in answers.most_common(FREQUENT)]
+
+    def asked(one: Instance) -> _Asked:
+        query, context = encoder_text(task, one)[0], one.context.casefold()
+        there = [answer for answer in frequent if answer.casefold() in context]
+        return _Asked(query, one.context, [*_sentences(one.context), *there, *unanswerable])
+
+    given, others = list(map(asked, train)), list(map(asked, test))
+    right = [_nearest(of.candidates, one.target[0]) for of, one in zip(given, train, strict=True)]
+    best = _best(given, right, others, seed)
+    return [(of.candidates[place],) for of, place in zip(others, best, strict=True)]
+
+
+def _sentences(context: str) -> list[str]:
+    pieces = (_SPEAKER.sub("", match[0]).strip() for match in _SENTENCE.finditer(context))
+    return [piece for piece in pieces if piece] or [context]
+
+
+def _nearest(pieces: Sequence[str], answer: str) -> int:
+    """Where the piece stands that shares most words with an answer, for its length."""
+    wanted = set(answer.casefold().split())
+
+    def overlap(piece: str) -> float:
+        words = set(piece.casefold().split())
+        return len(words & wanted) / max(1, len(words | wanted))
+
+    return max(range(len(pieces)), key=lambda place: overlap(pieces[place]))
+
+
+def _best(
+    train: Sequence[_Asked], right: Sequence[int], test: Sequence[_Asked], seed: int
+) -> list[int]:
+    """The place of the most probable candidate of each test instance. ``right``: of training."""
+    from scipy import sparse
+
+    words = _vectorizer().fit([text for one in train for text in (one.context, *one.candidates)])
+
+    def features(instances: Sequence[_Asked]) -> Any:
+        of = [at for at, one in enumerate(instances) for _ in one.candidates]
+        pieces = words.transform([text for one in instances for text in one.candidates])
+        shared = [
+            np.asarray(pieces.multiply(words.transform(texts)[of]).sum(axis=1))
+            for texts in ([one.query for one in instances], [one.context for one in instances])
+        ]
+        return sparse.hstack([pieces, *map(sparse.csr_matrix, shared)]).tocsr()
+
+    is_right = [
+        place == chosen
+        for one, chosen in zip(train, right, strict=True)
+        for place in range(len(one.candidates))
+    ]
+    given = _probability(features(train), is_right, features(test), seed)
+    ends = np.cumsum([len(one.candidates) for one in test])
+    return [int(part.argmax()) for part in np.split(given, ends[:-1])]

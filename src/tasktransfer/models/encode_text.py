@@ -1,0 +1,95 @@
+"""Prompts and answers of text-to-text models as token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tasktransfer.core.specs import Family
+from tasktransfer.errors import ModelError
+from tasktransfer.models.encoded import Example
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.compose import answer_text, label_words, prompt_parts
+
+Tokenizer = Any
+"""A fast tokenizer of transformers; its classes carry no useful static types."""
+
+TOKENIZED_TOGETHER = 512
+
+
+def text_to_text_examples(
+    tokenizer: Tokenizer,
+    task: Task,
+    rows: Sequence[Instance],
+    max_length: int,
+    family: Family,
+    answer_limit: int,
+) -> Iterator[Example]:
+    outputs: list[int | None] = list(range(len(task.outputs))) or [None]
+    asked = [(position, row, output) for position, row in enumerate(rows) for output in outputs]
+    for begin in range(0, len(asked), TOKENIZED_TOGETHER):
+        some = asked[begin : begin + TOKENIZED_TOGETHER]
+        parts = [prompt_parts(task, row, output) for _, row, output in some]
+        encoded = tokenizer(["".join(three) for three in parts]).encodings
+        answers = [answer_text(task, row, output) for _, row, output in some]
+        tokenised = answer_ids(tokenizer, answers, family)
+        for (position, row, output), three, prompt, answer in zip(
+            some, parts, encoded, tokenised, strict=True
+        ):
+            # A decoder's input and answer share the model's length. What is kept free depends on
+            # no answer; one that is longer than what is free ends there.
+            reserved = answer_limit if family == "decoder" else 0
+            ids = _cut_context(prompt, three, max_length, reserved, row, task.keeps)
+            room = max_length - len(ids) if family == "decoder" else len(answer)
+            yield Example(position, output or 0, [ids], [len(ids)], answer[:room], [])
+
+
+def _cut_context(
+    encoded: Any,
+    parts: tuple[str, str, str],
+    max_length: int,
+    reserved: int,
+    row: Instance,
+    keeps: str,
+) -> list[int]:
+    """Tokens of the prompt, those at one end of its context left out where it is too long.
+    ``reserved``: of ``max_length``, kept for the answer. ``keeps``: the other end."""
+    ids: list[int] = encoded.ids
+    excess = len(ids) - (max_length - reserved)
+    if excess <= 0:
+        return ids
+    head, context, _ = parts
+    begin, end = len(head), len(head) + len(context)
+    cuttable = [i for i, (a, b) in enumerate(encoded.offsets) if begin <= a < b <= end]
+    if len(cuttable) < excess:
+        needed = len(ids) - len(cuttable)
+        answer = f", and {reserved} are kept for the answer" if reserved else ""
+        raise ModelError(
+            f"instance {row.id} of {row.task}: its question and options alone take {needed} tokens"
+            f"{answer}, more than max_length {max_length}: raise the model's max_length to "
+            f"{needed + reserved} or more (models[].max_length), or leave the task out of the study"
+        )
+    dropped = set(cuttable[:excess] if keeps == "end" else cuttable[-excess:])
+    return [token for i, token in enumerate(ids) if i not in dropped]
+
+
+def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
+    """The answers' tokens, each with the end-of-sequence token.
+
+    A decoder goes on where the prompt ended; an encoder-decoder begins a sequence, with whatever
+    special tokens its tokenizer puts around one (BART's begins with one, T5's does not).
+    """
+    eos = tokenizer.eos_token_id
+    if family == "decoder":
+        texts = [f" {answer}" for answer in answers]
+        bare: list[list[int]] = tokenizer(text_target=texts, add_special_tokens=False)["input_ids"]
+        return [[*row, eos] for row in bare]
+    whole: list[list[int]] = tokenizer(text_target=list(answers))["input_ids"]
+    return [row if row[-1:] == [eos] else [*row, eos] for row in whole]
+
+
+def longest_answer(tokenizer: Tokenizer, task: Task, family: Family) -> int:
+    """Tokens that generation may take: the longest label's, or the card's limit for free text."""
+    if task.kind in ("span", "multi_label"):
+        return task.prompt.max_answer_tokens
+    return max(len(ids) for ids in answer_ids(tokenizer, label_words(task), family))

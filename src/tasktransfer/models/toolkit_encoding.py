@@ -1,0 +1,124 @@
+"""Instances to token ids as the paper's toolkit (TLiDB) makes them: ``fidelity.inputs: tlidb``.
+
+One text, cut at its end. (``models.encode`` reads two segments and cuts the far context.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tasktransfer.core.fidelity import Fidelity
+from tasktransfer.core.specs import Family
+from tasktransfer.models.encode_text import answer_ids
+from tasktransfer.models.encoded import IGNORED, Example
+from tasktransfer.tasks.card import Instance, Task, ToolkitForms
+from tasktransfer.tasks.toolkit_texts import answer_texts, encoder_texts, prompt_text
+
+T5_ANSWER_TOKENS = 19
+"""What the library's default length of 20 leaves after the token that begins an answer."""
+
+Edges = tuple[int, int]
+
+
+def encoder_examples(
+    forms: ToolkitForms,
+    tokenizer: Any,
+    task: Task,
+    rows: Sequence[Instance],
+    max_length: int,
+    fidelity: Fidelity,
+) -> Iterator[Example]:
+    """The examples of an encoder."""
+    for position, row in enumerate(rows):
+        texts = encoder_texts(forms, task, row, tokenizer.sep_token)
+        encoded = _cut_at_the_end(tokenizer, [each.text for each in texts], max_length)
+        sequences = [list(one.ids) for one in encoded]
+        example = Example(position, 0, sequences, [len(ids) for ids in sequences], [], [])
+        if task.kind == "span":
+            ranges, special = encoded[0].offsets, encoded[0].special_tokens_mask
+            answers = [
+                _edges(ranges, start, length, fidelity.lost_spans)
+                for start, length in texts[0].answers
+            ]
+            example.labels[:] = answers[0]
+            if fidelity.several_answers == "drawn" and len(answers) > 1:
+                example.answers[:] = [list(edges) for edges in answers]
+            # Any token may begin or end a span, those that are no text too: they stand for "".
+            for (a, b), mark in zip(ranges, special, strict=True):
+                example.offsets.extend((-1, -1) if mark else (a, b))
+        elif task.kind == "multi_label":
+            example.labels[:] = [int(label in row.target) for label in task.labels]
+        else:
+            example.labels[:] = [task.labels.index(label) for label in row.target]
+        yield example
+
+
+def _cut_at_the_end(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[Any]:
+    """The texts' encodings; what is too long loses its end, whatever the tokenizer is set to."""
+    side, tokenizer.truncation_side = tokenizer.truncation_side, "right"
+    try:
+        encodings: list[Any] = tokenizer(
+            list(texts), truncation=True, max_length=max_length
+        ).encodings
+    finally:
+        tokenizer.truncation_side = side
+    return encodings
+
+
+def _edges(ranges: Sequence[Edges], start: int, length: int, lost: str) -> Edges:
+    """First and last token of an answer: for each edge the first token but [CLS] that it touches,
+    be it at that token's end. An edge that truncation cut away is the first token, or the answer is
+    left out of the loss (``lost``: ``skipped``)."""
+    if start < 0:
+        return 0, 0
+    edges = [
+        next((i for i, (a, b) in enumerate(ranges) if i and a <= at <= b), 0)
+        for at in (start, start + length)
+    ]
+    if lost == "skipped" and 0 in edges:
+        return IGNORED, IGNORED
+    return edges[0], edges[1]
+
+
+def text_to_text_examples(
+    forms: ToolkitForms,
+    tokenizer: Any,
+    task: Task,
+    rows: Sequence[Instance],
+    max_length: int,
+    family: Family,
+    fidelity: Fidelity,
+    kept_free: int,
+) -> Iterator[Example]:
+    """The examples of a decoder or encoder-decoder.
+
+    Args:
+        kept_free: tokens that a decoder's prompt leaves to its answer. Those that it generates
+            have to fit, and the toolkit's would run out of positions and stop.
+    """
+    room = max_length - kept_free if family == "decoder" else max_length
+    outputs: list[int | None] = list(range(len(task.outputs))) or [None]
+    for position, row in enumerate(rows):
+        for output in outputs:
+            text = prompt_text(forms, task, row, output)
+            ids = list(_cut_at_the_end(tokenizer, [text], room)[0].ids)
+            answers = answer_ids(tokenizer, answer_texts(task, row, output), family)
+            if family == "decoder":
+                answers = [answer[: max_length - len(ids)] for answer in answers]
+            several = fidelity.several_answers == "drawn" and len(answers) > 1
+            yield Example(
+                position,
+                output or 0,
+                [ids],
+                [len(ids)],
+                list(answers[0]),
+                [],
+                [list(answer) for answer in answers] if several else [],
+            )
+
+
+def answer_limit(forms: ToolkitForms, family: Family) -> int:
+    """Tokens that the toolkit lets a model generate: a task's limit for decoders, and the library's
+    default for encoder-decoders."""
+    return forms.answer_tokens if family == "decoder" else T5_ANSWER_TOKENS

@@ -1,0 +1,115 @@
+"""A finished study of three tasks with constructed records, whose cells are looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from study_records import write_records
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
+from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
+from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.statistics import cells as module
+from tasktransfer.results.records import PredictionsFile
+from tasktransfer.results.study import Study
+
+TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
+KEYS: dict[str, Any] = {
+    "study": "constructed",
+    "datasets": {"DailyDialog": {"tasks": TASKS}},
+    "models": [
+        {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"},
+        {"name": "tiny-gpt", "family": "decoder", "checkpoint": "tiny"},
+    ],
+    "algorithms": ["pretrain_finetune", "multitask"],
+    "seeds": 3,
+    "multi_source": {
+        "mode": "named",
+        "named": [
+            {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]},
+        ],
+        "algorithms": ["multitask"],
+    },
+}
+RESULTS = Path("results")
+
+
+def finished_study() -> Study:
+    """In the working directory; transfer from emotions helps a lot."""
+    Path("study.yaml").write_text(yaml.safe_dump(KEYS))
+    study = open_study("study.yaml")
+    write_records(study, quality)
+    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
+    return study
+
+
+def quality(run: Run) -> float:
+    return 1.0 if run.sources == (TASKS[0],) else 0.3
+
+
+def gather(study: Study) -> Tables:
+    plan = read_plan(Path("plan.json"))
+    return collect_runs(RESULTS, plan.runs)[0]
+
+
+def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:
+    return next(
+        run
+        for run in transfer_runs(study.plan)
+        if (run.algorithm, run.sources, run.target, run.seed)
+        == (algorithm, (source,) if source else (), TASKS[1] if source else TASKS[2], 1)
+    )
+
+
+def record_of(study: Study, run: Run) -> Path:
+    return Path(study.record(run.scored))
+
+
+def one(frame: pd.DataFrame, **keys: Any) -> Any:
+    for key, value in keys.items():
+        frame = frame[frame[key] == value]
+    assert len(frame) == 1, frame
+    return frame.iloc[0]
+
+
+A_CELL = {
+    "model": "tiny-bert",
+    "algorithm": "multitask",
+    "source": TASKS[0],
+    "target": TASKS[1],
+}
+
+
+def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list of the folders whose predictions cells are computed from; it grows as they are."""
+    read_from: list[str] = []
+    read = module.Tallies.read
+
+    def counted(self: module.Tallies, path: Path, expected: PredictionsFile) -> Any:
+        read_from.append(path.parent.as_posix())
+        return read(self, path, expected)
+
+    monkeypatch.setattr(module.Tallies, "read", counted)
+    return read_from
+
+
+def replace_column(path: Path, name: str, values: list[Any]) -> None:
+    """Other values in a record's predictions, under a SHA-256 that fits."""
+    file = path.with_name("predictions.parquet")
+    table = pq.read_table(file)
+    place = table.schema.get_field_index(name)
+    field = table.schema.field(name)
+    pq.write_table(table.set_column(place, field, pa.array(values, field.type)), file)
+    record = json.loads(path.read_text())
+    record["predictions"]["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    path.write_text(json.dumps(record))

@@ -1,0 +1,207 @@
+"""Cells against their controls, top-1, and runs that give one answer."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from study_records import write_records
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
+from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
+from tasktransfer.designs.transfer.commands import submission_records
+from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import all_runs
+from tasktransfer.designs.transfer.statistics.cells import cells
+from tasktransfer.designs.transfer.statistics.collapsed import collapsed, most_frequent
+from tasktransfer.designs.transfer.statistics.controls import (
+    BEATS,
+    CANNOT_TELL,
+    EXPLAINED,
+    HURTS,
+    controls,
+    verdict,
+)
+from tasktransfer.designs.transfer.statistics.over_control import over_control
+from tasktransfer.designs.transfer.statistics.top1 import top1
+from tasktransfer.results.predictions import Prediction, write_predictions
+from tasktransfer.results.study import Study
+
+HELPS, IDLE, TARGET = "emotion_recognition", "dialogue_nli", "topic_classification"
+KEYS: dict[str, Any] = {
+    "study": "constructed",
+    "datasets": {
+        "DailyDialog": {
+            "tasks": [HELPS, IDLE, TARGET],
+            "pairs": [{"source": s, "target": TARGET} for s in (HELPS, IDLE)],
+        }
+    },
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+    "algorithms": ["pretrain_finetune"],
+    "controls": list(CONTROLS),
+    "seeds": 5,
+    "baseline_seeds": 8,
+}
+RESULTS = Path("results")
+
+
+def quality(run: Run) -> float:
+    """Only one source helps, as long as its answers are right."""
+    return 0.95 if (run.sources, run.algorithm) == ((HELPS,), "pretrain_finetune") else 0.3
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text(yaml.safe_dump(KEYS))
+    study = open_study("study.yaml")
+    write_records(study, quality)
+    return study
+
+
+def gather(study: Study) -> Tables:
+    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
+    return collect_runs(RESULTS, read_plan(Path("plan.json")).runs)[0]
+
+
+def test_controls_have_tables_of_their_own(study: Study) -> None:
+    tables = gather(study)
+    assert tables.problems.empty
+    assert set(tables.runs["algorithm"]) == {"baseline", "pretrain_finetune"}
+    assert tables.control_runs["algorithm"].value_counts().to_dict() == {
+        "self_transfer": 5,
+        "longer_baseline": 5,
+        "shuffled_source": 10,
+    }
+    assert set(tables.scores["algorithm"]) == {"baseline", "pretrain_finetune"}
+    assert len(tables.deltas) == 10
+    assert (tables.runs["algorithm"] == "baseline").sum() == 8 * 3
+
+
+def test_the_source_that_helps_beats_all_controls_and_the_other_does_not(study: Study) -> None:
+    tables = gather(study)
+    table = controls(tables, cells(tables, RESULTS), RESULTS)
+    assert list(table.columns) == columns.names("controls")
+    assert table.groupby("source")["control"].agg(list).to_dict() == {
+        HELPS: list(CONTROLS),
+        IDLE: list(CONTROLS),
+    }
+    told = table.drop_duplicates("source").set_index("source")["verdict"]
+    assert told[HELPS] == BEATS
+    assert told[IDLE] in (EXPLAINED, CANNOT_TELL)
+    scores = tables.control_runs.groupby(["algorithm", "source"])["score"].mean()
+    transfer = tables.deltas.groupby("source")["score"].mean()
+    for row in table.itertuples():
+        own = scores[row.control, row.source if row.control == "shuffled_source" else ""]
+        assert row.control_score == pytest.approx(own)
+        assert row.delta == pytest.approx(transfer[row.source] - own)
+        assert row.low < row.delta < row.high
+
+
+def test_the_second_heatmaps_cells_are_over_the_shuffled_source(study: Study) -> None:
+    tables = gather(study)
+    plain = cells(tables, RESULTS)
+    table = controls(tables, plain, RESULTS)
+    over = over_control("shuffled_source", table, plain).set_index("source")
+    wanted = table[table["control"] == "shuffled_source"].set_index("source")
+    assert list(over.reset_index()[plain.columns].columns) == list(plain.columns)
+    for source in (HELPS, IDLE):
+        shuffled = wanted.loc[source, "control_delta"]
+        own = plain.set_index("source").loc[source, "delta"]
+        assert over.loc[source, "delta"] == pytest.approx(own - shuffled)
+        assert over.loc[source, "baseline_score"] == wanted.loc[source, "control_score"]
+
+
+def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
+    for run in all_runs(study.plan):
+        if run.algorithm == "self_transfer" and run.seed > 0:
+            Path(study.record(run.scored)).unlink()
+    tables = gather(study)
+    assert tables.missing.empty
+    assert tables.control_missing["algorithm"].tolist() == ["self_transfer"] * 4
+    table = controls(tables, cells(tables, RESULTS), RESULTS)
+    of_one_seed = table[table["control"] == "self_transfer"]
+    assert of_one_seed["n_seeds"].tolist() == [1, 1]
+    assert of_one_seed["q"].isna().all()
+    assert BEATS not in set(table["verdict"])
+
+
+def test_without_controls_there_is_no_row(study: Study) -> None:
+    tables = gather(study)
+    without = replace(tables, control_runs=tables.control_runs.iloc[:0])
+    assert controls(without, cells(tables, RESULTS), RESULTS).empty
+
+
+NONE = math.nan
+
+
+@pytest.mark.parametrize(
+    ("delta", "q", "over", "said"),
+    [
+        (9.0, 0.01, [(5.0, 0.01), (6.0, 0.05)], BEATS),
+        (9.0, 0.01, [(5.0, 0.01), (6.0, 0.06)], CANNOT_TELL),
+        (9.0, 0.01, [(5.0, 0.01), (NONE, NONE)], CANNOT_TELL),
+        (9.0, 0.01, [(5.0, 0.01), (6.0, NONE)], CANNOT_TELL),
+        (9.0, 0.01, [(5.0, 0.01), (0.0, 1.0)], EXPLAINED),
+        (9.0, 0.01, [(NONE, NONE), (-1.0, 0.5)], EXPLAINED),
+        (-2.0, 0.30, [(-1.0, 0.5)], EXPLAINED),
+        (-2.0, 0.05, [(5.0, 0.01)], HURTS),
+        (-2.0, NONE, [(5.0, NONE)], CANNOT_TELL),
+    ],
+)
+def test_verdicts(delta: float, q: float, over: list[tuple[float, float]], said: str) -> None:
+    assert verdict(delta, q, over) == said
+
+
+def test_top1_beside_what_did_not_choose_it(study: Study) -> None:
+    tables = gather(study)
+    (row,) = top1(tables.deltas, tables.runs).to_dict("records")
+    best = tables.deltas.groupby("source")["delta"].mean().max()
+    assert (row["n_targets"], row["n_seeds"]) == (1, 5)
+    # One source is far ahead on every seed: however it is chosen, it is the one.
+    assert row["top1"] == row["top1_heldout"] == pytest.approx(best)
+    assert row["top1_heldout_low"] < best < row["top1_heldout_high"]
+
+
+def test_a_run_that_gives_one_answer_is_counted_and_stays(study: Study) -> None:
+    tables = gather(study)
+    one = tables.runs.index[(tables.runs["source"] == HELPS) & (tables.runs["seed"] == 3)][0]
+    rows = [Prediction(i, TARGET, f"{TARGET}-{i}", ("work",), ("work",), 100.0) for i in range(40)]
+    file = write_predictions(Path("results/one.parquet"), rows, digest="d", dataset="DailyDialog")
+    tables.runs.loc[one, ["predictions", "predictions_sha256"]] = ["one.parquet", file["sha256"]]
+    table = collapsed(tables, RESULTS)
+    cell = table[table["source"].eq(HELPS) & table["algorithm"].eq("pretrain_finetune")].iloc[0]
+    assert (cell.n_runs, cell.n_collapsed, cell.seeds, cell.answer) == (5, 1, [3], "work")
+    assert table["n_collapsed"].sum() == 1
+    assert len(table) == 3 + 2 + 1 + 1 + 2
+    Path("results/one.parquet").unlink()
+    pd.testing.assert_frame_equal(collapsed(tables, RESULTS, table), table)
+
+
+@pytest.mark.parametrize(("others", "share"), [(1, 0.99), (2, 0.98)])
+def test_99_of_100_answers_are_one(others: int, share: float) -> None:
+    answers = [("a", "b")] * (100 - others) + [("b", "a")] * others
+    assert most_frequent(answers) == ("a, b", share)
+
+
+def test_a_submission_has_no_control_behind_it(study: Study) -> None:
+    free = replace(study, config=study.config.model_copy(update={"rules": "challenge"}))
+    records = submission_records(free, "DailyDialog", "tiny-bert")
+    control = {
+        study.record(stage)
+        for run in all_runs(study.plan)
+        if run.is_control
+        for stage in run.stages
+        if stage.kind == "control" or stage is run.scored
+    }
+    assert records
+    assert not control & set(records)

@@ -1,0 +1,85 @@
+"""What is drawn of a test set, and the official score of what was drawn."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tasktransfer import metrics
+from tasktransfer.datasets import get_task
+from tasktransfer.stats import draws
+from tasktransfer.stats.draws import dialogues, single_instances
+
+CHOICE = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
+accuracy = partial(metrics.score_of_sums, CHOICE)
+
+
+def test_units_are_the_dialogues_wherever_their_instances_stand() -> None:
+    units = dialogues(["b", "a", "b", "c", "a"])
+    assert units.of_instance.tolist() == [0, 1, 0, 2, 1]
+    assert (units.count, units.instances, units.kind) == (3, 5, "dialogue")
+    tally = np.arange(20.0).reshape(2, 5, 2)
+    summed = units.summed(tally)
+    assert summed.shape == (2, 3, 2)
+    assert (summed[:, 0] == tally[:, 0] + tally[:, 2]).all()
+    assert (summed[:, 2] == tally[:, 3]).all()
+
+
+def test_a_digest_says_which_instances_are_drawn_together() -> None:
+    assert dialogues(["x", "y", "x"]).digest == dialogues(["p", "q", "p"]).digest
+    assert dialogues(["x", "y", "x"]).digest != dialogues(["x", "x", "y"]).digest
+    # Dialogues of one instance each are known to be that.
+    assert dialogues(["x", "y"]).digest != single_instances(2).digest
+
+
+def test_draws_depend_on_the_test_set_alone() -> None:
+    weights = draws.unit_weights("Friends", "question_answering", 70)
+    assert weights.shape == (draws.RESAMPLES, 70)
+    assert (weights.sum(axis=1) == 69).all()
+    assert (weights == draws.unit_weights("Friends", "question_answering", 70)).all()
+    assert (weights != draws.unit_weights("Friends", "reading_comprehension", 70)).any()
+
+
+def test_resampled_accuracy_has_the_textbook_standard_error() -> None:
+    right = np.random.default_rng(0).random((2, 500)) < [[0.6], [0.5]]
+    weights = draws.unit_weights("DailyDialog", CHOICE.name, 500)
+    tallies = np.stack([right, np.ones_like(right)], axis=2).astype(float)
+    scores = draws.resampled_scores(tallies, weights, accuracy)
+    assert scores.shape == (2, draws.RESAMPLES)
+    single = draws.resampled_scores(tallies[0], weights, accuracy)
+    assert single == pytest.approx(scores[0])
+    differences = 100 * (right[0].astype(float) - right[1])
+    error = (scores[0] - scores[1]).std(ddof=1)
+    assert error == pytest.approx(differences.std() / 500**0.5, rel=0.07)
+
+
+def test_few_dialogues_have_the_unbiased_variance() -> None:
+    """Of the mean of 5 dialogues' accuracies; 5 draws of 5 would have four fifths of it."""
+    right = np.array([[9.0, 10], [4, 10], [7, 10], [2, 10], [8, 10]])
+    weights = draws.unit_weights("DailyDialog", CHOICE.name, 5)
+    scores = draws.resampled_scores(right, weights, accuracy)
+    assert scores.var(ddof=1) == pytest.approx((10 * right[:, 0]).var(ddof=1) / 5, rel=0.1)
+
+
+@pytest.mark.parametrize("ids", [[], ["one"], ["one"] * 30])
+def test_fewer_than_two_dialogues_tell_nothing(ids: list[str]) -> None:
+    units = dialogues(ids)
+    tally = units.summed(np.ones((3, len(ids), 2)))
+    weights = draws.unit_weights("Friends", "question_answering", units.count)
+    scores = draws.resampled_scores(tally, weights, accuracy)
+    assert scores.shape == (3, draws.RESAMPLES)
+    assert np.isnan(scores).all()
+
+
+def test_resampling_goes_through_the_official_score() -> None:
+    """Macro-F1 of the resampled instances, and not a mean of instance scores."""
+    task = get_task("DailyDialog", "dialogue_nli")
+    golds = [("entailment",)] * 9 + [("contradiction",)]
+    each = metrics.tally(task, [("entailment",)] * 10, golds)
+    weights = np.ones((1, 10), np.float32)
+    weights[0, 9] = 0
+    scores = draws.resampled_scores(each, weights, partial(metrics.score_of_sums, task))
+    wanted = metrics.evaluate(task, [("entailment",)] * 9, golds[:9])
+    assert scores == pytest.approx([metrics.score(task, wanted)])

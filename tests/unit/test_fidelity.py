@@ -1,0 +1,478 @@
+"""The switches of fidelity: each changes what it says, and nothing where it is at its default."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+import torch
+from small_splits import split_of
+from small_study import SMALL, changed, parse
+
+from small_models import Loader, small_stage
+from tasktransfer.config.fidelity import DESCRIPTIONS
+from tasktransfer.core.fidelity import DEFAULT, FIDELITIES, Fidelity, scoring_of
+from tasktransfer.core.node_json import from_json, to_json
+from tasktransfer.core.nodes import Stage, Start
+from tasktransfer.core.specs import FAMILIES, Family, Training
+from tasktransfer.datasets import get_task
+from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.models import toolkit_encoding
+from tasktransfer.models.encode import _encoder_examples
+from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
+from tasktransfer.models.encoder import Encoder, _chosen_labels, _fresh_head
+from tasktransfer.models.tiny import new_tokenizer
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.compose import parse_answer
+from tasktransfer.tasks.toolkit_texts import (
+    answer_texts,
+    encoder_texts,
+    parse_as_toolkit,
+    prompt_text,
+)
+from tasktransfer.training.loop import train
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.progress import Progress
+from tasktransfer.training.samplers import Schedule, task_batches
+from tasktransfer.training.setup import Setup
+
+TLIDB = FIDELITIES["tlidb"]
+OTHER: dict[str, Any] = {each.name: getattr(TLIDB, each.name) for each in fields(Fidelity)}
+CPU = torch.device("cpu")
+
+
+# --- identity and config ------------------------------------------------------------------------
+
+
+def training(**switches: Any) -> Training:
+    return Training(fidelity=replace(DEFAULT, **switches))
+
+
+def test_the_default_is_named_in_an_identity_as_it_always_was() -> None:
+    assert Training().identity["fidelity"] == "default"
+    assert DEFAULT.of_encoding == {}
+
+
+def test_what_tlidb_meant_before_keeps_its_name_in_an_identity() -> None:
+    assert training(scoring="tlidb", multi_label="softmax").identity["fidelity"] == "tlidb"
+
+
+def test_every_switch_has_another_value_in_tlidb_and_gives_a_digest_of_its_own() -> None:
+    assert all(OTHER[each.name] != each.default for each in fields(Fidelity))
+    stages = [small_stage("dialogue_nli", training=training(**{k: v})) for k, v in OTHER.items()]
+    whole = small_stage("dialogue_nli", training=Training(fidelity=TLIDB))
+    digests = {stage.digest for stage in (*stages, whole, small_stage("dialogue_nli"))}
+    assert len(digests) == len(OTHER) + 2
+
+
+def test_a_stage_with_switches_survives_being_told_as_json() -> None:
+    stage = small_stage("dialogue_nli", training=Training(fidelity=TLIDB))
+    again = from_json(Stage, to_json(stage), "the test")
+    assert again == stage
+    assert again.digest == stage.digest
+
+
+@pytest.mark.parametrize(
+    ("identity", "scoring"),
+    [("default", "default"), ("tlidb", "tlidb"), (TLIDB.identity, "tlidb"),
+     ({"backbone_dropout": False}, "default"), (None, "default")],
+)  # fmt: skip
+def test_how_a_record_was_scored_is_read_off_old_and_new_identities(
+    identity: Any, scoring: str
+) -> None:
+    assert scoring_of(identity) == scoring
+
+
+def test_every_switch_has_a_description_for_the_config() -> None:
+    assert list(DESCRIPTIONS) == [each.name for each in fields(Fidelity)]
+
+
+def configured(value: Any) -> Training:
+    return parse(changed("training", "fidelity", to=value)).training_for("Friends")
+
+
+@pytest.mark.parametrize("setting", FIDELITIES)
+def test_a_setting_sets_all_switches(setting: str) -> None:
+    assert configured(setting).fidelity == FIDELITIES[setting]  # type: ignore[index]
+    assert configured({"setting": setting}).fidelity == FIDELITIES[setting]  # type: ignore[index]
+
+
+def test_single_switches_differ_from_a_setting() -> None:
+    made = configured({"setting": "tlidb", "backbone_dropout": True}).fidelity
+    assert made == replace(TLIDB, backbone_dropout=True)
+    assert configured({"repetition_penalty": 2}).fidelity == Fidelity(repetition_penalty=2.0)
+
+
+def test_a_setting_says_what_auto_means() -> None:
+    said = {
+        name: (configured(name).task_weighting, configured(name).loss_on) for name in FIDELITIES
+    }
+    assert said == {
+        "default": ("inverse_sqrt", "answer"),
+        "paper": ("none", "answer"),
+        "tlidb": ("inverse_sqrt", "sequence"),
+    }
+    own = {**SMALL.get("training", {}), "fidelity": "tlidb", "loss_on": "answer"}
+    assert parse({**SMALL, "training": own}).training_for("Friends").loss_on == "answer"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("tlidp", "did you mean 'tlidb'"),
+        ({"setting": "papr"}, "training.fidelity.setting.*did you mean 'paper'"),
+        ({"backbone_drop": False}, "did you mean 'backbone_dropout'"),
+        ({"batches_per_update": 2}, "batches_per_update: found 2, expected 1 or 3"),
+    ],
+)
+def test_slips_name_the_key_and_the_nearest_name(value: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        configured(value)
+
+
+# --- updates ------------------------------------------------------------------------------------
+
+THREES = training(batches_per_update=3)
+CARRIED = training(batches_per_update=3, leftover_batches="next_epoch")
+
+
+def test_an_update_is_three_batches_of_a_third_of_the_size() -> None:
+    sizes = {"a": 130, "b": 35}  # 7 and 2 batches of 20
+    updates = task_batches(sizes, THREES, seed=0, epoch=1)
+    assert [len(update) for update in updates] == [3, 3, 3]
+    assert max(len(batch.examples) for update in updates for batch in update) == 20
+    assert any(len({batch.task for batch in update}) == 2 for update in updates)
+    weights = {batch.task: batch.weight for update in updates for batch in update}
+    assert weights == pytest.approx({"a": 1 / 7**0.5 / 3, "b": 1 / 2**0.5 / 3})
+
+
+def test_too_few_batches_for_an_update_are_one_of_their_own() -> None:
+    *_, last = task_batches({"a": 75}, THREES, seed=0, epoch=1)  # 4 batches
+    assert [batch.weight for batch in last] == [1.0]
+
+
+def test_leftover_batches_join_the_next_epochs_first_update() -> None:
+    sizes = {"a": 95}  # 5 batches: 3 for an update, 2 left over
+    both = [task_batches(sizes, CARRIED, seed=0, epoch=epoch) for epoch in (1, 2)]
+    apart = [task_batches(sizes, THREES, seed=0, epoch=epoch) for epoch in (1, 2)]
+    assert [[len(update) for update in epoch] for epoch in both] == [[3], [5]]
+    assert both[0] == apart[0][:1]
+    left, first = [b.examples for b in apart[0][1]], [b.examples for b in apart[1][0]]
+    assert [batch.examples for batch in both[1][0]] == [*left, *first]
+    assert {batch.weight for batch in both[1][0]} == {1 / 3}
+
+
+@pytest.mark.parametrize("given", [Training(), THREES, CARRIED])
+def test_a_schedule_counts_the_updates_that_there_are(given: Training) -> None:
+    stage = small_stage("a", training=replace(given, epochs=3))
+    schedule = Schedule.of(stage, {"a": split_of([3] * 95)})
+    assert schedule.rounds == 3
+    made = [list(schedule.round(number)) for number in (1, 2, 3)]
+    sizes = {"a": 95}
+    assert made == [task_batches(sizes, given, seed=0, epoch=epoch) for epoch in (1, 2, 3)]
+
+
+def test_a_task_that_the_toolkit_never_updates_on_is_refused() -> None:
+    with pytest.raises(DataError, match="2 batches an epoch, and an update takes 3"):
+        Schedule.of(small_stage("a", training=CARRIED), {"a": split_of([3] * 40)})
+
+
+@pytest.mark.parametrize(("stays", "weight"), [(False, 1.0), (True, 0.5)])
+def test_a_task_is_weighted_when_it_is_fine_tuned_after_several(stays: bool, weight: float) -> None:
+    given = training(weighting_when_finetuning=stays)
+    several = small_stage("a", "b", training=given)
+    between = small_stage("a", training=given, starts=(Start(several),))
+    alone = small_stage("a", training=given)
+    for before, expected in ((several, weight), (between, weight), (alone, 1.0)):
+        stage = small_stage("a", training=given, starts=(Start(before),))
+        schedule = Schedule.of(stage, {"a": split_of([3] * 200)})  # 4 batches of 60
+        assert {batch.weight for (batch,) in schedule.round(1)} == {expected}
+
+
+# --- models -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("active", [True, False])
+def test_dropout_of_the_backbone_is_active_or_not(
+    family: Family, active: bool, load: Loader
+) -> None:
+    fidelity = replace(DEFAULT, backbone_dropout=active)
+    model, split = load(family, "DailyDialog", "dialogue_nli", fidelity=fidelity, dropout=0.5)
+    if isinstance(model, Encoder):
+        model.dropout.p = 0.0
+    model.start_training()
+    losses = {float(model.loss(split, [0, 1]).detach()) for _ in range(3)}
+    assert (len(losses) > 1) == active
+
+
+def test_the_dropout_before_a_head_stays_on(load: Loader) -> None:
+    fidelity = replace(DEFAULT, backbone_dropout=False)
+    model, _ = load("encoder", "DailyDialog", "dialogue_nli", fidelity=fidelity, dropout=0.5)
+    assert isinstance(model, Encoder)
+    model.start_training()
+    assert model.dropout.training
+    assert not any(module.training for module in model.backbone.modules())
+
+
+def test_heads_start_as_torch_and_xavier_have_it() -> None:
+    task = get_task("DailyDialog", "dialogue_act_classification")
+    normal, xavier = (_fresh_head(64, task, 1, start) for start in ("normal", "xavier"))
+    bound = (6 / (64 + task.classes)) ** 0.5
+    assert xavier.weight.abs().max() <= bound
+    assert xavier.weight.abs().max() > 0.9 * bound
+    assert 0 < xavier.bias.abs().max() <= 1 / 8
+    assert normal.weight.std() < 0.03
+    assert torch.equal(normal.bias, torch.zeros(task.classes))
+    assert torch.equal(xavier.weight, _fresh_head(64, task, 1, "xavier").weight)
+
+
+def test_labels_are_chosen_by_sigmoid_or_softmax() -> None:
+    task = get_task("Friends", "relation_extraction")
+    logits = torch.full((task.classes,), -9.0)
+    logits[3], logits[5] = -1.0, -2.0
+    assert _chosen_labels(task, logits, "sigmoid") == (task.labels[3],)
+    assert _chosen_labels(task, logits, "softmax") == (task.labels[3], task.labels[5])
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder_decoder"])
+def test_the_repetition_penalty_changes_what_is_generated(family: Family, load: Loader) -> None:
+    made = []
+    for penalty in (1.0, 5.0):
+        fidelity = replace(DEFAULT, repetition_penalty=penalty)
+        model, split = load(
+            family, "DailyDialog", "dialogue_reasoning_span_extraction", fidelity=fidelity
+        )
+        model.module.eval()
+        made.append(model.predict(split, range(len(split))))
+    assert made[0] != made[1]
+
+
+# --- selection ----------------------------------------------------------------------------------
+
+
+def test_rounds_are_chosen_by_all_metrics_of_the_release(load: Loader) -> None:
+    task = get_task("DailyDialog", "causal_emotion_span_extraction")
+    chosen = {}
+    for which in ("table_1", "release"):
+        model, split = load("encoder", "DailyDialog", task.name)
+        stage = small_stage(
+            task.name, training=replace(training(selection_metrics=which), epochs=1)
+        )
+        budgets = TokenBudget(256, "training"), TokenBudget(256, "evaluation")
+        progress = Progress(1, "test", io.StringIO())
+        splits, setup = {task.name: split}, Setup(CPU, *budgets)
+        history = train(model, stage, {task.name: task}, splits, splits, setup, progress)
+        chosen[which] = history.rounds[0]
+    metrics = chosen["release"].dev[task.name]
+    assert len(metrics) == 3
+    assert chosen["release"].selection_score == pytest.approx(sum(metrics.values()) / 3)
+    two = [metrics[key] for key in task.paper_metrics]
+    assert chosen["table_1"].selection_score == pytest.approx(sum(two) / 2)
+
+
+# --- inputs and answers -------------------------------------------------------------------------
+
+
+def instance(task: Task, **fields: Any) -> Instance:
+    settings: dict[str, Any] = {
+        "id": "i1", "dialogue_id": "d1", "task": task.name, "focus": 0, "query": {},
+        "options": (), "target": (), "context": "ross: we saw a red fish and a blue bird today",
+    }  # fmt: skip
+    return Instance(**{**settings, **fields})
+
+
+QA = get_task("Friends", "question_answering")
+QUESTION = instance(
+    QA, query={"question": "what did ross see?"}, target=("red fish", "blue bird"), starts=(15, 30)
+)
+RC = get_task("Friends", "reading_comprehension")
+ENTITIES = instance(
+    RC,
+    query={"query": "[PLACEHOLDER] saw a fish", "entities": "ross or monica"},
+    target=("monica",),
+    starts=(-1,),
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> dict[Family, Any]:
+    texts = [QUESTION.context, "what did ross see? monica or context: question: answer: is out of"]
+    return {family: new_tokenizer(family, texts * 20) for family in FAMILIES}
+
+
+def encoded(
+    tokenizers: Mapping[Family, Any], task: Task, row: Instance, longest: int, **switches: Any
+) -> Example:
+    assert task.toolkit is not None
+    fidelity = replace(DEFAULT, inputs="tlidb", **switches)
+    (example,) = toolkit_encoding.encoder_examples(
+        task.toolkit, tokenizers["encoder"], task, [row], longest, fidelity
+    )
+    return example
+
+
+def texts_of(tokenizer: Any, example: Example, labels: list[int]) -> str:
+    return str(tokenizer.decode(example.sequences[0][labels[0] : labels[1] + 1]))
+
+
+@pytest.mark.parametrize(
+    ("task", "query", "options", "expected"),
+    [
+        ("dialogue_nli", {"hypothesis": "a b c"}, (), ["CONTEXT a b c"]),
+        ("dialogue_reasoning_span_extraction", {"question": "why?"}, (), ["why? CONTEXT"]),
+        ("dialogue_reasoning_commonsense_relation_prediction", {"head": "h", "tail": "t"}, (),
+         ["h [SEP] t [SEP] CONTEXT"]),
+        ("adversarial_response_selection", {"question": "best?"}, ("x", "y", "z"),
+         [f"CONTEXT [SEP] best? [SEP] {option}" for option in "xyz"]),
+    ],
+)  # fmt: skip
+def test_an_encoder_reads_one_text_in_the_toolkits_order(
+    task: str, query: dict[str, str], options: tuple[str, ...], expected: list[str]
+) -> None:
+    card = get_task("DailyDialog", task)
+    starts, target = ((0,), ("CONTEXT",)) if card.kind == "span" else ((), card.labels[:1])
+    row = instance(
+        card, context="CONTEXT", query=query, options=options, target=target, starts=starts
+    )
+    assert card.toolkit is not None
+    texts = encoder_texts(card.toolkit, card, row, "[SEP]")
+    assert [each.text for each in texts] == expected
+
+
+def test_the_toolkits_input_is_one_segment_that_is_cut_at_its_end(
+    tokenizers: dict[Family, Any],
+) -> None:
+    tokenizers["encoder"].truncation_side = "left"  # as loaded for our own inputs
+    example = encoded(tokenizers, QA, QUESTION, 12)
+    assert example.second_starts == [12]
+    text = tokenizers["encoder"].decode(example.sequences[0], skip_special_tokens=True)
+    assert text.startswith("what did ross see")
+    assert tokenizers["encoder"].truncation_side == "left"
+
+
+def test_a_lost_answer_is_the_first_token_or_left_out(tokenizers: dict[Family, Any]) -> None:
+    assert encoded(tokenizers, QA, QUESTION, 12, lost_spans="first_token").labels == [0, 0]
+    assert encoded(tokenizers, QA, QUESTION, 12).labels == [IGNORED, IGNORED]
+    ours = [
+        next(_encoder_examples(tokenizers["encoder"], RC, [ENTITIES], 64, lost)).labels
+        for lost in ("skipped", "first_token")
+    ]
+    assert ours == [[IGNORED, IGNORED], [0, 0]]
+
+
+def test_reading_comprehension_points_into_the_list_of_entities(
+    tokenizers: dict[Family, Any],
+) -> None:
+    example = encoded(tokenizers, RC, ENTITIES, 64)
+    assert texts_of(tokenizers["encoder"], example, example.labels).strip() == "monica"
+    assert example.labels[1] < 10
+
+
+def test_every_right_answer_can_be_drawn(tokenizers: dict[Family, Any], tmp_path: Any) -> None:
+    example = encoded(tokenizers, QA, QUESTION, 64, several_answers="drawn")
+    tokenizer = tokenizers["encoder"]
+    assert [texts_of(tokenizer, example, one) for one in example.answers] == [*QUESTION.target]
+    assert example.labels == example.answers[0]
+    assert encoded(tokenizers, QA, QUESTION, 64).answers == []
+    write_split(tmp_path, QA.name, "train", [example], [("i1", QUESTION.target, "")])
+    split = read_split(tmp_path, QA.name, "train")
+    drawn = {tuple(split.with_drawn_answers([0, n]).labels[0].tolist()) for n in range(20)}
+    assert drawn == {tuple(each) for each in example.answers}
+    assert split.limited(1).answers == split.answers
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder_decoder"])
+def test_text_to_text_answers_can_be_drawn_too(
+    family: Family, tokenizers: dict[Family, Any]
+) -> None:
+    assert QA.toolkit is not None
+    tokenizer = tokenizers[family]
+
+    def ids(made: Any, texts: Any, of: Family) -> list[list[int]]:
+        return [made(f" {text}", add_special_tokens=False)["input_ids"] for text in texts]
+
+    (example,) = toolkit_encoding.text_to_text_examples(
+        QA.toolkit, tokenizer, QA, [QUESTION], 100, family,
+        replace(DEFAULT, inputs="tlidb", several_answers="drawn"), ids, 8,
+    )  # fmt: skip
+    answers = [tokenizer.decode(answer).strip() for answer in example.answers]
+    assert answers == [*QUESTION.target]
+
+
+TURNS = ("ross: one two three", "joey: four five six", "ross: seven eight nine")
+
+
+def turns_of(task: Task, **fields: Any) -> Instance:
+    starts = tuple(sum(len(turn) + 1 for turn in TURNS[:n]) for n in range(len(TURNS)))
+    return instance(task, context=" ".join(TURNS), turns=starts, **fields)
+
+
+def test_character_identification_reads_the_newest_turn_first() -> None:
+    task = get_task("Friends", "character_identification")
+    row = turns_of(task, query={"mention": "you", "phrase": "you are"}, target=("ross",))
+    assert task.toolkit is not None
+    (made,) = encoder_texts(task.toolkit, task, row, "[SEP]")
+    assert made.text.endswith(f"? [SEP] {' '.join(reversed(TURNS))}")
+
+
+@pytest.mark.parametrize(
+    ("most", "start", "left"),
+    [(12, 0, TURNS), (11, 6, TURNS[:2]), (11, 45, TURNS[1:]), (7, 6, TURNS[:1]),
+     (7, 26, TURNS[1:2])],
+)  # fmt: skip
+def test_turns_far_from_the_answer_are_left_out(
+    most: int, start: int, left: tuple[str, ...]
+) -> None:
+    assert QA.toolkit is not None
+    forms = replace(QA.toolkit, most_words=most)
+    row = turns_of(QA, query={"question": "who?"}, target=("x",), starts=(start,))
+    text = prompt_text(forms, QA, row, None)
+    assert text == f"context: {' '.join(left)} question: who? answer:"
+
+
+def test_the_oldest_turns_are_left_out_where_there_is_no_answer_to_keep() -> None:
+    task = get_task("Friends", "MELD_emotion_recognition")
+    assert task.toolkit is not None
+    forms = replace(task.toolkit, most_words=8)
+    row = turns_of(task, target=("joy",))
+    assert prompt_text(forms, task, row, None) == f"context: {' '.join(TURNS[1:])} emotion:"
+    with pytest.raises(DataError, match="prepare them again"):
+        prompt_text(forms, task, replace(row, turns=()), None)
+
+
+def test_answers_and_generated_labels_are_the_toolkits() -> None:
+    traits = get_task("Friends", "personality_detection")
+    row = instance(traits, target=("1", "0", "1", "0", "1"), query={"speaker": "ross"})
+    assert answer_texts(traits, row, 1) == ["0"]
+    assert parse_as_toolkit(traits, "1") == ("1",) == parse_answer(traits, "true")
+    relations = get_task("Friends", "relation_extraction")
+    row = instance(relations, target=("per:spouse", "per:friends"))
+    assert answer_texts(relations, row, None) == ["spouse and friends"]
+    text = "close friends, spouse"
+    assert parse_as_toolkit(relations, text) == ("per:friends", "per:spouse")
+    assert parse_answer(relations, text) == ()
+    assert parse_as_toolkit(relations, "nothing") == ("per:positive_impression",)
+    emotions = get_task("Friends", "MELD_emotion_recognition")
+    assert parse_as_toolkit(emotions, "Joy") == ("Joy",)
+    assert parse_answer(emotions, "Joy") == ("joy",)
+
+
+def test_how_long_answers_may_get() -> None:
+    assert QA.toolkit is not None
+    assert toolkit_encoding.answer_limit(QA.toolkit, "decoder") == 64
+    assert toolkit_encoding.answer_limit(QA.toolkit, "encoder_decoder") == 19
+
+
+def test_edges_are_chosen_among_all_tokens(load: Loader) -> None:
+    name = "dialogue_reasoning_span_extraction"
+    fidelity = replace(DEFAULT, span_choice="edges")
+    ours, split = load("encoder", "DailyDialog", name)
+    theirs, _ = load("encoder", "DailyDialog", name, fidelity=fidelity)
+    both = [float(model.loss(split, range(len(split))).detach()) for model in (ours, theirs)]
+    assert both[1] > both[0]  # more tokens to choose from
+    groups = theirs.training_micro_batches(split, range(len(split)), 1)
+    assert groups == [list(range(len(split)))]

@@ -1,0 +1,79 @@
+"""Instances with each other's answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tasktransfer.data.cache import prepare, read_instances, read_manifest
+from tasktransfer.data.permuted import permuted, permuted_answers
+from tasktransfer.data.recipes import Ingredients
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.tasks.card import Instance
+from tasktransfer.tasks.checks import instance_problem
+
+
+@pytest.fixture(scope="module")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("permuted")
+    generate(folder / "world", seed=0, dialogues=120)
+    for dataset in ("DailyDialog", "Friends"):
+        prepare(dataset, folder / "world", True, folder / dataset)
+    return {dataset: folder / dataset for dataset in ("DailyDialog", "Friends")}
+
+
+def derived(cache: Path, seed: int) -> dict[tuple[str, str], list[Instance]]:
+    return permuted_answers(Ingredients((cache,), (), (), (), {"seed": seed}))
+
+
+@pytest.mark.parametrize("dataset", ["DailyDialog", "Friends"])
+def test_texts_stay_answers_move_and_all_fit_their_card(
+    caches: dict[str, Path], dataset: str
+) -> None:
+    made = derived(caches[dataset], 0)
+    assert {task for task, _ in made} == set(read_manifest(caches[dataset]).tasks)
+    for (task, split), instances in made.items():
+        card = DATASETS[dataset].tasks[task]
+        before = read_instances(caches[dataset], task, split)
+        assert [(one.id, one.context, one.query) for one in instances] == [
+            (one.id, one.context, one.query) for one in before
+        ]
+        assert not [problem for one in instances if (problem := instance_problem(card, one))]
+        moved = sum(a.target != b.target for a, b in zip(instances, before, strict=True))
+        if split == "test":
+            assert moved == 0
+        else:
+            assert moved > 0
+            if card.kind != "span":
+                assert Counter(one.target for one in instances) == Counter(
+                    one.target for one in before
+                )
+            else:
+                unanswerable = [
+                    sum(-1 in one.starts for one in all_) for all_ in (instances, before)
+                ]
+                assert unanswerable[0] == unanswerable[1]
+
+
+def test_a_seed_is_one_permutation(caches: dict[str, Path]) -> None:
+    cache = caches["DailyDialog"]
+    assert derived(cache, 0) == derived(cache, 0)
+    assert derived(cache, 0) != derived(cache, 1)
+
+
+def span(context: str, answer: str) -> Instance:
+    start = context.find(answer)
+    return Instance(context, "d", "t", context, 0, {}, (), (answer,), (start,))
+
+
+def test_a_span_lies_as_far_from_the_beginning_and_has_as_many_words() -> None:
+    first = span("one two three four five", "four five")
+    second = span("a b c d e f g h i", "a")
+    for draw in map(str, range(20)):
+        moved = permuted([first, second], draw)
+        if moved[0] != first:
+            break
+    assert [(one.target, one.starts) for one in moved] == [(("one",), (0,)), (("h i",), (14,))]

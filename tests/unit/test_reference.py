@@ -1,0 +1,81 @@
+"""Scores without a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tasktransfer import metrics
+from tasktransfer.core.specs import Training
+from tasktransfer.data.cache import prepare, read_instances, read_manifest
+from tasktransfer.datasets import get_task
+from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.designs.transfer import reference as making
+from tasktransfer.designs.transfer.reference import reference_rows
+from tasktransfer.designs.transfer.tables import reference
+from tasktransfer.errors import RecordError
+from tasktransfer.evaluation.reference import REFERENCES
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reference")
+    generate(folder / "world", seed=0, dialogues=120)
+    for dataset in ("DailyDialog", "Friends"):
+        prepare(dataset, folder / "world", True, folder / dataset)
+    return folder
+
+
+@pytest.mark.parametrize("dataset", ["DailyDialog", "Friends"])
+def test_every_task_has_every_reference(cache: Path, dataset: str, tmp_path: Path) -> None:
+    tasks = list(read_manifest(cache / dataset).tasks)
+    rows = reference_rows(cache / dataset, tasks, Training())
+    assert Counter(rows["reference"]) == dict.fromkeys(REFERENCES, len(tasks))
+    assert rows["score"].between(0, 100).all()
+    assert rows["synthetic"].all()
+    assert rows.loc[rows["reference"] == "by_frequency", "deviation"].gt(0).any()
+    reference.write(rows, tmp_path / "reference.parquet")
+    again = reference.read(tmp_path / "reference.parquet")
+    assert again is not None
+    assert again.equals(rows)
+
+
+def test_the_most_frequent_answer_is_counted_as_metrics_do(cache: Path) -> None:
+    task = get_task("DailyDialog", "dialogue_act_classification")
+    train, test = (read_instances(cache / "DailyDialog", task.name, s) for s in ("train", "test"))
+    label = Counter(one.target[0] for one in train).most_common(1)[0][0]
+    golds = [one.target for one in test]
+    wanted = metrics.score(task, metrics.evaluate(task, [(label,)] * len(test), golds))
+    rows = reference_rows(cache / "DailyDialog", [task.name], Training()).set_index("reference")
+    assert rows.loc["most_frequent", "score"] == pytest.approx(wanted)
+    assert rows.loc["most_frequent", "answer"] == label
+    # A cue word tells the tiny world's acts: words without order are enough.
+    assert rows.loc["tfidf_logistic", "score"] > 2 * wanted
+
+
+def test_limits_are_those_of_trainings(cache: Path) -> None:
+    limited = Training(limit_train=30, limit_test=10)
+    rows = reference_rows(cache / "Friends", ["relation_extraction"], limited)
+    assert rows["train_size"].max() <= 30
+    assert rows["test_size"].max() <= 10
+
+
+def test_without_scikit_learn_its_row_is_left_out(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "find_spec", lambda name: None)
+    said: list[str] = []
+    rows = reference_rows(
+        cache / "Friends", ["relation_extraction"], Training(), progress=said.append
+    )
+    assert set(rows["reference"]) == {"most_frequent", "by_frequency"}
+    assert "tasktransfer[reference]" in said[0]
+
+
+def test_a_damaged_table_is_named(tmp_path: Path) -> None:
+    assert reference.read(tmp_path / "none.parquet") is None
+    (tmp_path / "reference.parquet").write_bytes(b"nothing")
+    with pytest.raises(RecordError, match=r"reference\.parquet.*delete it"):
+        reference.read(tmp_path / "reference.parquet")
