@@ -41,7 +41,7 @@ def constructed_record(
         sizes={task: {"train": train, "dev": dev, "test": tested} for task in stage.tasks},
         synthetic=synthetic,
         predictions=predictions,
-        provenance=cast(Provenance, make_provenance(**provenance)),
+        provenance=cast(Provenance, make_provenance(**{"recipe": stage.recipe} | provenance)),
     )
 
 

@@ -128,7 +128,7 @@ def write_stage(
         sizes={task: _sizes(stage.dataset, task, instances) for task in stage.tasks},
         synthetic=False,
         predictions=predictions,
-        provenance=cast(Provenance, _provenance(study)),
+        provenance=cast(Provenance, _provenance(study, stage)),
     )
     path = of_stage / "metrics.json"
     path.write_text(json.dumps(record))
@@ -316,8 +316,9 @@ def _config_digest(factor: int, models: int) -> str:
     return paper_study(factor, models).config.digest
 
 
-def _provenance(study: Study) -> dict[str, Any]:
+def _provenance(study: Study, stage: Stage) -> dict[str, Any]:
     return make_provenance(
+        recipe=stage.recipe,
         config_digest=_config_digest(len(study.config.seeds) // 5, len(study.config.models)),
         seconds={"read": 0.1, "load": 2.0, "train": 75.0, "test": 4.0, "total": 81.5},
         tokens=3_000_000,

@@ -262,3 +262,18 @@ def test_toolkit_s_micro_token_f1_counts_misses_of_single_answers() -> None:
     for fidelity in FIDELITIES:
         value = evaluate(CAUSAL_SPAN, guesses, golds, fidelity=fidelity)["micro_token_f1"]
         assert value == pytest.approx(100 * 2 * 2 / (3 + 3))
+
+
+@pytest.mark.parametrize(
+    ("golds", "guesses", "value"),
+    [
+        ([("",), ("dont",)], [("",), ("",)], 100.0),
+        ([("red dog",), ("tea",)], [("red dog",), ("coffee",)], 100.0),
+        ([("red dog",), ("red tea",)], [("red dog",), ("red",)], 100 * 2 * 3 / (3 + 4)),
+    ],
+)
+def test_toolkit_s_question_answering_lists_single_answers_too(
+    golds: list[tuple[str]], guesses: list[tuple[str]], value: float
+) -> None:
+    toolkit = evaluate(QUESTIONS, guesses, golds, fidelity="tlidb")
+    assert toolkit["micro_token_f1"] == pytest.approx(value)

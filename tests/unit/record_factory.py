@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from constructed_records import constructed_record, result
-from tasktransfer.core.nodes import Data, Stage
+from tasktransfer.core.nodes import RECIPE_VERSION, Data, Stage
 from tasktransfer.core.plan import PlanBuilder
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.designs.transfer.algorithms import steps
@@ -76,10 +76,11 @@ def stages_of(
     revision: str = "r1",
     few_sample: bool = True,
     weights: str | None = None,
+    recipe: int = RECIPE_VERSION,
 ) -> tuple[Stage, ...]:
     """The trainings of a run, on constructed data and models; ``weights``: None is a folder's."""
     dataset, model, algorithm, sources, target, seed = run
-    builder = PlanBuilder(lambda step, starts: (kind_of(step, starts), target))
+    builder = PlanBuilder(lambda step, starts: (kind_of(step, starts), target), lambda *_: recipe)
     stages = builder.stages(
         steps(algorithm, sources, target),
         Data(dataset, revision, {"few_sample": few_sample}),

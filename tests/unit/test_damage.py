@@ -97,7 +97,9 @@ def altered_predictions(record: Path) -> None:
     file = record.with_name(FILE_NAME)
     table = pq.read_table(file)
     scores = [100.0 - score for score in table["score"].to_pylist()]
-    pq.write_table(table.set_column(5, table.schema.field("score"), [scores]), file)
+    pq.write_table(
+        table.set_column(table.num_columns - 1, table.schema.field("score"), [scores]), file
+    )
 
 
 def fewer_predictions(record: Path) -> None:

@@ -66,6 +66,7 @@ def test_topic(releases: dict[str, Parsed]) -> None:
         query={},
         options=(),
         target=("Ordinary Life",),
+        turns=(0, DAILY.index("speaker2")),
     )
 
 

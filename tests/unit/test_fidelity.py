@@ -378,7 +378,7 @@ def test_every_right_answer_can_be_drawn(tokenizers: dict[Family, Any], tmp_path
     assert [texts_of(tokenizer, example, one) for one in example.answers] == [*QUESTION.target]
     assert example.labels == example.answers[0]
     assert encoded(tokenizers, QA, QUESTION, 64).answers == []
-    write_split(tmp_path, QA.name, "train", [example], [("i1", QUESTION.target, "")])
+    write_split(tmp_path, QA.name, "train", [example], [("i1", "d1", QUESTION.target, "")])
     split = read_split(tmp_path, QA.name, "train")
     drawn = {tuple(split.with_drawn_answers([0, n]).labels[0].tolist()) for n in range(20)}
     assert drawn == {tuple(each) for each in example.answers}
@@ -391,15 +391,11 @@ def test_text_to_text_answers_can_be_drawn_too(
 ) -> None:
     assert QA.toolkit is not None
     tokenizer = tokenizers[family]
-
-    def ids(made: Any, texts: Any, of: Family) -> list[list[int]]:
-        return [made(f" {text}", add_special_tokens=False)["input_ids"] for text in texts]
-
     (example,) = toolkit_encoding.text_to_text_examples(
         QA.toolkit, tokenizer, QA, [QUESTION], 100, family,
-        replace(DEFAULT, inputs="tlidb", several_answers="drawn"), ids, 8,
+        replace(DEFAULT, inputs="tlidb", several_answers="drawn"), 8,
     )  # fmt: skip
-    answers = [tokenizer.decode(answer).strip() for answer in example.answers]
+    answers = [tokenizer.decode(one, skip_special_tokens=True).strip() for one in example.answers]
     assert answers == [*QUESTION.target]
 
 

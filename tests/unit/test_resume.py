@@ -230,7 +230,7 @@ class Small:
     def __init__(self, model: FamilyModel, tokens: int) -> None:
         self._model, self._tokens = model, tokens
         self.module, self.weight, self.save = model.module, model.weight, model.save
-        self.parts = model.parts
+        self.parts, self.start_training = model.parts, model.start_training
         self.side_by_side, self.paths = model.side_by_side, model.paths
         self.training_micro_batches = model.training_micro_batches
         self.prediction_micro_batches = model.prediction_micro_batches

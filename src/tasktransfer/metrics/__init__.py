@@ -22,9 +22,9 @@ Two ways to count (FETA's paper and its toolkit differ):
 ``tlidb``
     The toolkit's habits: predictions that are no label form a class of their own, -1, in macro-F1
     (in weighted F1 too, where its weight is 0); a text is unanswerable when it contains an
-    unanswerable phrase anywhere; where a task has several right answers, micro token-F1 counts
-    the last one that shares a token with the prediction instead of the best, and leaves an
-    instance out when there is none (which lifts question answering).
+    unanswerable phrase anywhere; of a task whose right answers it keeps as lists (question
+    answering), micro token-F1 counts the last one that shares a token with the prediction instead
+    of the best, and leaves an instance out when there is none, which lifts the score.
 
 The F1 of a class that nobody predicted and nobody has is 0, as are all F1 without a true positive.
 """
@@ -81,9 +81,7 @@ def tally(
 ) -> Sums:
     """What each instance adds to the sums that the task's metrics are made of, (n, columns).
 
-    The columns depend on the task and the fidelity alone, but for one thing: whether any instance
-    has several right answers changes what the toolkit's micro token-F1 counts. Raises as
-    ``evaluate`` does.
+    The columns depend on the task and the fidelity alone. Raises as ``evaluate`` does.
     """
     guesses, right = coded(predictions), coded(golds)
     check(task, guesses, right)
@@ -187,7 +185,7 @@ def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scorin
         if spec.name == "exact_match":
             tallies.append(texts.exact_match_tally(task, spec, compared))
         else:
-            tallies.append(texts.token_f1_tally(spec, compared, golds, fidelity))
+            tallies.append(texts.token_f1_tally(task, spec, compared, fidelity))
     return tallies
 
 

@@ -87,12 +87,11 @@ def token_f1_width(task: Task, spec: MetricSpec) -> int:
     return 2 if spec.average == "macro" else 3
 
 
-def token_f1_tally(spec: MetricSpec, texts: Compared, golds: Coded, fidelity: Scoring) -> Sums:
+def token_f1_tally(task: Task, spec: MetricSpec, texts: Compared, fidelity: Scoring) -> Sums:
     """Macro: the F1 with the best right answer. Micro: the tokens of the best right answer."""
     if spec.average == "macro":
         return np.stack([token_f1(texts.best), np.ones(len(texts.best))], axis=1)
-    # The toolkit keeps several right answers as a list, for all instances of a task or none.
-    if fidelity == "tlidb" and (golds.sizes > 1).any():
+    if fidelity == "tlidb" and task.toolkit is not None and task.toolkit.lists_answers:
         return np.array([_last_overlap(*pair) for pair in texts.pairs], np.float64)
     return texts.best
 

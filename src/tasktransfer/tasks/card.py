@@ -78,7 +78,8 @@ class ToolkitForms:
     whole text. ``most_words``: text-to-text models read no context of more words, whole turns are
     left out. ``turns_reversed``: an encoder reads the newest turn first. ``after_prompt``: what
     ends the prompt of text-to-text models. ``fallback``: the label that stands for a generated
-    answer in which a multi-label task finds none.
+    answer in which a multi-label task finds none. ``lists_answers``: the right answers are a list,
+    also where there is one, which its micro token-F1 counts in another way (``metrics.texts``).
     """
 
     encoder: str
@@ -89,6 +90,7 @@ class ToolkitForms:
     turns_reversed: bool = False
     after_prompt: str = ""
     fallback: str = ""
+    lists_answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

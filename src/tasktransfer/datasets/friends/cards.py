@@ -114,7 +114,12 @@ QUESTION_ANSWERING = Task(
     prompt=Prompt("question: {question} answer:", max_answer_tokens=64),
     keeps="beginning",
     recipes={"encoder": 4, "decoder": 4, "encoder_decoder": 4},
-    toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{question} {context}", answer_tokens=64),
+    toolkit=ToolkitForms(
+        most_words=_MOST_WORDS,
+        encoder="{question} {context}",
+        answer_tokens=64,
+        lists_answers=True,
+    ),
     description="The span of the dialogue, or the speaker, that answers a question.",
     citation=(
         "Yang and Choi 2019, FriendsQA: Open-Domain Question Answering on TV Show Transcripts, "

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer import metrics
-from tasktransfer.core.specs import Fidelity, Training
+from tasktransfer.core.fidelity import Scoring
+from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.tables.reference import COLUMNS
@@ -50,7 +51,7 @@ def reference_rows(
         train = read_instances(folder, name, "train")[: training.limit_train]
         test = read_instances(folder, name, "test")[: training.limit_test]
         for reference in _offered(progress):
-            scores, answer = _scored(reference, task, train, test, training.fidelity)
+            scores, answer = _scored(reference, task, train, test, training.fidelity.scoring)
             rows.append(
                 (
                     *(manifest.dataset, name, reference, np.mean(scores), np.std(scores), answer),
@@ -75,7 +76,7 @@ def _scored(
     task: Task,
     train: Sequence[Instance],
     test: Sequence[Instance],
-    fidelity: Fidelity,
+    scoring: Scoring,
 ) -> tuple[list[float], str]:
     """Its scores, one per draw, and the answer that it always gives."""
     golds = [one.target for one in test]
@@ -84,6 +85,6 @@ def _scored(
     for seed in range(DRAWS if reference == BY_FREQUENCY else 1):
         given = REFERENCES[reference](task, train, test, seed)
         told = set(given)
-        values = metrics.evaluate(task, given, golds, fidelity=fidelity)
+        values = metrics.evaluate(task, given, golds, fidelity=scoring)
         scores.append(metrics.score(task, values))
     return scores, ", ".join(next(iter(told))) if reference == MOST_FREQUENT else ""

@@ -76,19 +76,16 @@ def collect_runs(
             together where numbers are compared; names what differs and two of the files.
     """
     loaded, problems = load(results, expected, checks)
-    every_run = frame("runs", [item.run for item in loaded if item.run is not None])
-    is_control = every_run["algorithm"].isin(CONTROLS)
-    runs = every_run[~is_control].reset_index(drop=True)
-    control_runs = every_run[is_control].reset_index(drop=True)
+    of_algorithms = [item for item in loaded if not _of_control(item)]
+    of_controls = [item for item in loaded if _of_control(item)]
+    runs, control_runs = _runs(of_algorithms), _runs(of_controls)
     deltas = deltas_of(runs)
     algorithms = [plan for plan in expected if not plan.is_control]
     controls = [plan for plan in expected if plan.is_control]
     holes = Holes(results, problems)
     tables = Tables(
         runs=runs,
-        scores=frame(
-            "scores", [row for item in loaded for row in item.scores if not _of_control(item)]
-        ),
+        scores=frame("scores", [row for item in of_algorithms for row in item.scores]),
         deltas=deltas,
         sizes=_sizes(runs),
         missing=missing(algorithms, runs, deltas, holes),
@@ -97,6 +94,10 @@ def collect_runs(
         control_missing=missing(controls, control_runs, deltas.iloc[:0], holes),
     )
     return tables, _origin(loaded)
+
+
+def _runs(loaded: list[Loaded]) -> pd.DataFrame:
+    return frame("runs", [item.run for item in loaded if item.run is not None])
 
 
 def _of_control(item: Loaded) -> bool:
