@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -233,6 +234,26 @@ def test_what_is_not_the_paper_s_is_not_compared(
     write_all_tables(results, tmp_path / "printed")
     for name in ("table1", "table2", "table3", "table6"):
         assert said in (tmp_path / "printed" / f"{name}.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("chosen_by", "said"),
+    [
+        ("test", "were chosen by the test scores that these numbers are made of, as in the paper"),
+        ("dev", "Targets and sources were chosen by dev scores."),
+        ("config", "Targets and sources are those that the config names."),
+    ],
+)
+def test_tables_of_several_sources_say_what_chose_them(
+    tmp_path: Path, chosen_by: str, said: str
+) -> None:
+    runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
+    plan = write_study(tmp_path, runs, several_score)
+    plan.write_text(json.dumps(json.loads(plan.read_text()) | {"sources_chosen_by": chosen_by}))
+    write_all_tables(results_of(tmp_path, plan), tmp_path / "printed")
+    for name in ("table3", "table6"):
+        assert said in (tmp_path / "printed" / f"{name}.md").read_text()
+    assert "chosen by" not in (tmp_path / "printed" / "table2.md").read_text()
 
 
 def test_a_study_without_several_sources_says_so(single: Results, printed: Path) -> None:

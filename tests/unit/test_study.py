@@ -250,6 +250,27 @@ def test_the_plan_file_is_what_the_analysis_reads() -> None:
         study.record(run.scored) for run in study.plan.runs
     ]
     assert read.shorts["dialogue_nli"] == "DNLI"
+    assert read.sources_chosen_by == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"mode": "auto"}, "dev"),
+        ({"mode": "auto", "choose_by": "test"}, "test"),
+        (
+            {
+                "mode": "named",
+                "named": [{"dataset": "DailyDialog", "target": TASKS[0], "sources": TASKS[1:]}],
+            },
+            "config",
+        ),
+    ],
+)
+def test_the_plan_file_says_what_chose_the_sources(asked: dict[str, Any], said: str) -> None:
+    study = opened(multi_source=asked)
+    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
+    assert read_plan(Path("plan.json")).sources_chosen_by == said
 
 
 def test_arguments_open_the_same_study_again() -> None:

@@ -30,6 +30,8 @@ class Metadata:
     """Rows, panels and axes keep it, whichever runs are missing."""
     real: Sequence[str] = field(default_factory=list)
     """Datasets whose dialogues are real though those of another are generated."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What the design says of the whole study, for captions; the design knows the keys."""
 
     def is_synthetic(self, dataset: str) -> bool:
         """Whether a dataset's dialogues are generated."""

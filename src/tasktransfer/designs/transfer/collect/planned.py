@@ -17,6 +17,8 @@ from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
 BASELINE = "baseline"
+SOURCES_CHOSEN_BY = "sources_chosen_by"
+"""Key in a plan file and in the tables' facts, see ``StudyPlan``."""
 TABLES_VERSION = 2
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
@@ -60,6 +62,9 @@ class StudyPlan:
     config_digest: str
     shorts: Mapping[str, str]
     runs: tuple[Expected, ...]
+    sources_chosen_by: str = ""
+    """The scores that chose the targets and sources of multi-source runs, dev or test, or
+    ``config``; empty: not known, or there are none."""
 
     @property
     def order(self) -> dict[str, list[str]]:
@@ -111,11 +116,13 @@ def shorts_of(study: Study) -> dict[str, str]:
 
 def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
     """What the analysis needs to know of a plan, as ``read_plan`` reads it."""
+    asked = transfer_config(study).multi_source
     return {
         "tables_version": TABLES_VERSION,
         "study": study.config.study,
         "config_digest": study.config.digest,
         "shorts": shorts_of(study),
+        SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
         "runs": [
             {
                 **run.identity,
@@ -144,7 +151,8 @@ def read_plan(path: Path) -> StudyPlan:
     try:
         value = json_text.loads(path.read_bytes())
         runs = tuple(_expected(run) for run in value["runs"])
-        return StudyPlan(value["study"], value["config_digest"], value["shorts"], runs)
+        chosen_by = value.get(SOURCES_CHOSEN_BY, "")
+        return StudyPlan(value["study"], value["config_digest"], value["shorts"], runs, chosen_by)
     except (OSError, ValueError, TypeError) as error:
         raise RecordError(f"{path}: not a plan file: {error}; write it again") from error
     except KeyError as error:

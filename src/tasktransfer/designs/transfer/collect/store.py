@@ -10,7 +10,7 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.missing import BROKEN
-from tasktransfer.designs.transfer.collect.planned import Expected, read_plan
+from tasktransfer.designs.transfer.collect.planned import SOURCES_CHOSEN_BY, Expected, read_plan
 from tasktransfer.errors import RecordError
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import Checks
@@ -65,6 +65,7 @@ def collect(
         records=origin.records,
         shorts=study.shorts,
         order=study.order,
+        facts={SOURCES_CHOSEN_BY: study.sources_chosen_by} if study.sources_chosen_by else {},
     )
     write_tables(out, tables, metadata)
     checks.write(out / CHECKED)

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.planned import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
@@ -140,6 +141,7 @@ def caption3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence
     return (
         f"{metadata.mark}Delta of transfer from several sources at once minus the mean "
         f"delta of the same sources one at a time, in points, study {metadata.study}."
+        + _choice(metadata)
         + _remarks(frame, comparable, "Table 3")
     )
 
@@ -148,7 +150,9 @@ def caption6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence
     """What Table 6 shows, and what is known of the paper's numbers."""
     text = (
         f"{metadata.mark}Mean delta of sources one at a time, and delta of all of them "
-        f"at once, in points, study {metadata.study}." + _remarks(frame, comparable, "Table 6")
+        f"at once, in points, study {metadata.study}."
+        + _choice(metadata)
+        + _remarks(frame, comparable, "Table 6")
     )
     if compared(frame):
         names = _short(frame, metadata)
@@ -160,6 +164,18 @@ def caption6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence
         ]
         text += f" *: {'; '.join(notes)}." if notes else ""
     return text
+
+
+_CHOICES = {
+    "test": " Targets and sources were chosen by the test scores that these numbers are made of,"
+    " as in the paper: they flatter.",
+    "dev": " Targets and sources were chosen by dev scores.",
+    "config": " Targets and sources are those that the config names.",
+}
+
+
+def _choice(metadata: Metadata) -> str:
+    return _CHOICES.get(metadata.facts.get(SOURCES_CHOSEN_BY, ""), "")
 
 
 def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> str:
