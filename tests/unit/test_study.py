@@ -256,8 +256,8 @@ def test_the_plan_file_is_what_the_analysis_reads() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"mode": "auto"}, "dev"),
-        ({"mode": "auto", "choose_by": "test"}, "test"),
+        (AUTO, "dev"),
+        (AUTO | {"choose_by": "test"}, "test"),
         (
             {
                 "mode": "named",
