@@ -11,7 +11,7 @@ import pytest
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
-from tasktransfer.models.encode import _encoder_examples, longest_span
+from tasktransfer.models.encode import _encoder_examples, longer_answers, longest_span, told
 from tasktransfer.models.encode_text import text_to_text_examples
 from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
 from tasktransfer.models.tiny import new_tokenizer
@@ -245,6 +245,23 @@ def test_the_input_of_a_decoder_depends_on_no_answer(tokenizers: dict[Family, An
     assert short.sequences == long.sequences
     assert len(short.sequences[0]) == 52
     assert len(long.labels) == 8
+    eos = tokenizers["decoder"].eos_token_id
+    assert longer_answers([short, long], 8, eos) == 1
+    assert longer_answers([short], 1, eos) == 1
+
+
+def test_answers_that_do_not_fit_are_told() -> None:
+    manifest = {
+        "max_length": 256,
+        "max_answer_tokens": {"a-task": 64, "b": 9},
+        "examples": {"a-task-train": 2000, "a-task-test": 30, "b-test": 5},
+        "lost_answers": {"a-task-train": 1200, "a-task-test": 0, "b-test": 0},
+        "longer_answers": {"a-task-test": 3},
+    }
+    lost, longer = told(manifest)
+    assert "a-task-train: 1,200 of 2,000 right answers were cut away" in lost
+    assert "max_length 256" in lost
+    assert "a-task-test: 3 of 30 right answers are longer than the 64 tokens" in longer
 
 
 def test_spans_are_as_long_as_in_training() -> None:

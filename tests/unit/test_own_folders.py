@@ -161,6 +161,7 @@ def test_token_ids_of_another_model_are_made_anew(
         with replacing_folder(out, encode.MAKER) as folder:
             facts: dict[str, Any] = {"encoding": ENCODING_VERSION}
             facts["max_answer_tokens"] = dict.fromkeys(tasks, 0)
+            facts |= {"lost_answers": {}, "longer_answers": {}, "examples": {}}
             facts |= encode.made_from(read_manifest(instances), model)
             (folder / "manifest.json").write_text(json.dumps(facts))
 

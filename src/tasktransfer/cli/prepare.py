@@ -178,7 +178,8 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.core.nodes import Data
     from tasktransfer.data.cache import read_manifest
-    from tasktransfer.models.encode import MAKER, encode_dataset, made_from
+    from tasktransfer.models.encode import MAKER, encode_dataset, made_from, told
+    from tasktransfer.models.encoded import read_manifest as read_encoded
     from tasktransfer.models.recipe import ENCODING_VERSION
     from tasktransfer.operate.lacking import refuse_lacking
 
@@ -213,6 +214,8 @@ def encode(chosen: argparse.Namespace) -> None:
                 spec.identity,
                 study.fidelity,
             )
+            for line in told(read_encoded(chosen.out)):
+                print(f"{model.name} {line}", file=sys.stderr)
 
 
 def _prepared(study: Study) -> list[Path]:

@@ -112,9 +112,9 @@ def encode_dataset(
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
                 manifest["lost_answers"][key] = lost_answers(card, family, examples)
-                manifest["longer_answers"][key] = sum(
-                    len(u.labels) > limit for u in examples if family != "encoder"
-                )
+                if family != "encoder":
+                    longer = longer_answers(examples, limit, tokenizer.eos_token_id)
+                    manifest["longer_answers"][key] = longer
                 manifest["truncated"][key] = sum(length >= max_length for length in lengths)
                 manifest["examples"][key] = len(examples)
                 manifest["tokens"][key] = sum(lengths)
@@ -328,6 +328,30 @@ def lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int
     if family != "encoder" or task.kind != "span":
         return 0
     return sum(example.labels[0] == IGNORED for example in examples)
+
+
+def longer_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
+    """How many right answers have more tokens than are generated. One that was cut to what is
+    free in a decoder's input does not end with the end-of-sequence token."""
+    return sum(len(one.labels) > limit or one.labels[-1:] != [eos] for one in examples)
+
+
+def told(manifest: Mapping[str, Any]) -> list[str]:
+    """A line for each split in which right answers do not fit, from a folder's manifest."""
+    longest, examples = manifest["max_answer_tokens"], manifest["examples"]
+    lines = [
+        f"{key}: {count:,} of {examples[key]:,} right answers were cut away with their context "
+        f"at max_length {manifest['max_length']}, and cannot be learnt or found"
+        for key, count in manifest["lost_answers"].items()
+        if count
+    ]
+    return lines + [
+        f"{key}: {count:,} of {examples[key]:,} right answers are longer than the "
+        f"{longest[key.rpartition('-')[0]]} tokens that are generated at most, and cannot come "
+        "out whole"
+        for key, count in manifest["longer_answers"].items()
+        if count
+    ]
 
 
 def _is_unanswerable(row: Instance) -> bool:
