@@ -219,7 +219,8 @@ CONTROLS: Columns = (
 TOP1: Columns = (
     *_GROUP,
     ("n_targets", pa.int64(), "targets behind the row"),
-    ("n_seeds", pa.int64(), "seeds that all sources of a target have; the fewest over targets"),
+    ("n_pairs", pa.int64(), "pairs that have all seeds: the candidates"),
+    ("n_seeds", pa.int64(), "seeds behind the row"),
     ("top1", pa.float64(), "the paper's: per target the best mean delta, at least 0; points"),
     ("top1_dev", pa.float64(), "delta of the source that is best on dev; 0: the baseline is"),
     ("top1_dev_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
