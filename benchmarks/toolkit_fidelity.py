@@ -409,8 +409,10 @@ def compare(one: Side, other: Side, tasks: Mapping[str, Task]) -> dict[str, Any]
 
 def _equal(task: Task, ours: Sequence[Any], theirs: Sequence[Any]) -> float:
     def plain(answer: tuple[str, ...]) -> tuple[str, ...]:
-        if task.kind == "span":  # the toolkit's are put together from lower-cased word pieces
-            return tuple("".join(text.lower().split()) for text in answer)
+        if task.kind == "span":
+            # The toolkit's are put together from lower-cased word pieces: one that begins within a
+            # word begins with "##".
+            return tuple("".join(text.lower().removeprefix("##").split()) for text in answer)
         known = [text if text in task.labels else "(no label)" for text in answer]
         return tuple(known)
 
