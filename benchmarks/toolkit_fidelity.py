@@ -7,7 +7,8 @@ Drives the toolkit's own code, from the folder given, and this package's trainer
 instances: equal start (a checkpoint and the heads), equal order, dropout before the head at 0 on
 both sides (backbones keep theirs, which no side may use), float32 on the CPU. Compared are the
 losses of the first updates, the weights after them and the predictions on the first dev instances.
-The toolkit's sampling is set to greedy for these, since what is drawn cannot agree.
+What is drawn cannot agree: the toolkit's sampling is set to greedy for these, and of several right
+answers both sides are given the first.
 
 Decoders and encoder-decoders are small random models unless folders are given. Nothing of the
 toolkit stands here; what is replaced in it at run time: where it loads checkpoints from, the order
@@ -34,7 +35,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from benchmarks.training_speed import weights
-from benchmarks.training_speed.toolkit import import_toolkit, load_locally
+from benchmarks.training_speed.toolkit import NAMES, import_toolkit, load_locally
 from tasktransfer.core.fidelity import FIDELITIES, Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import Family, ModelSpec, Selection, Training
@@ -66,6 +67,15 @@ CASES = {
             "dialogue_nli",
             "dialogue_reasoning_commonsense_relation_prediction",
             "dialogue_reasoning_span_extraction",
+        ),
+    ),
+    "friends": (
+        "Friends",
+        (
+            "personality_detection",
+            "question_answering",
+            "reading_comprehension",
+            "relation_extraction",
         ),
     ),
 }
@@ -217,6 +227,10 @@ def toolkit(
         return made
 
     process = algorithm.process_batch
+    answers = sys.modules[f"tlidb.examples.models.{NAMES[stage.model.family]}"]
+    answers.random = SimpleNamespace(  # type: ignore[attr-defined]
+        choice=lambda several: several[0], randint=lambda first, _: first
+    )
 
     def watched(batch: Any) -> Any:
         results, loss = process(batch)
@@ -250,8 +264,8 @@ def _options(chosen: argparse.Namespace, stage: Stage) -> Any:
     """Its own parser's options; greedy where it would sample."""
     parse_args = import_toolkit(chosen.toolkit)
     several = ["--multitask"] if len(stage.train_tasks) > 1 else []
+    name = NAMES[stage.model.family]
     sources = stage.train_tasks[:-1] if several else stage.train_tasks
-    name = {"encoder": "bert", "decoder": "gpt2", "encoder_decoder": "t5"}[stage.model.family]
     sys.argv = [
         "run_experiment.py", "--model_config", name, "--seed", str(SEED), "--cpu_only",
         "--data_dir", str(chosen.release), "--few_shot_percent", "0.1", "--num_workers", "0",
@@ -477,7 +491,8 @@ def run(
     if not instances.exists():
         prepare(dataset, chosen.release, True, instances)
     checkpoint = _checkpoint(chosen, family, instances, stage)
-    encoded = chosen.work / f"encoded-{dataset}-{family}-{case}"
+    several = "+".join(get_task(dataset, task).short for task in stage.tasks)
+    encoded = chosen.work / f"encoded-{dataset}-{family}-{several}"
     if not encoded.exists():
         encode_dataset(
             instances, dataset, stage.tasks, str(checkpoint), None, family,
@@ -552,7 +567,7 @@ def main() -> None:
     torch.set_num_threads(2)
     default = Fidelity()
     switched = {name: getattr(default, name) for name in chosen.without}
-    fidelity = replace(FIDELITIES["tlidb"], **switched)
+    fidelity = replace(FIDELITIES["tlidb"], **{"several_answers": "first", **switched})
     for family in chosen.families:
         for case in chosen.cases:
             print(json.dumps(run(chosen, family, case, fidelity)), flush=True)

@@ -50,7 +50,9 @@ def texts_of(instances: Path, dataset: str, tasks: Sequence[str]) -> list[str]:
     for name in tasks:
         task = get_task(dataset, name)
         for row in read_instances(instances, name, "train"):
-            texts |= {"".join(prompt_parts(task, row)), " " + answer_text(task, row)}
+            for output in range(len(task.outputs)) if task.outputs else (None,):
+                prompt = "".join(prompt_parts(task, row, output))
+                texts |= {prompt, " " + answer_text(task, row, output)}
     return sorted(texts)
 
 

@@ -170,7 +170,10 @@ def _scoring_row(
     encoder reads."""
     text = row.context if task.kind == "span" else ""
     if text and inputs == "tlidb" and family == "encoder" and task.toolkit:
-        text = encoder_texts(task.toolkit, task, row, tokenizer.sep_token)[0].text
+        separator: str = tokenizer.sep_token
+        # An answer across it is read without it; the offsets of all else stay.
+        text = encoder_texts(task.toolkit, task, row, separator)[0].text
+        text = text.replace(separator, " " * len(separator))
     return row.id, row.dialogue_id, row.target, text
 
 

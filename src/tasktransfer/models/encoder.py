@@ -30,6 +30,8 @@ HEADS_FILE = "heads.safetensors"
 MULTI_LABEL_THRESHOLD = 0.5
 TOOLKIT_PADDING = 8
 """Its batches are padded to a multiple of so many tokens."""
+TOOLKIT_BATCH = 20
+"""Instances that it reads together, in their order, in dev and test too."""
 TLIDB_MULTI_LABEL_THRESHOLD = 0.1
 """The toolkit takes the labels whose softmax exceeds this (feta-spec, quirks)."""
 
@@ -146,6 +148,9 @@ class Encoder:
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
+        if self._edges_anywhere(split.task):
+            begins = range(0, len(examples), TOOLKIT_BATCH)
+            return [list(examples[begin : begin + TOOLKIT_BATCH]) for begin in begins]
         return micro_batches_by_length(
             split, examples, token_budget, padded=self.first_position is None
         )

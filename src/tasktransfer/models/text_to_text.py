@@ -88,12 +88,28 @@ class Decoder:
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         if not self.trees:
-            return micro_batches_by_length(split, examples, token_budget, padded=True)
+            groups = [examples]
+            if self.fidelity.repetition_penalty != 1.0:
+                # Padding would be penalised as if it had been read: it may be the end's token.
+                groups = self._equally_long(split, examples)
+            return [
+                some
+                for group in groups
+                for some in micro_batches_by_length(split, group, token_budget, padded=True)
+            ]
         trees = prompt_trees([split.sequences[_sequence(split, u)] for u in examples])
         return [
             [examples[prompt] for tree in micro_batch for prompt in tree.prompts]
             for micro_batch in micro_batches_of_trees(trees, token_budget)
         ]
+
+    def _equally_long(self, split: EncodedSplit, examples: Sequence[int]) -> list[Sequence[int]]:
+        """The examples in groups with prompts of one length, long ones first."""
+        groups: dict[int, list[int]] = {}
+        for example in examples:
+            length = len(split.sequences[_sequence(split, example)])
+            groups.setdefault(length, []).append(example)
+        return [groups[length] for length in sorted(groups, reverse=True)]
 
     def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
         prompts = [split.sequences[_sequence(split, u)] for u in examples]

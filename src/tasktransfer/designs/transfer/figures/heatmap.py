@@ -172,8 +172,9 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
     )
     bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
     legend_below(figure, _legend_entries([panel for row in grid for panel in row], limit))
-    runs = results.tables.runs
-    seeds = int(runs.loc[runs["dataset"] == dataset, "seed"].nunique())
+    runs = results.tables.runs  # baselines may have more seeds
+    transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
+    seeds = int(runs.loc[transfers, "seed"].nunique())
     what = f"{dataset}: improvement over {compared_with} by transfer, %"
     entitle(figure, what, seeds, results.metadata)
     fit_panels(figure, axes, side, side)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from tasktransfer.designs.transfer.collect.planned import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.style import (
     INK,
@@ -62,6 +63,8 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
     panels[-1].set_xticks(range(len(groups)), labels, fontsize=8)
     _legend(figure, algorithms, gains, len(models) * len(algorithms) * len(groups))
     what = f"{dataset}: several sources at once against each alone"
+    if results.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
+        what += " (chosen by test scores)"
     entitle(figure, what, int(max(gains["n_seeds"], default=0)), results.metadata)
     return figure
 
