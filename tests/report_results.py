@@ -209,6 +209,7 @@ def _statistics(deltas: pd.DataFrame) -> Statistics:
             "overlap_effect",
             [(*key, "test instances", 10, 0.1, -0.2, 0.4, 0.5) for key, _ in groups],
         ),
+        control_cells=frame("control_cells", []),
         controls=frame("controls", []),
         top1=frame("top1", []),
         collapsed=frame("collapsed", []),

@@ -20,6 +20,7 @@ from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Results, Statistics
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.statistics.cells import cells
+from tasktransfer.designs.transfer.statistics.controls import controls
 
 SHORTS = {task.name: task.short for task in ALL_TASKS}
 
@@ -52,14 +53,15 @@ def with_cells(results: Results, **values: Any) -> Results:
 def with_shuffled_sources(results: Results) -> Results:
     """The same results with a control that scores half of what every single-source cell does."""
     cells = results.statistics.cells
-    rows = cells[cells["n_sources"] == 1].assign(
-        control="shuffled_source", control_score=lambda one: one["score"] / 2, verdict="cannot tell"
+    over = cells[cells["n_sources"] == 1].assign(
+        control="shuffled_source",
+        baseline_score=lambda one: one["score"] / 2,
+        delta=lambda one: one["score"] / 2,
+        improvement=100.0,
+    )[columns.names("control_cells")]
+    statistics = dataclasses.replace(
+        results.statistics, control_cells=over, controls=controls(over, cells)
     )
-    rows = rows.assign(
-        delta=rows["control_score"], control_delta=rows["control_score"] - rows["baseline_score"]
-    )
-    controls = rows[columns.names("controls")].reset_index(drop=True)
-    statistics = dataclasses.replace(results.statistics, controls=controls)
     return dataclasses.replace(results, statistics=statistics)
 
 

@@ -28,10 +28,10 @@ from tasktransfer.designs.transfer.statistics.controls import (
     CANNOT_TELL,
     EXPLAINED,
     HURTS,
+    control_cells,
     controls,
     verdict,
 )
-from tasktransfer.designs.transfer.statistics.over_control import over_control
 from tasktransfer.designs.transfer.statistics.top1 import top1
 from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.study import Study
@@ -89,7 +89,7 @@ def test_controls_have_tables_of_their_own(study: Study) -> None:
 
 def test_the_source_that_helps_beats_all_controls_and_the_other_does_not(study: Study) -> None:
     tables = gather(study)
-    table = controls(tables, cells(tables, RESULTS), RESULTS)
+    table = controls(control_cells(tables, RESULTS), cells(tables, RESULTS))
     assert list(table.columns) == columns.names("controls")
     assert table.groupby("source")["control"].agg(list).to_dict() == {
         HELPS: list(CONTROLS),
@@ -110,15 +110,27 @@ def test_the_source_that_helps_beats_all_controls_and_the_other_does_not(study: 
 def test_the_second_heatmaps_cells_are_over_the_shuffled_source(study: Study) -> None:
     tables = gather(study)
     plain = cells(tables, RESULTS)
-    table = controls(tables, plain, RESULTS)
-    over = over_control("shuffled_source", table, plain).set_index("source")
+    over = control_cells(tables, RESULTS)
+    table = controls(over, plain)
+    over = over[over["control"] == "shuffled_source"].set_index("source")
     wanted = table[table["control"] == "shuffled_source"].set_index("source")
-    assert list(over.reset_index()[plain.columns].columns) == list(plain.columns)
     for source in (HELPS, IDLE):
         shuffled = wanted.loc[source, "control_delta"]
         own = plain.set_index("source").loc[source, "delta"]
         assert over.loc[source, "delta"] == pytest.approx(own - shuffled)
         assert over.loc[source, "baseline_score"] == wanted.loc[source, "control_score"]
+
+
+def test_only_cells_whose_runs_changed_are_computed_again(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = gather(study)
+    before = control_cells(tables, RESULTS)
+    monkeypatch.setattr(
+        "tasktransfer.designs.transfer.statistics.cells.Tallies",
+        lambda *_: pytest.fail("computed again"),
+    )
+    pd.testing.assert_frame_equal(control_cells(tables, RESULTS, before), before)
 
 
 def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
@@ -128,7 +140,7 @@ def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
     tables = gather(study)
     assert tables.missing.empty
     assert tables.control_missing["algorithm"].tolist() == ["self_transfer"] * 4
-    table = controls(tables, cells(tables, RESULTS), RESULTS)
+    table = controls(control_cells(tables, RESULTS), cells(tables, RESULTS))
     of_one_seed = table[table["control"] == "self_transfer"]
     assert of_one_seed["n_seeds"].tolist() == [1, 1]
     assert of_one_seed["q"].isna().all()
@@ -138,7 +150,7 @@ def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
 def test_without_controls_there_is_no_row(study: Study) -> None:
     tables = gather(study)
     without = replace(tables, control_runs=tables.control_runs.iloc[:0])
-    assert controls(without, cells(tables, RESULTS), RESULTS).empty
+    assert controls(control_cells(without, RESULTS), cells(tables, RESULTS)).empty
 
 
 NONE = math.nan

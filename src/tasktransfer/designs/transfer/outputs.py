@@ -28,6 +28,7 @@ STATISTICS = (
     "agreement",
     "overlap",
     "overlap_effect",
+    "control_cells",
     "controls",
     "top1",
     "collapsed",

@@ -199,6 +199,14 @@ OVERLAP_EFFECT: Columns = (
     ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
 )
 
+CONTROL_CELLS: Columns = (
+    (
+        "control",
+        pa.string(),
+        "self_transfer, longer_baseline or shuffled_source, as baseline",
+    ),
+    *CELLS,
+)
 CONTROLS: Columns = (
     *_CELL,
     ("control", pa.string(), "self_transfer, longer_baseline or shuffled_source"),
@@ -251,7 +259,7 @@ STATISTICS: dict[str, Columns] = dict(
         outputs.STATISTICS,
         (
             *(CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
-            *(CONTROLS, TOP1, COLLAPSED),
+            *(CONTROL_CELLS, CONTROLS, TOP1, COLLAPSED),
         ),
         strict=True,
     )

@@ -35,6 +35,7 @@ class Statistics:
     agreement: pd.DataFrame
     overlap: pd.DataFrame
     overlap_effect: pd.DataFrame
+    control_cells: pd.DataFrame
     controls: pd.DataFrame
     top1: pd.DataFrame
     collapsed: pd.DataFrame

@@ -9,14 +9,14 @@ from matplotlib.figure import Figure
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.figures.heatmap import heatmap
-from tasktransfer.designs.transfer.statistics.over_control import over_control
 
 
 def shuffled_source(results: Results, dataset: str) -> Figure | None:
     """Draw the heatmap of one dataset with the control ``shuffled_source`` in the baseline's place:
     a cell's delta less that of its shuffled source. None where that control left no run."""
     statistics = results.statistics
-    cells = over_control(SHUFFLED_SOURCE, statistics.controls, statistics.cells)
+    over = statistics.control_cells
+    cells = over[over["control"] == SHUFFLED_SOURCE].drop(columns="control")
     if cells.empty:
         return None
     compared = replace(results, statistics=replace(statistics, cells=cells))

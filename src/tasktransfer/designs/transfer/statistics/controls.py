@@ -34,31 +34,52 @@ _PLAIN = [name for name in _CELL if name != "sources"]
 """A cell's names without the list, which cannot be joined on; ``source`` says the same."""
 
 
-def controls(tables: Tables, heatmap_cells: pd.DataFrame, root: Path) -> pd.DataFrame:
-    """The table ``controls``: a row for each single-source cell and control of the study.
+def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The table ``control_cells``: what ``cells`` gives with a control in place of the baseline.
 
     Args:
         tables: what ``collect`` gave.
-        heatmap_cells: columns of ``columns.CELLS``, of the same tables.
         root: the results folder that the paths in the tables are relative to.
+        previous: an earlier result; its rows are taken over as ``cells`` takes them over.
 
     Returns:
-        Columns ``columns.CONTROLS``, in the order of ``heatmap_cells``. A control that left no run
-        of a cell's seeds has a row with NaN. ``verdict`` is the cell's, the same in all its rows.
+        Columns ``columns.CONTROL_CELLS``, of single-source cells alone. ``q`` is adjusted over all
+        cells of a dataset, for each control.
 
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    wanted = heatmap_cells[heatmap_cells["n_sources"] == 1]
-    names = [name for name in CONTROLS if (tables.control_runs["algorithm"] == name).any()]
-    if wanted.empty or not names:
-        return frame("controls", [])
-    parts = [_over(control, tables, root).assign(control=control) for control in names]
+    earlier = None if previous is None else previous.drop(columns="control", errors="ignore")
+    parts = [
+        cells(part, root, earlier).assign(control=control)
+        for control in CONTROLS
+        for part in _in_place_of_baselines(control, tables)
+    ]
+    if not parts:
+        return frame("control_cells", [])
     over = pd.concat(parts, ignore_index=True)
     several = over["p"].where(over["n_seeds"] > 1)
-    over["q"] = several.groupby([over["dataset"], over["control"]], sort=False).transform(
-        false_discovery
-    )
+    families = [over["dataset"], over["control"]]
+    over["q"] = several.groupby(families, sort=False).transform(false_discovery)
+    over["significant"] = over["q"] <= MARKED
+    return over[columns.names("control_cells")]
+
+
+def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame) -> pd.DataFrame:
+    """The table ``controls``: a row for each single-source cell and control of the study.
+
+    Args:
+        over: columns of ``columns.CONTROL_CELLS``.
+        heatmap_cells: columns of ``columns.CELLS``, of the same tables.
+
+    Returns:
+        Columns ``columns.CONTROLS``, in the order of ``heatmap_cells``. A control that left no run
+        of a cell's seeds has a row with NaN. ``verdict`` is the cell's, the same in all its rows.
+    """
+    wanted = heatmap_cells[heatmap_cells["n_sources"] == 1]
+    names = [name for name in CONTROLS if (over["control"] == name).any()]
+    if wanted.empty or not names:
+        return frame("controls", [])
     own = ["n_seeds", "baseline_score", "delta", "low", "high", "p", "q"]
     over = over[[*_PLAIN, "control", *own]].rename(columns={"baseline_score": "control_score"})
     baseline = wanted[[*_CELL, "baseline_score", "delta", "q"]].rename(
@@ -73,12 +94,6 @@ def controls(tables: Tables, heatmap_cells: pd.DataFrame, root: Path) -> pd.Data
     rows = rows.merge(verdicts, on=_PLAIN, how="left")
     wanted_columns = rows[columns.names("controls")]
     return frame("controls", wanted_columns.itertuples(index=False, name=None))
-
-
-def _over(control: str, tables: Tables, root: Path) -> pd.DataFrame:
-    """``cells`` with a control in place of the baseline."""
-    parts = [cells(part, root) for part in _in_place_of_baselines(control, tables)]
-    return pd.concat(parts, ignore_index=True)
 
 
 def _in_place_of_baselines(control: str, tables: Tables) -> Iterator[Tables]:

@@ -17,7 +17,7 @@ from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.collapsed import collapsed
-from tasktransfer.designs.transfer.statistics.controls import controls
+from tasktransfer.designs.transfer.statistics.controls import control_cells, controls
 from tasktransfer.designs.transfer.statistics.overlap import (
     instances_in_test,
     overlap,
@@ -56,7 +56,7 @@ def compute(
     folder, root = Path(tables_folder), Path(results_root)
     tables, metadata = read_tables(folder)
     training = _read_training(folder / OVERLAP_DATA, tables, metadata)
-    previous = {name: _read_previous(folder, name) for name in ("cells", "collapsed")}
+    previous = {name: _read_previous(folder, name) for name in _TAKEN_OVER}
     result = of_tables(tables, root, metadata, training, previous, progress)
     progress("writing")
     write_frames(folder, {name: getattr(result, name) for name in columns.STATISTICS}, metadata)
@@ -86,7 +86,7 @@ def of_tables(
     progress("overlap of tasks")
     shared = overlap(instances_in_test(tables.runs, root), training, order)
     progress("controls and collapsed runs")
-    over_controls = controls(tables, heatmap_cells, root)
+    over_controls = control_cells(tables, root, previous.get("control_cells"))
     return Statistics(
         cells=heatmap_cells,
         summary=summaries,
@@ -95,10 +95,15 @@ def of_tables(
         agreement=agreements,
         overlap=shared,
         overlap_effect=overlap_effect(shared, deltas, order),
-        controls=over_controls,
+        control_cells=over_controls,
+        controls=controls(over_controls, heatmap_cells),
         top1=top1(deltas, tables.runs, order),
         collapsed=collapsed(tables, root, previous.get("collapsed")),
     )
+
+
+_TAKEN_OVER = ("cells", "control_cells", "collapsed")
+"""Statistics whose rows are taken over from an earlier call."""
 
 
 def _read_previous(folder: Path, name: str) -> pd.DataFrame | None:
