@@ -82,6 +82,7 @@ def test_every_table_is_written_and_read_back(tables: Path) -> None:
         "agreement": 4,
         "overlap": 12,
         "overlap_effect": 4,
+        "control_cells": 0,
         "controls": 0,
         "top1": 4,
         "collapsed": 0,
