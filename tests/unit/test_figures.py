@@ -26,7 +26,7 @@ from record_factory import Run, single_source_runs
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
-from tasktransfer.designs.transfer.figures.draw import FIGURES
+from tasktransfer.designs.transfer.figures.draw import FIGURES, of_dataset
 from tasktransfer.designs.transfer.figures.lengths import lengths
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import ratios, sample_ratio
@@ -62,6 +62,16 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def drawn(figure: Figure | None) -> Figure:
     assert figure is not None
     return figure
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_what_a_figure_reads_is_all_that_it_needs(planted: Results, name: str) -> None:
+    """``draw_figures`` gives it the tables that it names, of its dataset, and no others."""
+    drawing = FIGURES[name]
+    part = of_dataset(planted, "DailyDialog", drawing.reads)
+    whole = drawing.draw(planted, "DailyDialog")
+    assert (drawing.draw(part, "DailyDialog") is None) == (whole is None)
+    assert name == "multi_source" or whole is not None
 
 
 def legend(figure: Figure) -> list[str]:

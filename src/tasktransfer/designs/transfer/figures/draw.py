@@ -92,7 +92,7 @@ _DRAWINGS = (
     ),
     Drawing(
         shuffled_source,
-        ("runs", "missing", "cells", "controls"),
+        ("runs", "missing", "cells", "control_cells"),
         "Improvement over transfer from the source with permuted answers",
     ),
 )
