@@ -93,6 +93,12 @@ def test_a_pair_that_lacks_a_seed_is_no_candidate() -> None:
     assert (row["n_pairs"], row["top1"], row["top1_dev"]) == (1, 4.0, 4.0)
 
 
+def test_where_the_baseline_is_always_chosen_there_is_no_interval() -> None:
+    row = top1(*frames({"A": [-3.0, -1.0]}, {"A": [-1.0, -2.0]})).iloc[0]
+    assert (row["top1_dev"], row["top1_heldout"]) == (0.0, 0.0)
+    assert np.isnan([row["top1_dev_low"], row["top1_dev_high"]]).all()
+
+
 def test_one_seed_has_no_interval_and_nothing_held_out() -> None:
     row = top1(*frames({"A": [3.0]}, {"A": [1.0]})).iloc[0]
     assert row["top1_dev"] == 3.0

@@ -68,10 +68,11 @@ def heldout(values: Floats) -> Floats:
 
 
 def mean_over_seeds(values: Floats) -> tuple[float, float, float]:
-    """Mean of (targets, seeds) and its interval by Student's t over seeds; NaN with one seed."""
+    """Mean of (targets, seeds) and its interval by Student's t over seeds; NaN with one seed, or
+    where all are equal: the baseline is chosen everywhere, and nothing varies."""
     each = values.mean(axis=0)
     mean = float(each.mean())
-    if len(each) < 2:
+    if len(each) < 2 or np.ptp(each) == 0:
         return mean, np.nan, np.nan
     error = float(each.std(ddof=1)) / len(each) ** 0.5
     half = float(stats.t.ppf((1 + LEVEL) / 2, len(each) - 1)) * error

@@ -231,10 +231,10 @@ TOP1: Columns = (
     ("n_seeds", pa.int64(), "seeds behind the row"),
     ("top1", pa.float64(), "the paper's: per target the best mean delta, at least 0; points"),
     ("top1_dev", pa.float64(), "delta of the source that is best on dev; 0: the baseline is"),
-    ("top1_dev_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("top1_dev_low", pa.float64(), "lower end of its 95 % interval; NaN: cannot be told"),
     ("top1_dev_high", pa.float64(), "upper end"),
     ("top1_heldout", pa.float64(), "delta, seed by seed, of the source best on the other seeds"),
-    ("top1_heldout_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
+    ("top1_heldout_low", pa.float64(), "lower end of its 95 % interval; NaN: cannot be told"),
     ("top1_heldout_high", pa.float64(), "upper end"),
 )
 COLLAPSED: Columns = (

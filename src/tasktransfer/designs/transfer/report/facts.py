@@ -28,13 +28,21 @@ def facts(results: Results) -> list[tuple[str, str]]:
         *_datasets(runs),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
         ("Algorithms", ", ".join(_algorithms(results)) or "baselines only"),
-        ("Seeds", _seeds(sorted(runs["seed"].unique()))),
+        ("Seeds", _all_seeds(runs)),
         ("Records", f"{metadata.records:,} runs with a score"),
         ("Missing", f"{len(results.tables.missing):,} planned runs"),
         ("Left out", f"{len(results.tables.problems):,} damaged records"),
         ("Trained by", f"recipe {_listed(runs['recipe'])}; code at {_commits(runs)}"),
         ("Analysed by", _versions(metadata.version)),
     ]
+
+
+def _all_seeds(runs: pd.DataFrame) -> str:
+    """Those of the transfers, and of the baselines where these have others too."""
+    of_baselines = sorted(runs.loc[runs["n_sources"] == 0, "seed"].unique())
+    of_transfers = sorted(runs.loc[runs["n_sources"] > 0, "seed"].unique()) or of_baselines
+    text = _seeds(of_transfers)
+    return text if of_baselines == of_transfers else f"{text}; of baselines {_seeds(of_baselines)}"
 
 
 def _data(metadata: Metadata) -> str:

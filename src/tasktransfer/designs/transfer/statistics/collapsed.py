@@ -20,7 +20,7 @@ from tasktransfer.results.records import PredictionsFile
 LEAST_SHARE = 0.99
 """The share of one answer from which on a run is collapsed."""
 
-_VERSION = 1
+_VERSION = 2
 """Raise this when a change in the code changes a row."""
 
 _CELL = columns.names("collapsed")[:7]
@@ -45,7 +45,8 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
     earlier = _rows_by_inputs(previous)
     by_cell = [name for name in _CELL if name != "sources"]
     rows: list[tuple[Any, ...]] = []
-    for _, members in runs.groupby(by_cell, sort=False):
+    for _, unsorted in runs.groupby(by_cell, sort=False):
+        members = unsorted.sort_values("seed")
         names = tuple(members.iloc[0][name] for name in _CELL)
         inputs = digest_of([_VERSION, list(members["seed"]), list(members["predictions_sha256"])])
         rows.append((*names, *(earlier.get(inputs) or _numbers(members, root)), inputs))

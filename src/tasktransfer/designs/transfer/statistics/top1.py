@@ -75,4 +75,6 @@ def _by_noise(values: Floats, key: tuple[str, str, str]) -> tuple[float, float, 
     if values.shape[2] < 2:
         return np.nan, np.nan, np.nan
     mean, half = float(heldout(values).mean()), half_width(values, generator("top1", *key))
+    if half == 0:  # the baseline is chosen in every study of noise, too
+        half = np.nan
     return mean, mean - half, mean + half
