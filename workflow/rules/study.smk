@@ -27,7 +27,7 @@ with errors_for_snakemake():
 os.environ.setdefault(CALL_VARIABLE, uuid4().hex[:12])
 # Trainings on this machine share a host, which has imported the libraries (training/host.py).
 if CALL.on_one_machine:
-    os.environ[WORKFLOW] = str(os.getpid())
+    os.environ.setdefault(WORKFLOW, str(os.getpid()))
 
 quiet_restoring()
 if CALL.is_main:
