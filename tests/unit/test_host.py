@@ -20,7 +20,9 @@ from host_processes import BY_ITSELF, Workflow, left_behind, processes, under_fi
 from tasktransfer.cli.host import MODULES
 from tasktransfer.training.host import THREADS
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="hosts are for Linux")
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "pidfd_open"), reason="hosts are for Linux, and a Python with pidfd_open"
+)
 
 
 @pytest.fixture

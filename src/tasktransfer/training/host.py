@@ -12,7 +12,8 @@ Nobody stays behind, whoever dies. A client that ends closes its socket, and the
 the child. Supervisor and child are killed by the kernel when their parent ends, and the client of a
 dead host fails; its job is tried again. The host ends with the workflow, once nobody needs it.
 
-Linux only, and standard library only: what is imported beforehand is told by whoever starts it.
+Linux only (and there a Python that was built with ``os.pidfd_open``, which conda-forge's may not
+be), and standard library only: what is imported beforehand is told by whoever starts it.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _workflow() -> int | None:
     """The workflow that this process is a job of: its process is one of our ancestors. Elsewhere
     (a job on another machine, a shell that inherited the variable) the number means nothing."""
     text = os.environ.get(WORKFLOW, "")
-    if sys.platform != "linux" or batch_job() is not None or not text.isdecimal():
+    if batch_job() is not None or not text.isdecimal() or not hasattr(os, "pidfd_open"):
         return None
     workflow, ancestor = int(text), os.getppid()
     while ancestor not in (0, workflow):
