@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -316,48 +314,3 @@ def test_the_plain_path_uses_nothing_of_ours(load: Loader) -> None:
     assert fast.paths == ("packed", "attention", "dropout", "first_tokens")
     assert model.paths == ()
     assert fast.backbone.config._attn_implementation == attention.NAME
-
-
-# --- imports ------------------------------------------------------------------------------------
-
-
-PROGRAM = """
-import sys
-from tasktransfer.training.light_imports import COMPILER, import_libraries
-import_libraries()
-import torch, transformers
-assert type(sys.modules[COMPILER]).__name__ == "_Compiler", "no stand-in"
-assert not any(name in sys.modules for name in ("scipy", "accelerate", "torch._inductor"))
-torch.set_deterministic_debug_mode("warn")
-weight = torch.nn.Parameter(torch.ones(3))
-optimiser = torch.optim.Adam([weight], fused=True)
-weight.sum().backward()
-optimiser.step()
-optimiser.zero_grad()
-assert "torch._inductor" not in sys.modules, "an update took the compiler in"
-import scipy
-{asked}
-import torch._dynamo.utils, torch._inductor
-assert type(sys.modules[COMPILER]).__name__ == "module", "the stand-in stayed"
-assert torch._dynamo.utils is sys.modules["torch._dynamo.utils"]
-assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1)).item() == 2
-"""
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "torch._dynamo.config",
-        "import torch._dynamo.utils",
-        "import torch._inductor.config",
-        "torch.use_deterministic_algorithms(True)",
-    ],
-)
-def test_the_compiler_is_left_out_until_it_is_asked_for(asked: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(asked=asked)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -82,7 +82,7 @@ def train_stage(job: Job) -> Record:
 
     with _timed(clock, "load"):
         model = load_start(job, tasks, manifest, device, note)
-    setup = _setup(job, device, model)
+    setup = _setup(job, device, model, note)
     snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
     trained = train(
         model,
@@ -152,10 +152,13 @@ def _prepare_torch(job: Job) -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
+def _setup(
+    job: Job, device: torch.device, model: FamilyModel, note: Callable[[str], None]
+) -> Setup:
     """How this model is trained on this hardware."""
     on_cpu = device.type == "cpu"
-    precision = chosen(job.stage.training.precision, device, model.hidden_size)
+    wanted = job.stage.training.precision
+    precision = chosen(wanted, device, model.hidden_size, job.threads, note)
     train_tokens, eval_tokens = CPU_TOKENS[precision] if on_cpu else GPU_TOKENS
     return Setup(
         device,
