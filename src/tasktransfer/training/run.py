@@ -40,6 +40,7 @@ from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import load_start, tasks_of
+from tasktransfer.training.switches import set_switches
 from tasktransfer.training.workers import Workers
 
 CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat16": (2048, 4096)}
@@ -62,7 +63,7 @@ def train_stage(job: Job) -> Record:
     started, began = datetime.now(UTC), time.perf_counter()
     clock: Clock = {}
     stage = job.stage
-    device = _prepare_torch(job)
+    device = set_switches(job.threads)
     joules = meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
@@ -139,17 +140,6 @@ def _timed(clock: Clock, phase: str) -> Iterator[None]:
 
 
 # --- before -------------------------------------------------------------------------------------
-
-
-def _prepare_torch(job: Job) -> torch.device:
-    """The device, and the switches that make equal seeds give equal numbers."""
-    torch.set_num_threads(max(1, job.threads))
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    # The same as torch.use_deterministic_algorithms, which would import the compiler as well.
-    torch.set_deterministic_debug_mode("warn")
-    # No operation reads what it did not write; filling every new tensor only costs time.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
