@@ -27,12 +27,18 @@ NO_KERNEL = {"empty", "empty_like", "empty_strided", "new_empty", "_unsafe_view"
              "_pin_memory", "is_pinned", "lift_fresh", "device"}  # fmt: skip
 """Operations that launch nothing, though they are no views."""
 NONDETERMINISTIC = {
-    "_scaled_dot_product_flash_attention_backward",
-    "_scaled_dot_product_efficient_attention_backward",
     "_flash_attention_backward",
+    "_scaled_dot_product_cudnn_attention_backward",
+    "_scaled_dot_product_efficient_attention_backward",
+    "_scaled_dot_product_flash_attention_backward",
+    "bincount",
+    "index_copy",  # a slow sorted one is, if asked for
+    "index_copy_",
+    "put_",
+    "scatter_reduce",
 }
-"""Operations of ours without a deterministic kernel on CUDA; none of them raises of itself
-(torch's documentation of ``use_deterministic_algorithms`` lists those that do)."""
+"""Operations whose results on CUDA depend on the order of threads, of those that the models might
+use (torch's documentation of ``use_deterministic_algorithms``)."""
 
 
 @dataclass

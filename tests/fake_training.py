@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fake_device import CUDA, Counts, watched
+from fake_device import CUDA, NONDETERMINISTIC, Counts, watched
 from fake_models import batch_of, model_of, move
 from small_models import small_stage
 from tasktransfer.core.specs import FAMILIES, Family
@@ -25,6 +25,7 @@ from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.samplers import Batch
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.switches import set_switches
 
 KINDS = {  # one task of each kind
     "utterance_classification": ("DailyDialog", "emotion_recognition"),
@@ -38,8 +39,14 @@ TRAIN_TOKENS, EVAL_TOKENS = 16384, 65536
 
 def everything() -> dict[str, Any]:
     """``counts`` of an update by family, of models of base shape; ``problems`` of small models of
-    every family with every kind of task; ``faults`` that were planted, and what noticed them."""
-    return {"counts": of_base_shapes(), "problems": of_every_kind(), "faults": of_planted_faults()}
+    every family with every kind of task; ``faults`` that were planted, and what noticed them;
+    ``nondeterministic`` operations of small models that are to be deterministic, by family."""
+    return {
+        "counts": of_base_shapes(),
+        "problems": of_every_kind(),
+        "faults": of_planted_faults(),
+        "nondeterministic": of_deterministic_trainings(),
+    }
 
 
 def of_base_shapes() -> dict[str, Any]:
@@ -79,6 +86,18 @@ def of_planted_faults() -> dict[str, dict[str, Any]]:
             blocking = counts.blocking_copies
             noticed[f"{family} {name}"] = {"error": error, "blocking_copies": blocking}
     return noticed
+
+
+def of_deterministic_trainings() -> dict[str, list[str]]:
+    """Operations without a deterministic kernel, with ``training.deterministic``; last, since the
+    switches stay."""
+    seen = {}
+    with watched(1):
+        set_switches(1, deterministic=True)
+    for family in FAMILIES:
+        error, counts = _tried(family, *KINDS["utterance_classification"])
+        seen[family] = [error] if error else sorted(NONDETERMINISTIC & {*counts.operations})
+    return seen
 
 
 def _tried(

@@ -14,8 +14,8 @@ import fake_cuda
 
 FAMILIES = ("encoder", "decoder", "encoder_decoder")
 CEILINGS = {
-    "encoder": {"launches": 1454, "blocking_copies": 11, "copies": 11, "casts": 422},
-    "decoder": {"launches": 1609, "blocking_copies": 10, "copies": 10, "casts": 342},
+    "encoder": {"launches": 1419, "blocking_copies": 11, "copies": 11, "casts": 422},
+    "decoder": {"launches": 1573, "blocking_copies": 10, "copies": 10, "casts": 342},
     "encoder_decoder": {"launches": 16516, "blocking_copies": 20, "copies": 20, "casts": 3618},
 }
 """What an update of 60 examples may ask of the device at most (BERT-base, GPT-2, T5-base, in
@@ -53,6 +53,13 @@ def test_the_host_waits_for_the_device_once_a_round(asked: dict[str, Any], famil
 
 def test_every_kind_of_task_trains_and_predicts_on_one_device(asked: dict[str, Any]) -> None:
     assert asked["problems"] == {}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_deterministic_training_uses_nothing_that_is_not(
+    asked: dict[str, Any], family: str
+) -> None:
+    assert asked["nondeterministic"][family] == []
 
 
 @pytest.mark.parametrize("family", FAMILIES)

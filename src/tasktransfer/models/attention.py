@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.models.dropout import FastDropout, dropped
-from tasktransfer.models.packing import Group, Pack
+from tasktransfer.models.packing import Group, Pack, Padding
 
 NAME = "tasktransfer"
 ARCHITECTURES = frozenset(
@@ -132,32 +132,46 @@ def _packed(
         bias = _group_bias(group, packed.causal, q.dtype, q.device)
         attended.append(_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1))
     together = torch.cat(attended) if len(attended) > 1 else attended[0]
-    if packed.places is not None:
-        together = _Unpadded.apply(together, packed.places)  # type: ignore[no-untyped-call]
+    if packed.padding is not None:
+        together = _Unpadded.apply(together, packed.padding)  # type: ignore[no-untyped-call]
     return together[None]
 
 
 def _padded(packed: Pack, rows: Tensor) -> Tensor:
-    """(tokens, heads, size) → (padded tokens, heads, size), zeros where there is no token."""
-    if packed.places is None:
+    """(tokens, heads, size) → (padded tokens, heads, size); where there is no token, some other's
+    states, which the bias hides."""
+    if packed.padding is None:
         return rows
-    return rows.new_zeros(packed.padded_tokens, *rows.shape[1:]).index_copy(0, packed.places, rows)
+    padded: Tensor = _Padded.apply(rows, packed.padding)  # type: ignore[no-untyped-call]
+    return padded
 
 
-class _Unpadded(torch.autograd.Function):
-    """Pick the real tokens. No place is picked twice, so the gradient is a copy, not a sum."""
+class _Padded(torch.autograd.Function):
+    """Lay tokens out with gaps. Each is at one place, and what fills a gap has no gradient: so both
+    ways are gathers, which give the same bits every time."""
 
     @staticmethod
-    def forward(ctx: Any, padded: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        ctx.padded_tokens = padded.shape[0]
-        return padded.index_select(0, places)
+    def forward(ctx: Any, rows: Tensor, padding: Padding) -> Tensor:
+        ctx.padding = padding
+        return rows.index_select(0, padding.sources)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (places,) = ctx.saved_tensors
-        padded = gradient.new_zeros(ctx.padded_tokens, *gradient.shape[1:])
-        return padded.index_copy_(0, places, gradient), None
+        return gradient.index_select(0, ctx.padding.places), None
+
+
+class _Unpadded(torch.autograd.Function):
+    """Pick the real tokens: the other way round, with no gradient for what is in a gap."""
+
+    @staticmethod
+    def forward(ctx: Any, padded: Tensor, padding: Padding) -> Tensor:
+        ctx.padding = padding
+        return padded.index_select(0, padding.places)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        padded = gradient.index_select(0, ctx.padding.sources)
+        return padded.index_fill_(0, ctx.padding.gaps, 0.0), None
 
 
 def _group_bias(

@@ -50,6 +50,21 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Padding:
+    """Groups' padded layouts laid end to end.
+
+    Attributes:
+        places: each token's place in it, shape (tokens,), int64.
+        sources: the token at each place, shape (padded tokens,); where there is none, the first.
+        gaps: the places without a token.
+    """
+
+    places: Tensor
+    sources: Tensor
+    gaps: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """Sequences end to end, the longest first.
 
@@ -59,9 +74,7 @@ class Pack:
         starts: where the i-th sequence that was given begins.
         lengths: and how many tokens it has.
         groups: in the order of the tokens.
-        places: each token's place in the groups' padded layout, groups laid end to end, shape
-            (tokens,); None: nothing is padded.
-        padded_tokens: places in that layout.
+        padding: how the tokens lie in the groups' padded layout; None: nothing is padded.
         causal: whether a token sees only those before it.
         firsts_only: whether of the last layer nothing but each sequence's first token is wanted.
     """
@@ -71,8 +84,7 @@ class Pack:
     starts: Longs
     lengths: Longs
     groups: tuple[Group, ...]
-    places: Tensor | None
-    padded_tokens: int
+    padding: Padding | None
     causal: bool
     firsts_only: bool = False
 
@@ -125,14 +137,20 @@ def pack(
     def put(array: Ints | Longs) -> Tensor:
         return torch.from_numpy(array.astype(np.int64)).to(device)
 
+    padding = None
+    if padded > len(positions):
+        sources = np.full(padded, -1)
+        sources[places] = np.arange(len(positions))
+        gaps = np.flatnonzero(sources < 0)
+        parts = (places, np.maximum(sources, 0), gaps)
+        padding = Padding(*torch.split(put(np.concatenate(parts)), [len(part) for part in parts]))
     return Pack(
         ids=put(np.concatenate([rows[i] for i in order]))[None],
         positions=put(positions)[None],
         starts=starts,
         lengths=given,
         groups=groups,
-        places=put(places) if padded > len(positions) else None,
-        padded_tokens=padded,
+        padding=padding,
         causal=causal,
         firsts_only=firsts_only,
     )

@@ -63,7 +63,7 @@ def train_stage(job: Job) -> Record:
     started, began = datetime.now(UTC), time.perf_counter()
     clock: Clock = {}
     stage = job.stage
-    device = set_switches(job.threads)
+    device = set_switches(job.threads, stage.training.deterministic)
     joules = meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
