@@ -15,9 +15,10 @@ from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task
 from tasktransfer.models import attention
 from tasktransfer.models.dropout import use_fast_dropout
-from tasktransfer.models.encoded import EncodedSplit, Ragged
+from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.ragged import ragged
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.tasks.card import Task
 
@@ -109,10 +110,10 @@ def batch_of(family: Family, dataset: str, name: str, count: int = 60) -> Encode
         instance=np.arange(count, dtype=np.int32),
         output=np.zeros(count, np.int32),
         first_sequence=np.arange(0, (count + 1) * options, options, dtype=np.int32),
-        sequences=_ragged(sequences),
+        sequences=ragged(sequences),
         second_starts=(lengths // 2).astype(np.int32),
-        labels=_ragged(labels),
-        offsets=_ragged(offsets if task.kind == "span" else nothing),
+        labels=ragged(labels),
+        offsets=ragged(offsets if task.kind == "span" else nothing),
         ids=[str(u) for u in rows],
         dialogue_ids=[None] * count,
         targets=[("neutral",)] * count,
@@ -130,8 +131,3 @@ def _labels(task: Task, tokens: int) -> Any:
             return np.zeros(len(task.outputs), int)
         case _:
             return np.zeros(1, int)
-
-
-def _ragged(rows: list[Any]) -> Ragged:
-    starts = np.cumsum([0, *map(len, rows)])
-    return Ragged(np.concatenate(rows).astype(np.int32), starts.astype(np.int32))

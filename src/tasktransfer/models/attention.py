@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.models.dropout import FastDropout, dropped
-from tasktransfer.models.packing import Group, Pack, Padding
+from tasktransfer.models.packing import Pack, Padding
 
 NAME = "tasktransfer"
 ARCHITECTURES = frozenset(
@@ -22,8 +22,6 @@ ARCHITECTURES = frozenset(
 """``model_type`` of those that are tested with it; others keep transformers' attention."""
 ALL_DROPOUT_OURS = ARCHITECTURES - {"bart"}
 """Those that have no dropout but modules and attention, so that all of it is drawn here."""
-PLACEHOLDER = (1, 1, 1, 1)
-"""Shape of the mask that a packed call gives: transformers makes none of its own then."""
 
 
 def register() -> None:
@@ -113,9 +111,11 @@ def attend_from_firsts(
     padded = (_padded(packed, states) for states in (key, value))
     apart = zip(*(torch.split(states, sizes) for states in padded), strict=True)
     attended = []
-    for group, asking, parts in zip(packed.groups, torch.split(query, rows), apart, strict=True):
+    for place, (group, asking, parts) in enumerate(
+        zip(packed.groups, torch.split(query, rows), apart, strict=True)
+    ):
         k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
-        bias = _group_bias(group, False, query.dtype, query.device)
+        bias = _group_bias(packed, place, query.dtype)
         attended.append(_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
     return torch.cat(attended)
 
@@ -127,9 +127,9 @@ def _packed(
     rows = (states.transpose(1, 2)[0] for states in (query, key, value))
     apart = [torch.split(_padded(packed, states), sizes) for states in rows]
     attended = []
-    for group, *parts in zip(packed.groups, *apart, strict=True):
+    for place, (group, *parts) in enumerate(zip(packed.groups, *apart, strict=True)):
         q, k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
-        bias = _group_bias(group, packed.causal, q.dtype, q.device)
+        bias = _group_bias(packed, place, q.dtype)
         attended.append(_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1))
     together = torch.cat(attended) if len(attended) > 1 else attended[0]
     if packed.padding is not None:
@@ -174,19 +174,21 @@ class _Unpadded(torch.autograd.Function):
         return padded.index_fill_(0, ctx.padding.gaps, 0.0), None
 
 
-def _group_bias(
-    group: Group, causal: bool, dtype: torch.dtype, device: torch.device
-) -> Tensor | None:
+def _group_bias(packed: Pack, place: int, dtype: torch.dtype) -> Tensor | None:
     """What is added to a group's scores; a token does not see later ones, and so no padding, if
-    attention is causal."""
-    hidden = group.padding
-    if causal:
-        hidden = torch.ones(group.width, group.width, dtype=torch.bool, device=device).triu(1)
-    if hidden is None:
-        return None
-    return torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill(
-        hidden, torch.finfo(dtype).min
-    )
+    attention is causal. Made once for all layers."""
+    key = (place, dtype)
+    if key not in packed.biases:
+        group, device = packed.groups[place], packed.ids.device
+        hidden = group.padding
+        if packed.causal:
+            hidden = torch.ones(group.width, group.width, dtype=torch.bool, device=device).triu(1)
+        bias = None
+        if hidden is not None:
+            zeros = torch.zeros(hidden.shape, dtype=dtype, device=device)
+            bias = zeros.masked_fill(hidden, torch.finfo(dtype).min)
+        packed.biases[key] = bias
+    return packed.biases[key]
 
 
 def _attention(
