@@ -204,6 +204,7 @@ _REPLACED = (
     (torch, "tensor", _new_tensor),
     (torch.cuda, "is_available", lambda: True),
     (torch.cuda, "is_bf16_supported", lambda *_: True),
+    (torch.cuda, "get_device_capability", lambda *_: (9, 0)),
     (torch.backends.cuda, "is_flash_attention_available", lambda: True),
     (functional, "scaled_dot_product_attention", _attention),
     # Else fake tensors are treated one by one where real ones are treated together.

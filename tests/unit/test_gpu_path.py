@@ -14,8 +14,8 @@ import fake_cuda
 
 FAMILIES = ("encoder", "decoder", "encoder_decoder")
 CEILINGS = {
-    "encoder": {"launches": 1327, "blocking_copies": 0, "copies": 1, "casts": 421},
-    "decoder": {"launches": 1351, "blocking_copies": 0, "copies": 1, "casts": 342},
+    "encoder": {"launches": 982, "blocking_copies": 0, "copies": 1, "casts": 421},
+    "decoder": {"launches": 982, "blocking_copies": 0, "copies": 1, "casts": 342},
     "encoder_decoder": {"launches": 16516, "blocking_copies": 0, "copies": 5, "casts": 3618},
 }
 """What an update of 60 examples may ask of the device at most (BERT-base, GPT-2, T5-base, in

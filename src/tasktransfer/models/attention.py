@@ -1,7 +1,8 @@
 """Attention for every model that lets its attention be exchanged, packed or padded.
 
 Registered with transformers under ``NAME``. On a CPU it is the plain formula with cheap dropout,
-whose backward pass is faster there than that of torch's fused attention; on a GPU torch's own.
+whose backward pass is faster there than that of torch's fused attention; on a GPU torch's own,
+for a pack in half precision the one for sequences of any length (``flash``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tasktransfer.models import flash
 from tasktransfer.models.dropout import FastDropout, dropped
 from tasktransfer.models.packing import Pack, Padding
 
@@ -106,6 +108,17 @@ def attend_from_firsts(
     Returns:
         Shape of ``query``.
     """
+    if packed.first_ends is not None and flash.is_usable(query):
+        return flash.attend(
+            query,
+            key,
+            value,
+            (packed.first_ends, packed.ends),
+            (1, packed.longest),
+            causal=False,
+            scaling=scaling,
+            rate=rate,
+        )
     rows = [group.rows for group in packed.groups]
     sizes = [group.rows * group.width for group in packed.groups]
     padded = (_padded(packed, states) for states in (key, value))
@@ -123,8 +136,21 @@ def attend_from_firsts(
 def _packed(
     packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
 ) -> Tensor:
+    # No index: its backward pass would write zeros first.
+    rows = [states.squeeze(0).transpose(0, 1) for states in (query, key, value)]
+    if flash.is_usable(query):
+        together = flash.attend(
+            rows[0],
+            rows[1],
+            rows[2],
+            (packed.ends, packed.ends),
+            (packed.longest, packed.longest),
+            causal=packed.causal,
+            scaling=scaling,
+            rate=rate,
+        )
+        return together[None]
     sizes = [group.rows * group.width for group in packed.groups]
-    rows = (states.transpose(1, 2)[0] for states in (query, key, value))
     apart = [torch.split(_padded(packed, states), sizes) for states in rows]
     attended = []
     for place, (group, *parts) in enumerate(zip(packed.groups, *apart, strict=True)):

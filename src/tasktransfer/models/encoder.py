@@ -264,7 +264,7 @@ class Encoder:
         }
         if self.token_types:
             read["token_type_ids"] = inputs["token_types"]
-        hidden: Tensor = self.backbone(**read, packed=inputs.pack).last_hidden_state[0]
+        hidden: Tensor = self.backbone(**read, packed=inputs.pack).last_hidden_state.squeeze(0)
         if each_token:
             return hidden
         first = hidden.index_select(0, inputs["wanted"])

@@ -47,7 +47,7 @@ def _forward(
     firsts = hidden_states.index_select(1, packed.first_places)
     query, key, value = own.query(firsts), own.key(hidden_states), own.value(hidden_states)
     heads = (own.num_attention_heads, own.attention_head_size)
-    query, key, value = (states[0].unflatten(-1, heads) for states in (query, key, value))
+    query, key, value = (states.squeeze(0).unflatten(-1, heads) for states in (query, key, value))
     rate = own.dropout.p if own.training else 0.0
     context = attend_from_firsts(packed, query, key, value, own.scaling, rate)
     attended = layer.attention.output(context.flatten(-2)[None], firsts)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasktransfer.models.ragged import Ints, Longs, Ragged, ragged, spans
+from tasktransfer.models.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
 
 LIKE_LENGTH = {"cpu": 0.9, "cuda": 0.5}
 """A group's shortest sequence has at least this share of its longest one's length. Padding costs
@@ -133,7 +133,10 @@ class Layout:
             padding=padding,
             causal=self.causal,
             firsts_only=self.firsts_only,
+            ends=tensors["ends"],
+            longest=int(self.lengths.max()),
             first_places=tensors.get("first_places"),
+            first_ends=tensors.get("first_ends"),
             layout=self,
         )
 
@@ -148,7 +151,10 @@ class Pack:
         groups: in the order of the tokens.
         padding: how the tokens lie in the groups' padded layout; None: nothing is padded.
         causal, firsts_only: as in ``Layout``.
+        ends: where each sequence begins and the last one ends, shape (sequences + 1,), int32.
+        longest: tokens of the longest sequence.
         first_places: of each sequence's first token, in the order of the pack; None: nobody asks.
+        first_ends: ``ends`` of what holds first tokens only.
         biases: what was made of the groups' padding by attention, for all layers.
     """
 
@@ -158,7 +164,10 @@ class Pack:
     padding: Padding | None
     causal: bool
     firsts_only: bool
+    ends: Tensor
+    longest: int
     first_places: Tensor | None
+    first_ends: Tensor | None
     layout: Layout
     biases: dict[tuple[int, torch.dtype], Tensor | None] = field(default_factory=dict)
 
@@ -193,8 +202,10 @@ def lay_out(
     groups, widths = _groups(lengths, LIKE_LENGTH.get(device.type, LIKE_LENGTH["cuda"]))
     if int(widths.sum()) > len(within):
         arrays |= _padding(lengths, widths, within, groups)
+    arrays["ends"] = starts_of(lengths)
     if firsts_only:
         arrays["first_places"] = ends - lengths
+        arrays["first_ends"] = np.arange(len(lengths) + 1, dtype=np.int32)
     return Layout(given, starts, order, groups, arrays, causal, firsts_only)
 
 

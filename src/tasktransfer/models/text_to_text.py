@@ -144,7 +144,7 @@ class Decoder:
                 packed=inputs.pack,
                 use_cache=False,
                 logits_to_keep=inputs["before"],
-            ).logits[0]
+            ).logits.squeeze(0)
             return functional.cross_entropy(logits.float(), inputs["targets"], reduction="sum")
         if self._positions:
             read["position_ids"] = inputs["positions"]
