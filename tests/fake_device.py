@@ -193,7 +193,8 @@ def _attention(
         )[0]
     if attn_mask is not None:
         width = attn_mask.shape[-1]
-        attn_mask = functional.pad(attn_mask, (0, -width % 16))[..., :width]
+        if width % 8:
+            attn_mask = functional.pad(attn_mask, (0, -width % 8))[..., :width]
         attn_mask = attn_mask.expand(*query.shape[:-1], width)
     return aten._scaled_dot_product_efficient_attention(
         query, key, value, attn_mask, True, dropout_p, is_causal, scale=scale

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, get_args
 from unittest import mock
 
 import torch
@@ -24,6 +24,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.training import ahead, loop
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.precision import Precision
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.samplers import Batch
 from tasktransfer.training.setup import Setup
@@ -36,7 +37,7 @@ KINDS = {  # one task of each kind
     "multiple_choice": ("DailyDialog", "adversarial_response_selection"),
     "span": ("DailyDialog", "dialogue_reasoning_span_extraction"),
 }
-TRAIN_TOKENS, EVAL_TOKENS = 16384, 65536
+TRAIN_TOKENS, EVAL_TOKENS = 32768, 65536
 
 
 def everything() -> dict[str, Any]:
@@ -45,6 +46,7 @@ def everything() -> dict[str, Any]:
     ``nondeterministic`` operations of small models that are to be deterministic, by family."""
     return {
         "counts": of_base_shapes(),
+        "bytes_a_token": of_memory(),
         "problems": of_every_kind(),
         "faults": of_planted_faults(),
         "nondeterministic": of_deterministic_trainings(),
@@ -66,6 +68,23 @@ def of_base_shapes() -> dict[str, Any]:
             "operations": dict(counts.operations.most_common()),
         }
     return counted
+
+
+def of_memory() -> dict[str, dict[str, float]]:
+    """Bytes that the backward pass needs for a token (padding included where there is any), by
+    family and precision."""
+    needed: dict[str, dict[str, float]] = {}
+    for family in FAMILIES:
+        split = batch_of(family, *KINDS["utterance_classification"])
+        padded = len(split) * int(split.longest().max())
+        tokens = padded if family == "encoder_decoder" else int(split.tokens().sum())
+        for precision in get_args(Precision):
+            model = model_of(family, get_task("DailyDialog", split.task))
+            with watched(len(split)) as counts:
+                move(model)
+                train(model, split, counts, precision=precision)
+            needed.setdefault(family, {})[precision] = sum(counts.saved.values()) / tokens
+    return needed
 
 
 def of_every_kind() -> dict[str, str]:
@@ -122,17 +141,24 @@ def _tried(
     return None, counts
 
 
-def train(model: FamilyModel, split: EncodedSplit, counts: Counts, updates: int = 1) -> None:
+def train(
+    model: FamilyModel,
+    split: EncodedSplit,
+    counts: Counts,
+    updates: int = 1,
+    precision: Precision = "bfloat16",
+) -> None:
     """Train a model on all of a split at once; ``counts`` are left with the last update's."""
     moving = list(model.module.parameters())
     optimiser = torch.optim.Adam(moving, fused=True)
     stage = small_stage(split.task)
     update = (Batch(split.task, tuple(range(len(split)))),)
     splits, quiet = {split.task: split}, Progress(1, "", io.StringIO())
+    gpu = setup(precision)
     for _ in range(updates):
         counts.clear()
         with mock.patch.object(ahead, "ThreadPoolExecutor", _AtOnce):
-            loop._train_round(model, moving, optimiser, stage, splits, 1, [update], setup(), quiet)
+            loop._train_round(model, moving, optimiser, stage, splits, 1, [update], gpu, quiet)
 
 
 class _AtOnce:
@@ -150,10 +176,10 @@ class _AtOnce:
         pass
 
 
-def setup() -> Setup:
+def setup(precision: Precision = "bfloat16") -> Setup:
     """A GPU's."""
     budgets = TokenBudget(TRAIN_TOKENS, "training"), TokenBudget(EVAL_TOKENS, "evaluation")
-    return Setup(CUDA, *budgets, "bfloat16")
+    return Setup(CUDA, *budgets, precision)
 
 
 # --- faults -------------------------------------------------------------------------------------

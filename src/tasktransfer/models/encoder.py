@@ -76,6 +76,7 @@ class Encoder:
         self.first_position = first_position
         self.side_by_side = attention.is_ours(backbone)
         self.hidden_size = int(backbone.config.hidden_size)
+        self.layers = int(backbone.config.num_hidden_layers)
         self.narrow = first_position is not None and narrow_last_layer(backbone)
         self.paths = attention.paths_of(
             backbone,
@@ -148,7 +149,8 @@ class Encoder:
             # A batch's padding is part of its loss, so that the batch has to stay together.
             return [list(examples)]
         packed = self.first_position is not None
-        return micro_batches_to_train_on(split, examples, token_budget, packed=packed)
+        whole = self.device.type == "cuda"
+        return micro_batches_to_train_on(split, examples, token_budget, packed=packed, whole=whole)
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int

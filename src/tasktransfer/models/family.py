@@ -48,6 +48,11 @@ class FamilyModel(Protocol):
         ...
 
     @property
+    def layers(self) -> int:
+        """Its layers; of an encoder-decoder those of the encoder."""
+        ...
+
+    @property
     def side_by_side(self) -> bool:
         """Whether several threads may compute with it at once, and none of its random numbers
         depends on which is faster."""

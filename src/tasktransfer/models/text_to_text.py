@@ -34,6 +34,8 @@ from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
 from tasktransfer.tasks.toolkit_texts import parse_as_toolkit
 
+GPU_PADDING = 8
+
 
 class Decoder:
     """A causal language model that continues the prompt with the answer."""
@@ -57,6 +59,7 @@ class Decoder:
         self.max_answer_tokens = max_answer_tokens
         self.side_by_side = attention.is_ours(model)
         self.hidden_size = int(model.config.hidden_size)
+        self.layers = int(model.config.num_hidden_layers)
         self.whole_sequence = loss_on == "sequence"
         self.device = device
         self.first_position = None if plain else first_position(model.config)
@@ -84,7 +87,8 @@ class Decoder:
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         packed = self.first_position is not None
-        return micro_batches_to_train_on(split, examples, token_budget, packed=packed)
+        whole = self.device.type == "cuda"
+        return micro_batches_to_train_on(split, examples, token_budget, packed=packed, whole=whole)
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
@@ -200,6 +204,7 @@ class EncoderDecoder:
         self.max_answer_tokens = max_answer_tokens
         self.side_by_side = attention.is_ours(model)
         self.hidden_size = int(model.config.hidden_size)
+        self.layers = int(model.config.num_hidden_layers)
         self.paths = attention.paths_of(model, model.config, packed=False)
         self.device = device
 
@@ -217,7 +222,7 @@ class EncoderDecoder:
         return float(sum(len(split.labels[u]) for u in examples))
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        targets, _ = padded(split.labels.take(examples), IGNORED)
+        targets, _ = padded(split.labels.take(examples), IGNORED, multiple=self._multiple)
         return self._inputs(split, examples, {"targets": targets})
 
     def loss(
@@ -236,9 +241,13 @@ class EncoderDecoder:
     def training_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return micro_batches_by_length(split, examples, token_budget, padded=True)
+        whole = self.device.type == "cuda"
+        return micro_batches_to_train_on(split, examples, token_budget, packed=False, whole=whole)
 
-    prediction_micro_batches = training_micro_batches
+    def prediction_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return micro_batches_by_length(split, examples, token_budget, padded=True)
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         inputs = self._inputs(split, examples, {})
@@ -251,9 +260,15 @@ class EncoderDecoder:
     def save(self, folder: Path) -> None:
         self.module.save_pretrained(folder)
 
+    @property
+    def _multiple(self) -> int:
+        """Rows are padded to a multiple of so many tokens: a GPU's attention wants its bias so, and
+        would pad it in every layer."""
+        return GPU_PADDING if self.device.type == "cuda" else 1
+
     def _inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
         rows = split.sequences.take(split.sequence_rows(examples))
-        ids, mask = padded(rows, int(self.tokenizer.pad_token_id))
+        ids, mask = padded(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
         return Inputs(put({"ids": ids, "mask": mask, **more}, self.device))
 
 

@@ -33,7 +33,7 @@ from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.job import Job
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.precision import Precision, chosen
+from tasktransfer.training.precision import chosen
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.record import Clock, build_provenance, build_record, split_sizes
 from tasktransfer.training.resume import Snapshots
@@ -41,12 +41,8 @@ from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import load_start, tasks_of
 from tasktransfer.training.switches import set_switches
+from tasktransfer.training.token_budgets import token_budgets
 from tasktransfer.training.workers import Workers
-
-CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat16": (2048, 4096)}
-GPU_TOKENS = (16384, 65536)
-"""Tokens of a micro-batch in training and in evaluation, padding included. Large enough to fill the
-hardware, small enough for its memory; no result depends on them beyond floating-point noise."""
 
 
 def train_stage(job: Job) -> Record:
@@ -146,7 +142,8 @@ def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
     """How this model is trained on this hardware."""
     on_cpu = device.type == "cpu"
     precision = chosen(job.stage.training.precision, device, model.hidden_size)
-    train_tokens, eval_tokens = CPU_TOKENS[precision] if on_cpu else GPU_TOKENS
+    family = job.stage.model.family
+    train_tokens, eval_tokens = token_budgets(model, family, device, precision)
     return Setup(
         device,
         TokenBudget(train_tokens, "training"),
