@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from tasktransfer.models.dropout import dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.half_weights import HalfWeights
 from tasktransfer.training.ahead import MicroBatch, MicroBatches
 from tasktransfer.training.samplers import Update
 from tasktransfer.training.setup import Setup
@@ -35,6 +36,7 @@ def set_gradients(
     update: Update,
     made: MicroBatches,
     setup: Setup,
+    halves: HalfWeights | None = None,
 ) -> list[Tensor]:
     """Set each parameter's gradient to that of the update's loss: the weighted sum of its batches'
     mean losses.
@@ -42,6 +44,7 @@ def set_gradients(
     Args:
         moving: the parameters that are trained.
         made: the update's micro-batches.
+        halves: the model's weights in half precision, where they are cast together.
 
     Returns:
         Each batch's mean loss, unweighted, still on the device: nothing waits for it here.
@@ -51,15 +54,17 @@ def set_gradients(
     def of_shard(shard: Sequence[_Work]) -> tuple[list[Tensor], Gradients]:
         losses = [torch.zeros((), device=setup.device) for _ in update]
         sums: Gradients = None
+        if halves is not None:
+            halves.refresh()
         with setup.one_update():
             for work in shard:
                 batch = update[work.place]
                 with setup.autocast(), dropout_drawn_from(work.dropout_seed):
-                    loss = _loss(model, splits[batch.task], work) / divisors[work.place]
+                    loss = _loss(model, splits[batch.task], work, halves) / divisors[work.place]
                 losses[work.place] += loss.detach()
                 if loss.requires_grad:  # not where it depends on frozen parts alone
                     weighted = loss * batch.weight
-                    sums = _sum(sums, torch.autograd.grad(weighted, moving, allow_unused=True))
+                    sums = _sum(sums, _gradients(weighted, moving, halves))
         return losses, sums
 
     shards = setup.workers.shards(_with_seeds(made))
@@ -73,11 +78,25 @@ def set_gradients(
     return [torch.stack(of_batch).sum() for of_batch in zip(*(r[0] for r in results), strict=True)]
 
 
-def _loss(model: FamilyModel, split: EncodedSplit, work: _Work) -> Tensor:
+def _loss(
+    model: FamilyModel, split: EncodedSplit, work: _Work, halves: HalfWeights | None
+) -> Tensor:
     examples, inputs = work.micro_batch.examples, work.micro_batch.inputs
-    if inputs is None:
-        return model.loss(split, examples)
-    return model.loss(split, examples, inputs)
+
+    def loss() -> Tensor:
+        if inputs is None:
+            return model.loss(split, examples)
+        return model.loss(split, examples, inputs)
+
+    return loss() if halves is None else halves.within(loss)
+
+
+def _gradients(
+    loss: Tensor, moving: Sequence[nn.Parameter], halves: HalfWeights | None
+) -> tuple[Tensor | None, ...]:
+    if halves is None:
+        return torch.autograd.grad(loss, moving, allow_unused=True)
+    return halves.gradients(loss, moving)
 
 
 def _with_seeds(made: MicroBatches) -> list[_Work]:

@@ -21,6 +21,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import TrainingError
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.half_weights import HalfWeights
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.ahead import Ahead
@@ -152,12 +153,14 @@ def _train_round(
     """One step of the optimiser an update; the mean loss per task."""
     model.start_training()
     losses: list[tuple[int, str, Tensor]] = []
+    together = setup.device.type == "cuda" and setup.precision == "bfloat16"
+    halves = HalfWeights(model.module) if together else None
     with Ahead(model, splits, updates, setup.device) as ahead:
         for place, update in enumerate(updates):
 
             def gradients(tokens: int, place: int = place, update: Update = update) -> list[Tensor]:
                 made = ahead.of(place, tokens)
-                return set_gradients(model, moving, splits, update, made, setup)
+                return set_gradients(model, moving, splits, update, made, setup, halves)
 
             of_batches = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
             each = zip(update, of_batches, strict=True)
