@@ -22,7 +22,7 @@ from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees
-from tasktransfer.models.packing import first_position, pack
+from tasktransfer.models.packing import PLACEHOLDER, first_position, pack
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
@@ -245,10 +245,10 @@ def test_packed_states_are_those_of_each_sequence_alone(kind: str) -> None:
     together = model(
         input_ids=packed.ids,
         position_ids=packed.positions + first,
-        attention_mask=torch.zeros(attention.PLACEHOLDER),
+        attention_mask=torch.zeros(PLACEHOLDER),
         packed=packed,
     ).last_hidden_state[0]
-    for start, row, expected in zip(packed.starts, rows, alone, strict=True):
+    for start, row, expected in zip(packed.layout.starts, rows, alone, strict=True):
         found = together[start : start + len(row)]
         torch.testing.assert_close(found, expected[0], rtol=1e-4, atol=1e-5)
 
@@ -270,11 +270,11 @@ def test_first_tokens_by_themselves_are_what_they_are_among_all(
         states = model(
             input_ids=packed.ids,
             position_ids=packed.positions + (first_position(model.config) or 0),
-            attention_mask=torch.zeros(attention.PLACEHOLDER),
+            attention_mask=torch.zeros(PLACEHOLDER),
             packed=packed,
         ).last_hidden_state[0]
         assert len(states) == (len(rows) if firsts_only else sum(lengths))
-        made.append(states[packed.ranks() if firsts_only else packed.firsts()])
+        made.append(states[packed.layout.ranks() if firsts_only else packed.layout.firsts()])
     torch.testing.assert_close(made[0], made[1], rtol=1e-4, atol=1e-5)
 
 
