@@ -24,7 +24,6 @@ from tasktransfer.models import toolkit_encoding
 from tasktransfer.models.encode import _encoder_examples
 from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
 from tasktransfer.models.encoder import Encoder, _chosen_labels, _fresh_head
-from tasktransfer.models.tiny import new_tokenizer
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import parse_answer
 from tasktransfer.tasks.toolkit_texts import (
@@ -38,6 +37,7 @@ from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.samplers import Schedule, task_batches
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.tiny import new_tokenizer
 
 TLIDB = FIDELITIES["tlidb"]
 OTHER: dict[str, Any] = {each.name: getattr(TLIDB, each.name) for each in fields(Fidelity)}
