@@ -7,9 +7,9 @@ import torch
 
 from small_models import Loader
 from tasktransfer.core.specs import FAMILIES, Family
-from tasktransfer.models.half_weights import HalfWeights
 from tasktransfer.training.ahead import micro_batches
 from tasktransfer.training.gradients import set_gradients
+from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.samplers import Batch
 from tasktransfer.training.setup import Setup

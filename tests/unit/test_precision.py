@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from tasktransfer.models.tiny import HIDDEN
 from tasktransfer.training import bfloat16_gain
 from tasktransfer.training.bfloat16_gain import LEAST_GAIN, UNITS
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import WIDE, Precision, chosen
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.tiny import HIDDEN
 
 CPUINFO = Path("/proc/cpuinfo")
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from tasktransfer.models.dropout import dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.half_weights import HalfWeights
 from tasktransfer.training.ahead import MicroBatch, MicroBatches
+from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.samplers import Update
 from tasktransfer.training.setup import Setup
 

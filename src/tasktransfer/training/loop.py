@@ -21,11 +21,11 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import TrainingError
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.half_weights import HalfWeights
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.ahead import Ahead
 from tasktransfer.training.gradients import set_gradients
+from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
 from tasktransfer.training.samplers import Schedule, Update
