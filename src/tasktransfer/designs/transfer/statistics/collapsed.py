@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.designs.transfer.collect import columns
@@ -24,6 +26,16 @@ _VERSION = 2
 """Raise this when a change in the code changes a row."""
 
 _CELL = columns.names("collapsed")[:7]
+_RUN = ("seed", "predictions", "predictions_rows", "predictions_sha256")
+
+
+class _Run(NamedTuple):
+    """A run with predictions; ``file`` is relative to the results folder."""
+
+    seed: int
+    file: str
+    rows: int
+    sha256: str
 
 
 def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -43,14 +55,19 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
     runs = pd.concat([tables.runs, tables.control_runs], ignore_index=True)
     runs = runs[runs["predictions"].notna()]
     earlier = _rows_by_inputs(previous)
-    by_cell = [name for name in _CELL if name != "sources"]
-    rows: list[tuple[Any, ...]] = []
-    for _, unsorted in runs.groupby(by_cell, sort=False):
-        members = unsorted.sort_values("seed")
-        names = tuple(members.iloc[0][name] for name in _CELL)
-        inputs = digest_of([_VERSION, list(members["seed"]), list(members["predictions_sha256"])])
-        rows.append((*names, *(earlier.get(inputs) or _numbers(members, root)), inputs))
-    return frame("collapsed", rows)
+    cells: dict[tuple[Any, ...], list[_Run]] = defaultdict(list)
+    for *names, seed, file, rows, sha256 in runs[[*_CELL, *_RUN]].itertuples(
+        index=False, name=None
+    ):
+        names[3] = tuple(names[3])  # of the sources
+        cells[tuple(names)].append(_Run(int(seed), file, int(rows), sha256))
+    table: list[tuple[Any, ...]] = []
+    for cell, members in cells.items():
+        members.sort(key=lambda run: run.seed)
+        inputs = digest_of([_VERSION, [[run.seed, run.sha256] for run in members]])
+        numbers = earlier.get(inputs) or _numbers(members, root, cell[-1])
+        table.append((*cell[:3], list(cell[3]), *cell[4:], *numbers, inputs))
+    return frame("collapsed", table)
 
 
 def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
@@ -62,38 +79,34 @@ def _rows_by_inputs(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]
     return {inputs: tuple(row) for inputs, *row in rows}
 
 
-def _numbers(runs: pd.DataFrame, root: Path) -> tuple[Any, ...]:
+def _numbers(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
     seeds: list[int] = []
     shares: list[float] = []
     answer = None
-    wanted = ["seed", "target", "predictions", "predictions_rows", "predictions_sha256"]
-    for seed, *run in runs[wanted].itertuples(index=False, name=None):
-        text, share = _most_frequent(root, *run)
+    for run in runs:
+        text, share = _most_frequent(run, root, target)
         shares.append(share)
         if share >= LEAST_SHARE:
-            seeds.append(int(seed))
+            seeds.append(run.seed)
             answer = text if answer is None else answer
     return len(runs), len(seeds), seeds, answer, max(shares)
 
 
-def _most_frequent(root: Path, target: str, file: str, rows: int, sha256: str) -> tuple[str, float]:
+def _most_frequent(run: _Run, root: Path, target: str) -> tuple[str, float]:
     """A run's most frequent answer, its parts joined by ", ", and its share of the test set."""
-    path = root / file
-    expected: PredictionsFile = {
-        "file": path.name,
-        "rows": int(rows),
-        "sha256": sha256,
-    }
+    path = root / run.file
+    expected: PredictionsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}
     try:
         table = rows_of(read_columns(path, expected, ["prediction", "task"]), target)
     except RecordError as error:
         raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
-    return most_frequent(table["prediction"].to_pylist())
+    return most_frequent(table["prediction"])
 
 
-def most_frequent(predictions: Sequence[Sequence[str]]) -> tuple[str, float]:
-    """The most frequent answer, its parts joined by ", ", and its share, 0-1; the first of several
-    that are equally frequent."""
-    spelled = pd.Series([", ".join(parts) for parts in predictions])
-    counts = spelled.value_counts(sort=False)
-    return str(counts.idxmax()), float(counts.max() / np.float64(len(spelled)))
+def most_frequent(predictions: pa.ChunkedArray) -> tuple[str, float]:
+    """The most frequent answer of a column of lists, its parts joined by ", ", and its share, 0-1;
+    the first of several that are equally frequent."""
+    counts = pc.value_counts(pc.binary_join(predictions, ", "))
+    times = counts.field("counts").to_numpy()
+    best = int(times.argmax())
+    return counts.field("values")[best].as_py(), float(times[best] / len(predictions))
