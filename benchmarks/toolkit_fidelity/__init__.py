@@ -1,0 +1,1 @@
+"""Our trainer with ``fidelity: tlidb`` beside the toolkit's own code, see ``__main__``."""

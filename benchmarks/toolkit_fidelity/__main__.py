@@ -1,0 +1,245 @@
+"""Does `fidelity: tlidb` train what the paper's toolkit trains?
+
+python -m benchmarks.toolkit_fidelity --toolkit ../TLiDB --release ../feta --encoder DIR --work DIR
+python -m benchmarks.toolkit_fidelity ... --inputs DailyDialog Friends
+
+Drives the toolkit's own code, from the folder given, and this package's trainer, on the same
+instances: equal start (a checkpoint and the heads), equal order, dropout before the head at 0 on
+both sides (backbones keep theirs, which no side may use), float32 on the CPU. Compared are the
+losses of the first updates, the weights after them and the predictions on the first dev instances.
+What is drawn cannot agree: the toolkit's sampling is set to greedy for these, and of several right
+answers both sides are given the first.
+
+Decoders and encoder-decoders are small random models unless folders are given. Nothing of the
+toolkit stands here; what is replaced in it at run time: where it loads checkpoints from, the order
+in which it reads, its heads' first weights, and for T5 two things that the library did by itself
+when the toolkit was written: it masked padding, and an answer's 20 tokens counted the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+
+from benchmarks.toolkit_fidelity.ours import ours
+from benchmarks.toolkit_fidelity.side import LENGTHS, RATE, SEED, UPDATES, Side
+from benchmarks.toolkit_fidelity.theirs import toolkit
+from benchmarks.training_speed import weights
+from benchmarks.training_speed.toolkit import import_toolkit
+from tasktransfer.core.fidelity import FIDELITIES, Fidelity
+from tasktransfer.core.nodes import Data, Stage
+from tasktransfer.core.specs import Family, ModelSpec, Selection, Training
+from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.models.encode import encode_dataset
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.toolkit_texts import encoder_texts, prompt_text
+
+CASES = {
+    "single": ("DailyDialog", ("dialogue_reasoning_span_extraction",)),
+    "multitask": (
+        "DailyDialog",
+        (
+            "dialogue_nli",
+            "dialogue_reasoning_commonsense_relation_prediction",
+            "dialogue_reasoning_span_extraction",
+        ),
+    ),
+    "friends": (
+        "Friends",
+        (
+            "personality_detection",
+            "question_answering",
+            "reading_comprehension",
+            "relation_extraction",
+        ),
+    ),
+}
+
+
+def compare(one: Side, other: Side, tasks: Mapping[str, Task]) -> dict[str, Any]:
+    """The largest relative differences of losses, of weights and of their changes, and the share
+    of equal predictions."""
+    losses = [
+        abs(a[task] - b[task]) / abs(b[task])
+        for a, b in zip(one.losses, other.losses, strict=True)
+        for task in b
+    ]
+    shared = [name for name in one.after if name in other.after]
+    both = [(one.after[name], other.after[name], other.before[name]) for name in shared]
+    apart = sum(float((a - b).square().sum()) for a, b, _ in both) ** 0.5
+    moved = sum(float((b - start).square().sum()) for _, b, start in both) ** 0.5
+    size = sum(float(b.square().sum()) for _, b, _ in both) ** 0.5
+    equal = {
+        task: _equal(tasks[task], one.predictions[task], other.predictions[task])
+        for task in other.predictions
+    }
+    return {
+        "updates": len(losses),
+        "loss": max(losses),
+        "first_loss": losses[0],
+        "weights": apart / size,
+        "change": apart / moved,
+        "compared": f"{len(shared)} of {len(other.after)}",
+        "equal_predictions": equal,
+    }
+
+
+def _equal(task: Task, ours: Sequence[Any], theirs: Sequence[Any]) -> float:
+    def plain(answer: tuple[str, ...]) -> tuple[str, ...]:
+        if task.kind == "span":
+            # The toolkit's are put together from lower-cased word pieces: one that begins within a
+            # word begins with "##".
+            return tuple("".join(text.lower().removeprefix("##").split()) for text in answer)
+        known = [text if text in task.labels else "(no label)" for text in answer]
+        return tuple(known)
+
+    same = [plain(a) == plain(b) for a, b in zip(ours, theirs, strict=True)]
+    return sum(same) / len(same)
+
+
+def _stage(family: Family, dataset: str, tasks: Sequence[str], fidelity: Fidelity) -> Stage:
+    names = tuple(sorted(tasks))
+    return Stage(
+        kind="baseline",
+        label="comparison",
+        data=Data(dataset, "comparison"),
+        model=ModelSpec("model", family, "comparison", LENGTHS[family]),
+        train_tasks=names,
+        selection=Selection(names[:1], measure="loss", every=1),
+        training=Training(
+            learning_rate=RATE,
+            epochs=100,
+            precision="float32",
+            loss_on="sequence",
+            fidelity=fidelity,
+        ),
+        seed=SEED,
+    )
+
+
+def _checkpoint(chosen: argparse.Namespace, family: Family, instances: Path, stage: Stage) -> Path:
+    out = Path(chosen.work / f"{family}-{stage.dataset}")
+    given = getattr(chosen, family)
+    if out.exists():
+        return out
+    if given is None:
+        texts = weights.texts_of(instances, stage.dataset, stage.train_tasks)
+        given = chosen.work / f"random-{out.name}"
+        weights.make(family, chosen.shapes, texts, None, given)
+    if family != "encoder":
+        return Path(given)
+    from transformers import AutoConfig, AutoModel, AutoTokenizer  # noqa: PLC0415  # slow
+
+    config = AutoConfig.from_pretrained(given)
+    config.hidden_dropout_prob = 0.0  # also the toolkit's rate before its heads
+    AutoModel.from_pretrained(given, config=config).save_pretrained(out)
+    tokenizer = AutoTokenizer.from_pretrained(given)
+    tokenizer.model_max_length = LENGTHS[family]
+    tokenizer.save_pretrained(out)
+    return out
+
+
+def run(
+    chosen: argparse.Namespace, family: Family, case: str, fidelity: Fidelity
+) -> dict[str, Any]:
+    """Measure one case."""
+    dataset, tasks = CASES[case]
+    if chosen.tasks:
+        dataset, tasks = chosen.dataset, tuple(chosen.tasks)
+    stage = _stage(family, dataset, tasks, fidelity)
+    instances = chosen.work / f"instances-{dataset}"
+    if not instances.exists():
+        prepare(dataset, chosen.release, True, instances)
+    checkpoint = _checkpoint(chosen, family, instances, stage)
+    several = "+".join(get_task(dataset, task).short for task in stage.tasks)
+    encoded = chosen.work / f"encoded-{dataset}-{family}-{several}"
+    if not encoded.exists():
+        encode_dataset(
+            instances, dataset, stage.tasks, str(checkpoint), None, family,
+            LENGTHS[family], encoded, fidelity=fidelity,
+        )  # fmt: skip
+    one, epochs, heads = ours(stage, encoded, checkpoint, chosen.updates)
+    heads = copy.deepcopy(heads)
+    other = toolkit(chosen, stage, encoded, checkpoint, epochs, heads, chosen.updates)
+    compared = compare(one, other, {name: get_task(dataset, name) for name in tasks})
+    return {"family": family, "case": case, "tasks": list(tasks), **compared}
+
+
+def inputs(chosen: argparse.Namespace, dataset: str) -> Iterator[dict[str, Any]]:
+    """How many training inputs of each task differ from the toolkit's in any character, before
+    they are tokenised: an encoder's, and those of text-to-text models."""
+    import_toolkit(chosen.toolkit)
+    from tlidb.TLiDB.datasets.get_dataset import (  # type: ignore[import-not-found]  # noqa: PLC0415
+        get_dataset,
+    )
+
+    instances = chosen.work / f"instances-{dataset}"
+    if not instances.exists():
+        prepare(dataset, chosen.release, True, instances)
+    for task, card in DATASETS[dataset].tasks.items():
+        rows = read_instances(instances, task, "train")
+        for kind, most in (("Encoder", 0), ("Decoder", 512)):  # as in its configs
+            whole = get_dataset(
+                dataset=dataset, task=task, dataset_folder=str(chosen.release), model_type=kind,
+                max_dialogue_length=most, split="train", few_shot_percent=0.1,
+            )  # fmt: skip
+            theirs, *_ = whole.collate([whole[row] for row in range(len(whole))])
+            made = list(_inputs(card, rows, kind == "Encoder"))
+            differ = sum(a != b for a, b in zip(made, theirs, strict=True))
+            yield {"task": task, "of": kind, "inputs": len(made), "differ": differ}
+
+
+def _inputs(card: Task, rows: Sequence[Instance], encoder: bool) -> Iterator[str | list[str]]:
+    forms = card.toolkit
+    if forms is None:
+        raise SystemExit(f"{card.name}: the toolkit has no such task")
+    for row in rows:
+        if encoder:
+            texts = [each.text for each in encoder_texts(forms, card, row, "[SEP]")]
+            yield texts if card.kind == "multiple_choice" else texts[0]
+        else:
+            outputs: list[int | None] = list(range(len(card.outputs))) or [None]
+            yield from (prompt_text(forms, card, row, output) for output in outputs)
+
+
+def main() -> None:
+    """Measure the cases asked for, a JSON line each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--toolkit", type=Path, required=True, help="a clone of TLiDB")
+    parser.add_argument("--release", type=Path, required=True, help="holds TLiDB_<Set>/")
+    parser.add_argument("--work", type=Path, required=True, help="for caches and checkpoints")
+    for family in get_args(Family):
+        parser.add_argument(f"--{family}", type=Path, help="a checkpoint's folder")
+    parser.add_argument("--shapes", default="tiny", choices=list(weights.LAYERS_HIDDEN_HEADS))
+    parser.add_argument("--families", nargs="+", default=list(get_args(Family)))
+    parser.add_argument("--cases", nargs="+", default=list(CASES))
+    parser.add_argument("--dataset", default="DailyDialog", help="of --tasks")
+    parser.add_argument("--tasks", nargs="+", help="instead of a case's own")
+    parser.add_argument("--updates", type=int, default=UPDATES)
+    parser.add_argument("--without", nargs="*", default=[], help="switches left at their default")
+    parser.add_argument("--inputs", nargs="*", help="compare inputs alone, of these datasets")
+    chosen = parser.parse_args()
+    if chosen.inputs:
+        for dataset in chosen.inputs:
+            for line in inputs(chosen, dataset):
+                print(json.dumps(line), flush=True)
+        return
+    torch.set_num_threads(2)
+    default = Fidelity()
+    switched = {name: getattr(default, name) for name in chosen.without}
+    fidelity = replace(FIDELITIES["tlidb"], **{"several_answers": "first", **switched})
+    for family in chosen.families:
+        for case in chosen.cases:
+            print(json.dumps(run(chosen, family, case, fidelity)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

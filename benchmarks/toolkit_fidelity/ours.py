@@ -1,0 +1,103 @@
+"""This package's trainer."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from benchmarks.toolkit_fidelity.side import (
+    CPU,
+    SEED,
+    EnoughError,
+    Side,
+    first_instances,
+)
+from tasktransfer.core.nodes import Stage
+from tasktransfer.datasets import get_task
+from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.load import load_model
+from tasktransfer.tasks.card import Task
+from tasktransfer.training.evaluate import predict
+from tasktransfer.training.loop import train
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.progress import Progress
+from tasktransfer.training.samplers import Schedule, Update
+from tasktransfer.training.setup import Setup
+
+
+def ours(
+    stage: Stage, encoded: Path, checkpoint: Path, count: int
+) -> tuple[Side, list[list[Update]], dict[str, torch.Tensor]]:
+    """Train with this package; also the updates of each epoch, and the heads' first weights."""
+    model, tasks = _model(stage, encoded, checkpoint)
+    splits = {task: read_split(encoded, task, "train") for task in stage.train_tasks}
+    dev = {task: first_instances(read_split(encoded, task, "dev")) for task in stage.select_on}
+    before = _weights(model)
+    heads = {name: t for name, t in before.items() if name.startswith("heads.")}
+    log = _Losses()
+    after: dict[str, torch.Tensor] = {}
+
+    def keep(number: int) -> None:
+        if number == count:
+            after.update(_weights(model))
+            raise EnoughError
+
+    setup = Setup(CPU, TokenBudget(4096, "training"), TokenBudget(4096, "evaluation"))
+    with contextlib.suppress(EnoughError):
+        train(model, stage, tasks, splits, dev, setup, log, keep_round=keep)
+    predictions = {
+        task: predict(model, first_instances(read_split(encoded, task, "dev")), 4096, setup)
+        for task in stage.train_tasks
+    }
+    return Side(log.losses, before, after, predictions), _epochs(stage, splits, count), heads
+
+
+class _Losses(Progress):
+    """Keeps each round's losses; a round is an update here."""
+
+    def __init__(self) -> None:
+        super().__init__(1, "ours", io.StringIO())
+        self.losses: list[dict[str, float]] = []
+
+    def round(
+        self, number: int, train_loss: Mapping[str, float], score: float, best_round: int
+    ) -> None:
+        self.losses.append(dict(train_loss))
+
+
+def _model(stage: Stage, encoded: Path, checkpoint: Path) -> tuple[FamilyModel, dict[str, Task]]:
+    tasks = {name: get_task(stage.dataset, name) for name in stage.tasks}
+    model = load_model(
+        stage.model.family,
+        str(checkpoint),
+        None,
+        tasks,
+        read_manifest(encoded),
+        encoded / "tokenizer",
+        seed=SEED,
+        fidelity=stage.training.fidelity,
+        loss_on=stage.training.loss_on,
+        dropout=None,
+        device=CPU,
+    )
+    return model, tasks
+
+
+def _weights(model: FamilyModel) -> dict[str, torch.Tensor]:
+    return {name: p.detach().clone() for name, p in model.module.named_parameters()}
+
+
+def _epochs(stage: Stage, splits: Mapping[str, EncodedSplit], count: int) -> list[list[Update]]:
+    """The updates of the epochs that ``count`` updates need, and of one more."""
+    selection = replace(stage.selection, every=None)
+    schedule = Schedule.of(replace(stage, selection=selection), splits)
+    epochs: list[list[Update]] = []
+    while sum(map(len, epochs[:-1])) < count:
+        epochs.append(list(schedule.round(len(epochs) + 1)))
+    return epochs

@@ -1,0 +1,39 @@
+"""What is kept of either side's training, and what both are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tasktransfer.core.specs import Family
+from tasktransfer.models.encoded import EncodedSplit
+
+UPDATES = 10
+DEV_INSTANCES = 20
+LENGTHS: dict[Family, int] = {"encoder": 512, "decoder": 1024, "encoder_decoder": 512}
+RATE = 3e-5
+SEED = 0
+
+CPU = torch.device("cpu")
+
+
+@dataclass
+class Side:
+    """What one of the two did: each update's mean loss by task, weights by name before and after,
+    and the predictions by task."""
+
+    losses: list[dict[str, float]]
+    before: dict[str, torch.Tensor]
+    after: dict[str, torch.Tensor]
+    predictions: dict[str, list[Any]]
+
+
+def first_instances(split: EncodedSplit) -> EncodedSplit:
+    """The first instances of a fixed shuffle, the same on both sides."""
+    return split.limited(DEV_INSTANCES)
+
+
+class EnoughError(Exception):
+    """The updates that are compared are done."""
