@@ -12,6 +12,7 @@ PART is one of
                 p is below 0.05, 0.01 and 0.001 without effect
     one_seed    the same test where no seed varies and each cell has one
     baselines   20 baseline seeds against 5
+    top1        how many intervals of top1_heldout hold 0 without any effect
     heatmaps    share of cells that are marked, and of these of marks that are false
 
 docs/analysis.md has the tables of a run; each part takes 5 to 20 minutes on one core.
@@ -41,6 +42,7 @@ from simulated_studies import (
 )
 from tasktransfer.designs.transfer.statistics.cells import MARKED
 from tasktransfer.stats.bootstrap import Confidence, Estimate, confidences
+from tasktransfer.stats.chosen import half_width, heldout
 from tasktransfer.stats.false_discovery import false_discovery
 
 TASKS = 10
@@ -173,6 +175,18 @@ def heatmaps(count: int = 200) -> None:
             )
 
 
+def top1(count: int = 1500) -> None:
+    """Held-out top-1 without any effect: sources of a target lean on one baseline."""
+    print("sources, targets, seeds | hold 0")
+    for shape in ((9, 10, 5), (6, 7, 5), (2, 3, 5), (9, 10, 3)):
+        sources, targets, seeds = shape
+        chance = np.random.default_rng([6, *shape])
+        scores = chance.standard_normal((count, sources, targets, seeds))
+        deltas = scores - chance.standard_normal((count, 1, targets, seeds))
+        held = [abs(heldout(one).mean()) <= half_width(one, chance) for one in deltas]
+        print(f"{sources}, {targets}, {seeds} | {100 * np.mean(held):.1f}   ({count} studies)")
+
+
 def _covered(sure: Sequence[Confidence], true: float) -> float:
     """How many intervals hold the true effect, %."""
     return 100 * float(np.mean([one.low <= true <= one.high for one in sure]))
@@ -183,7 +197,7 @@ def _below(sure: Sequence[Confidence], level: float = 0.05) -> float:
     return 100 * float(np.mean([one.p <= level for one in sure]))
 
 
-PARTS = {part.__name__: part for part in (dialogues, rules, one_seed, baselines, heatmaps)}
+PARTS = {part.__name__: part for part in (dialogues, rules, one_seed, baselines, heatmaps, top1)}
 
 if __name__ == "__main__":
     part, *numbers = sys.argv[1:]

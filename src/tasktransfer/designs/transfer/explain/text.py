@@ -13,7 +13,6 @@ from tasktransfer.tables.text import text_table
 Facts = Mapping[str, Any]
 
 WIDTH = 100
-_INDENT = "      "
 
 
 def as_text(facts: Facts) -> str:
