@@ -26,8 +26,8 @@ from tasktransfer.training.evaluate import evaluate
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.run import CPU_TOKENS
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.token_budgets import CPU_TOKENS
 
 
 def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from transformers import (
 from transformers.utils import logging
 
 from tasktransfer.core.specs import Family
-from tasktransfer.models.tiny import new_tokenizer
+from tasktransfer.training.tiny import new_tokenizer
 
 SAVED_AS = {
     "encoder": AutoModelForMaskedLM,

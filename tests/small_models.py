@@ -20,7 +20,7 @@ from tasktransfer.models.encode import encode_dataset
 from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
-from tasktransfer.models.tiny import new_model, new_tokenizer
+from tasktransfer.training.tiny import new_model, new_tokenizer
 
 
 def make_model(family: Family, texts: Sequence[str], folder: Path) -> Path:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +17,25 @@ from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import load_config
 from tasktransfer.results.state import RECORD
-from tasktransfer.training import light_imports
 from tasktransfer.training.attempt import attempt
 from tasktransfer.training.job import Job
 
 
 def run(work: Work, started: float) -> Measured:
     """Measure one case."""
-    first = _note_first_update(started)
+    # Imports torch, which the trainer would do next.
+    from benchmarks.training_speed.clock import FirstUpdate, memory
+
+    first = FirstUpdate(started)
+    first.watch()
     _train(work, "warm_up")
     record = _train(work, "measured")
     made = record["provenance"]
     clock, sizes = made["seconds"], record["sizes"][work["task"]]
     epochs = work["measured"]["epochs"]
-    own, gpu = _memory()
+    own, gpu = memory()
     return Measured(
-        start_up=first[0](),
+        start_up=first.found,
         train=clock["train"],
         train_samples=made["samples"],
         updates=epochs * sizes["train"] // BATCH,
@@ -47,14 +49,6 @@ def run(work: Work, started: float) -> Measured:
         precision=made["host"]["precision"],
         score=next(iter(record["test"].values()))["score"],
     )
-
-
-def _memory() -> tuple[float, float | None]:
-    from benchmarks.training_speed.clock import (
-        memory,  # torch: not before the trainer has imported it
-    )
-
-    return memory()
 
 
 def _train(work: Work, part: str) -> dict[str, Any]:
@@ -77,23 +71,3 @@ def _train(work: Work, part: str) -> dict[str, Any]:
     record: dict[str, Any] = json.loads((out / RECORD).read_bytes())
     shutil.rmtree(out)
     return record
-
-
-def _note_first_update(started: float) -> list[Callable[[], float]]:
-    """Something that tells the seconds to the first update, once there was one.
-
-    Torch must not be imported here: how it is imported is up to the trainer.
-    """
-    found: list[Callable[[], float]] = []
-    imported = light_imports.import_libraries
-
-    def noting() -> None:
-        imported()
-        from benchmarks.training_speed.clock import FirstUpdate
-
-        first = FirstUpdate(started)
-        first.watch()
-        found.append(lambda: first.found)
-
-    light_imports.import_libraries = noting
-    return found

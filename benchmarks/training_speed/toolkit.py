@@ -125,7 +125,7 @@ def import_toolkit(folder: Path) -> Any:
 
 
 def _few_sample(work: Work) -> bool:
-    return bool(work["stages"]["measured"]["few_sample"])
+    return bool(work["stages"]["measured"]["data"]["settings"]["few_sample"])
 
 
 def load_locally(family: Family, folder: str) -> None:

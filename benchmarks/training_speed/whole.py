@@ -183,7 +183,7 @@ def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
         "gpu_memory_mb": made["peak_gpu_memory_mb"],
         "gpu": made["host"]["gpu"],
         "precision": made["host"]["precision"],
-        "score": record["score"],
+        "score": next(iter(record["test"].values()))["score"],
     }
 
 

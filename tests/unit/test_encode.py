@@ -14,9 +14,9 @@ from tasktransfer.errors import ModelError
 from tasktransfer.models.encode import _encoder_examples, longer_answers, longest_span, told
 from tasktransfer.models.encode_text import text_to_text_examples
 from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
-from tasktransfer.models.tiny import new_tokenizer
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.spans import mentions_of
+from tasktransfer.training.tiny import new_tokenizer
 
 OLD = " ".join(f"speaker{1 + i % 2}: old words number {i}" for i in range(40))
 TARGET = "speaker1: the target utterance is here"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -24,7 +22,7 @@ from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees
-from tasktransfer.models.packing import first_position, pack
+from tasktransfer.models.packing import PLACEHOLDER, first_position, pack
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
@@ -247,10 +245,10 @@ def test_packed_states_are_those_of_each_sequence_alone(kind: str) -> None:
     together = model(
         input_ids=packed.ids,
         position_ids=packed.positions + first,
-        attention_mask=torch.zeros(attention.PLACEHOLDER),
+        attention_mask=torch.zeros(PLACEHOLDER),
         packed=packed,
     ).last_hidden_state[0]
-    for start, row, expected in zip(packed.starts, rows, alone, strict=True):
+    for start, row, expected in zip(packed.layout.starts, rows, alone, strict=True):
         found = together[start : start + len(row)]
         torch.testing.assert_close(found, expected[0], rtol=1e-4, atol=1e-5)
 
@@ -272,11 +270,11 @@ def test_first_tokens_by_themselves_are_what_they_are_among_all(
         states = model(
             input_ids=packed.ids,
             position_ids=packed.positions + (first_position(model.config) or 0),
-            attention_mask=torch.zeros(attention.PLACEHOLDER),
+            attention_mask=torch.zeros(PLACEHOLDER),
             packed=packed,
         ).last_hidden_state[0]
         assert len(states) == (len(rows) if firsts_only else sum(lengths))
-        made.append(states[packed.ranks() if firsts_only else packed.firsts()])
+        made.append(states[packed.layout.ranks() if firsts_only else packed.layout.firsts()])
     torch.testing.assert_close(made[0], made[1], rtol=1e-4, atol=1e-5)
 
 
@@ -316,48 +314,3 @@ def test_the_plain_path_uses_nothing_of_ours(load: Loader) -> None:
     assert fast.paths == ("packed", "attention", "dropout", "first_tokens")
     assert model.paths == ()
     assert fast.backbone.config._attn_implementation == attention.NAME
-
-
-# --- imports ------------------------------------------------------------------------------------
-
-
-PROGRAM = """
-import sys
-from tasktransfer.training.light_imports import COMPILER, import_libraries
-import_libraries()
-import torch, transformers
-assert type(sys.modules[COMPILER]).__name__ == "_Compiler", "no stand-in"
-assert not any(name in sys.modules for name in ("scipy", "accelerate", "torch._inductor"))
-torch.set_deterministic_debug_mode("warn")
-weight = torch.nn.Parameter(torch.ones(3))
-optimiser = torch.optim.Adam([weight], fused=True)
-weight.sum().backward()
-optimiser.step()
-optimiser.zero_grad()
-assert "torch._inductor" not in sys.modules, "an update took the compiler in"
-import scipy
-{asked}
-import torch._dynamo.utils, torch._inductor
-assert type(sys.modules[COMPILER]).__name__ == "module", "the stand-in stayed"
-assert torch._dynamo.utils is sys.modules["torch._dynamo.utils"]
-assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1)).item() == 2
-"""
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "torch._dynamo.config",
-        "import torch._dynamo.utils",
-        "import torch._inductor.config",
-        "torch.use_deterministic_algorithms(True)",
-    ],
-)
-def test_the_compiler_is_left_out_until_it_is_asked_for(asked: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(asked=asked)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr

@@ -221,9 +221,9 @@ def test_asking_a_batch_system_is_generous_bounded_and_grows(paper: Study) -> No
 
 
 def test_micro_batches_are_those_of_the_trainer() -> None:
-    from tasktransfer.training import run  # noqa: PLC0415  torch, for this test alone
+    from tasktransfer.training import token_budgets  # noqa: PLC0415  torch, for this test alone
 
-    on_cpu = {precision: tokens for precision, (tokens, _) in run.CPU_TOKENS.items()}
+    on_cpu = {precision: tokens for precision, (tokens, _) in token_budgets.CPU_TOKENS.items()}
     assert on_cpu["float32"] == estimate.MICRO_BATCH
     assert on_cpu["bfloat16"] == 2 * on_cpu["float32"], "a byte estimate holds for both"
 

@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_splits import split_of
 
-from tasktransfer.models.micro_batches import even_micro_batches, micro_batches_by_length
+from tasktransfer.models.micro_batches import (
+    even_micro_batches,
+    micro_batches_by_length,
+    micro_batches_to_train_on,
+)
 
 
 @given(
@@ -70,3 +74,15 @@ def test_limit_takes_a_fixed_subset_in_order() -> None:
     assert split.limited(None) is split
     assert split.limited(20) is split
     assert split.limited(5).ids == some.ids
+
+
+def test_what_fits_at_once_is_one_micro_batch_where_that_is_asked_for() -> None:
+    """On a GPU, whatever padding it has; what does not fit is cut by length as ever."""
+    split = split_of([400, 10, 10, 10], options=1)
+    examples = [1, 0, 2, 3]
+
+    def cut(tokens: int, whole: bool) -> list[list[int]]:
+        return micro_batches_to_train_on(split, examples, tokens, packed=False, whole=whole)
+
+    assert cut(1600, whole=True) == [[0, 1, 2, 3]]
+    assert cut(1599, whole=True) == cut(1599, whole=False) == [[0], [1, 2, 3]]

@@ -58,6 +58,7 @@ OTHER_TRAINING: dict[str, Any] = {
     "limit_train": 5,
     "limit_dev": 5,
     "limit_test": 5,
+    "deterministic": True,
 }
 OTHER_SELECTION: dict[str, Any] = {
     "tasks": (A,),

@@ -34,14 +34,14 @@ def test_a_pack_holds_each_sequence_in_one_piece(given_lengths: list[int]) -> No
     rows = rows_of(*given_lengths)
     packed = pack(rows, CPU)
     assert packed.ids.shape == packed.positions.shape == (1, sum(given_lengths))
-    for start, row, index in zip(packed.starts, rows, packed.table(), strict=True):
+    for start, row, index in zip(packed.layout.starts, rows, packed.layout.table(), strict=True):
         piece = slice(int(start), int(start) + len(row))
         assert packed.ids[0, piece].tolist() == row.tolist()
         assert packed.positions[0, piece].tolist() == list(range(len(row)))
         assert index[: len(row)].tolist() == list(range(piece.start, piece.stop))
     assert sum(group.rows for group in packed.groups) == len(rows)
-    said = packed.per_token(np.arange(len(rows)))[0]
-    assert [int(said[start]) for start in packed.starts] == list(range(len(rows)))
+    said = packed.layout.per_token(np.arange(len(rows)))[0]
+    assert [int(said[start]) for start in packed.layout.starts] == list(range(len(rows)))
 
 
 @settings(deadline=None, max_examples=30)
@@ -58,7 +58,7 @@ def test_packed_attention_is_that_of_each_sequence_alone(
     found, _ = attention.attend(nn.Identity(), query, key, value, None, packed=packed)
     toward = torch.randn_like(found)
     gradients = torch.autograd.grad((found * toward).sum(), (query, key, value))
-    for start, length in zip(packed.starts, packed.lengths, strict=True):
+    for start, length in zip(packed.layout.starts, packed.layout.lengths, strict=True):
         piece = slice(int(start), int(start) + int(length))
         q, k, v = (t[:, :, piece].detach().requires_grad_() for t in (query, key, value))
         alone = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)

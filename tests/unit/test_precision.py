@@ -2,33 +2,122 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from tasktransfer.training import precision
+from tasktransfer.training import bfloat16_gain
+from tasktransfer.training.bfloat16_gain import LEAST_GAIN, UNITS
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import WIDE, Precision, chosen
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.tiny import HIDDEN
 
 CPUINFO = Path("/proc/cpuinfo")
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing is remembered, and what is measured here is not the user's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return bfloat16_gain.memory_file()
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
+    """Make the CPU have units or none, and products gain so much, measurement by measurement."""
+
+    def is_now(units: str | None, *gains: float) -> list[float]:
+        left = list(gains)
+        has = {units: True} if units else {}
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, **has})
+        monkeypatch.setattr(bfloat16_gain, "measured_gain", lambda threads: left.pop(0))
+        return left
+
+    return is_now
+
+
+Machine = Callable[..., list[float]]
+GAINS, GAINS_LITTLE = 4.0, LEAST_GAIN - 0.01
+
+
 @pytest.mark.parametrize(
-    ("has_amx", "hidden_size", "expected"),
+    ("units", "gain", "hidden_size", "expected"),
     [
-        (True, WIDE, "bfloat16"),
-        (True, WIDE - 1, "float32"),
-        (False, 4 * WIDE, "float32"),
+        *((units, GAINS, WIDE, "bfloat16") for units in UNITS),
+        *((units, GAINS_LITTLE, WIDE, "float32") for units in UNITS),
+        ("amx_bf16", GAINS, WIDE - 1, "float32"),
+        (None, GAINS, 4 * WIDE, "float32"),
     ],
 )
-def test_auto_on_a_cpu_depends_on_its_units_and_on_the_model(
-    monkeypatch: pytest.MonkeyPatch, has_amx: bool, hidden_size: int, expected: str
+def test_auto_on_a_cpu_depends_on_its_units_on_what_they_gain_and_on_the_model(
+    machine: Machine, units: str | None, gain: float, hidden_size: int, expected: str
 ) -> None:
-    monkeypatch.setattr(precision, "has_amx", lambda: has_amx)
+    machine(units, gain)
     assert chosen("auto", CPU, hidden_size) == expected
+
+
+def test_a_decision_is_remembered(machine: Machine, cache: Path) -> None:
+    left = machine("avx512_bf16", GAINS, GAINS_LITTLE)
+    assert [chosen("auto", CPU, WIDE) for _ in range(3)] == ["bfloat16"] * 3
+    assert left == [GAINS_LITTLE]
+    assert [*json.loads(cache.read_text()).values()] == [GAINS]
+
+
+def test_another_machine_or_number_of_threads_is_measured_by_itself(
+    machine: Machine, cache: Path
+) -> None:
+    machine("avx512_bf16", GAINS, GAINS_LITTLE)
+    assert chosen("auto", CPU, WIDE, threads=1) == "bfloat16"
+    assert chosen("auto", CPU, WIDE, threads=2) == "float32"
+    machine("amx_bf16", GAINS)
+    assert chosen("auto", CPU, WIDE, threads=2) == "bfloat16"
+    assert [*json.loads(cache.read_text()).values()] == [GAINS, GAINS_LITTLE, GAINS]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 0}', '{"a": "x"}', '{"a": NaN}', "\xff"])
+def test_a_damaged_memory_is_told_and_measured_again(
+    machine: Machine, cache: Path, content: str
+) -> None:
+    cache.parent.mkdir()
+    cache.write_text(content, encoding="latin-1")
+    machine("amx_bf16", GAINS)
+    said: list[str] = []
+    assert chosen("auto", CPU, WIDE, note=said.append) == "bfloat16"
+    assert [f"{cache}: damaged" in text for text in said] == [True]
+    assert [*json.loads(cache.read_text()).values()] == [GAINS]
+
+
+def test_what_cannot_be_remembered_is_not_measured_anew_each_time(
+    machine: Machine, cache: Path
+) -> None:
+    cache.parent.write_text("a file where the folder should be")
+    left = machine("amx_bf16", GAINS)
+    said: list[str] = []
+    assert chosen("auto", CPU, WIDE, note=said.append) == "float32"
+    assert left == [GAINS]
+    assert "set training.precision" in said[0]
+
+
+def test_nothing_is_measured_for_small_models(machine: Machine, cache: Path) -> None:
+    """Tiny models compute alike on every CPU: the demo's tables do not differ by the machine."""
+    left = machine("amx_bf16", GAINS)
+    assert chosen("auto", CPU, HIDDEN) == "float32"
+    assert left == [GAINS]
+    assert not cache.exists()
+
+
+def test_the_quicker_of_two_formats_is_found() -> None:
+    """By a clock that says 4 of every product in float32 and 1 of every one in bfloat16."""
+    times = itertools.accumulate(itertools.cycle([0, 4, 0, 1]))
+    threads = torch.get_num_threads()
+    assert bfloat16_gain.measured_gain(1, clock=lambda: next(times)) == 4
+    assert torch.get_num_threads() == threads
 
 
 @pytest.mark.parametrize(("supported", "expected"), [(True, "bfloat16"), (False, "float32")])
@@ -48,7 +137,9 @@ def test_what_is_asked_for_is_done(wanted: Precision) -> None:
 
 @pytest.mark.skipif(not CPUINFO.is_file(), reason="no /proc/cpuinfo to compare with: not Linux")
 def test_this_machine_s_units_are_those_that_its_kernel_names() -> None:
-    assert precision.has_amx() == ("amx_bf16" in CPUINFO.read_text().split())
+    named = {"svebf16": "sve_bf16"}  # on ARM; the kernel's other names are torch's
+    words = {named.get(word, word) for word in CPUINFO.read_text().split()}
+    assert bfloat16_gain.bfloat16_units() == [name for name in UNITS if name in words]
 
 
 @pytest.mark.parametrize(

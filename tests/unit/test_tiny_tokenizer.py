@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tasktransfer.core.specs import FAMILIES, Family
-from tasktransfer.models.tiny import new_tokenizer
+from tasktransfer.training.tiny import new_tokenizer
 
 TEXTS = [
     f"speaker{n % 2}: the {animal} {verb} the {colour} {thing}, or so we are told."
@@ -23,7 +23,7 @@ TEXTS = [
 
 PROGRAM = """
 import sys
-from tasktransfer.models.tiny import new_tokenizer
+from tasktransfer.training.tiny import new_tokenizer
 texts = sys.stdin.read().split("\\n")
 print(new_tokenizer(sys.argv[1], texts).backend_tokenizer.to_str())
 """

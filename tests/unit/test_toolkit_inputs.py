@@ -15,7 +15,6 @@ from tasktransfer.errors import DataError
 from tasktransfer.models import toolkit_encoding
 from tasktransfer.models.encode import _encoder_examples, _scoring_row
 from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
-from tasktransfer.models.tiny import new_tokenizer
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import parse_answer
 from tasktransfer.tasks.toolkit_texts import (
@@ -24,6 +23,7 @@ from tasktransfer.tasks.toolkit_texts import (
     parse_as_toolkit,
     prompt_text,
 )
+from tasktransfer.training.tiny import new_tokenizer
 
 
 def instance(task: Task, **fields: Any) -> Instance:

@@ -24,6 +24,8 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.files import locks
+
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "TASKTRANSFER_CHAOS"
 
@@ -37,7 +39,12 @@ SMALL_STUDY: dict[str, Any] = {
 }
 """Trainings of seconds."""
 
-NOTHING: dict[str, Any] = {"differences": [], "half files": [], "trained twice": []}
+NOTHING: dict[str, Any] = {
+    "differences": [],
+    "half files": [],
+    "trained twice": [],
+    "left behind": [],
+}
 """The verdict on a study in which nothing is wrong."""
 
 NOT_NUMBERS = ["seconds", "samples_per_second", "peak_memory_mb", "peak_gpu_memory_mb", "commit"]
@@ -125,20 +132,24 @@ def _wait_for_work(folder: Path, running: subprocess.Popen[bytes]) -> None:
 
 def living(folder: Path) -> list[tuple[int, str]]:
     """(pid, what it does) of every process of a study, orphans included, in order of age."""
-    found = []
+    found: dict[int, str] = {}
     for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             if f"{MARK}={folder}".encode() not in (process / "environ").read_bytes().split(b"\0"):
                 continue
             words = (process / "cmdline").read_bytes().decode().split("\0")
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
         if any(words):
-            found.append((int(process.name), what_it_does(words)))
-    return found
+            found[int(process.name)] = what_it_does(words, found.get(parent))
+    return [*found.items()]
 
 
-def what_it_does(words: list[str]) -> str:
+def what_it_does(words: list[str], parent: str | None = None) -> str:
+    """What a process does, by its command line and by what its parent does."""
+    if "tasktransfer.cli.host" in words:  # a host's children have its command line
+        return {"host": "supervisor", "supervisor": "training"}.get(parent or "", "host")
     if "snakemake" in words:
         return "snakemake"
     if words[0].endswith(("sh", "bash")):
@@ -211,12 +222,22 @@ def resumed(folder: Path) -> int:
     )
 
 
+def left_behind(folder: Path) -> list[str]:
+    """Processes that stay, and locks that are held, once a study's workflow has ended."""
+    deadline = time.monotonic() + 10  # its host notices, and ends
+    while (processes := living(folder)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    held = [str(path) for path in folder.rglob(".claim") if locks.is_held(path)]
+    return [what for _, what in processes] + held
+
+
 def verdict(disturbed: Path, calm: Path) -> dict[str, Any]:
     """All that must be empty, by name."""
     return {
         "differences": differences(disturbed, calm),
         "half files": half_files(disturbed),
         "trained twice": trained_twice(disturbed),
+        "left behind": left_behind(disturbed),
     }
 
 

@@ -4,10 +4,12 @@ trainings only touch files."""
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dag_study import MODEL, OTHER, SMALL, A, B, C, Sandbox, records, sandbox, trained
 
 from releases import tiny_release
@@ -22,6 +24,18 @@ def test_a_finished_study_has_everything_and_runs_nothing(study: Sandbox) -> Non
     assert study.paths("finetune", "checkpoint") == []
     assert study.run() == {}
     assert "Nothing to be done" in study.call().stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="hosts are for Linux")
+def test_trainings_know_the_workflow_whose_host_they_share(study: Sandbox) -> None:
+    logs = [path.read_text() for path in study.paths("", "train.log")]
+    assert len(logs) == 8
+    assert all("-m snakemake" in log for log in logs), logs
+    study.write(seeds=2)
+    study.run(TASKTRANSFER_WORKFLOW="off")
+    without = [path for path in study.paths("", "train.log") if "seed1-" in str(path)]
+    assert len(without) == 8
+    assert not any("snakemake" in path.read_text() for path in without)
 
 
 def test_adding_a_seed_runs_its_trainings_only(study: Sandbox) -> None:

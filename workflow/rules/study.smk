@@ -15,6 +15,7 @@ from tasktransfer.jobs.snakemake_call import (
 )
 from tasktransfer.results.finished import is_finished, keep_checks
 from tasktransfer.results.state import CALL as CALL_VARIABLE
+from tasktransfer.training.host import WORKFLOW
 
 # There is no `configfile:` directive: Snakemake would lay a preset over it key by key, and keys that
 # the preset leaves out would come from config.yaml instead of from the defaults.
@@ -24,6 +25,9 @@ with errors_for_snakemake():
 
 # Its jobs inherit it, those of a batch system too: the trainer tells a retry from a new call.
 os.environ.setdefault(CALL_VARIABLE, uuid4().hex[:12])
+# Trainings on this machine share a host, which has imported the libraries (training/host.py).
+if CALL.on_one_machine:
+    os.environ.setdefault(WORKFLOW, str(os.getpid()))
 
 quiet_restoring()
 if CALL.is_main:

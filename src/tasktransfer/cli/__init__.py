@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from tasktransfer import __version__
 from tasktransfer.cli import analyse, challenge, cluster, describe, nodes, operate, prepare
+from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.errors import (
     TaskTransferError,
     memory_shortage,
@@ -22,6 +23,7 @@ from tasktransfer.errors import (
     storage_error,
 )
 from tasktransfer.results.state import INTERRUPTED
+from tasktransfer.training import host
 
 PROGRAM = "tasktransfer"
 
@@ -30,12 +32,18 @@ PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge)
 
 
 def run_and_leave() -> NoReturn:
-    """The program: run the command of the command line, and end the process at once.
+    """The program: run the command of the command line, and end the process at once. A training of
+    a workflow is done by its host.
 
     Python's own way out takes torch apart piece by piece, a second or two in which the device of a
     training is not yet free for the next one. Every file is closed by then.
     """
-    code = main()
+    chosen = _parser().parse_args()
+    code = None
+    if chosen.command is nodes.train:
+        code = host.ask(sys.argv[1:], chosen.threads, PROGRAM_OF_HOST)
+    if code is None:
+        code = run(chosen)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

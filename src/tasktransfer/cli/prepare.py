@@ -156,7 +156,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
 def tiny_model(chosen: argparse.Namespace) -> None:
     """Build and pre-train a tiny model."""
-    from tasktransfer.models.tiny import MAKER, build, recipe
+    from tasktransfer.training.tiny import MAKER, build, recipe
 
     study = open_study(chosen, need_inputs=False)
     instances = [Path(folder) for folder in study.tiny_texts]

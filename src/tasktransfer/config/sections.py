@@ -139,6 +139,11 @@ class TrainingConfig(Section):
     limit_test: Count | None = Field(
         default=None, description="test instances per task at most; null means all"
     )
+    deterministic: bool = Field(
+        default=False,
+        description="equal seeds give equal numbers on a GPU too, by slower kernels; without it "
+        "they agree there to rounding only. A CPU repeats itself always",
+    )
 
     def resolved(self) -> dict[str, Any]:
         """The fields of ``core.specs.Training``, without ``auto`` and with every switch set."""
@@ -236,4 +241,6 @@ class CommonConfig(Section):
         for key in ("design", "plugins"):
             if content[key] == type(self).model_fields[key].default:
                 del content[key]
+        if not content["training"]["deterministic"]:
+            del content["training"]["deterministic"]
         return content

@@ -56,7 +56,8 @@ class Training:
     Units: ``batch_size`` in instances, ``epochs`` in passes over the training set,
     ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all).
     ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
-    ``fidelity``: what is done where the paper and its toolkit differ.
+    ``fidelity``: what is done where the paper and its toolkit differ. ``deterministic``: equal
+    seeds give equal numbers on a GPU too, which takes other and slower kernels there.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -73,11 +74,16 @@ class Training:
     limit_train: int | None = None
     limit_dev: int | None = None
     limit_test: int | None = None
+    deterministic: bool = False
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All of it as plain values, for an identity."""
-        return {**plain_fields(self), "fidelity": self.fidelity.identity}
+        """All of it as plain values, for an identity; ``deterministic``, which came later, where it
+        is set."""
+        values = {**plain_fields(self), "fidelity": self.fidelity.identity}
+        if not self.deterministic:
+            del values["deterministic"]
+        return values
 
 
 @dataclass(frozen=True, slots=True)

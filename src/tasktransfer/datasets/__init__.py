@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from tasktransfer.core.nodes import RECIPE_VERSION
+from tasktransfer.core.nodes import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dataset import Dataset
@@ -68,9 +68,10 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
 
 
 def recipe_of(dataset: str, tasks: Iterable[str], family: Family) -> int:
-    """The recipe of a training: the latest of those of its tasks for its family."""
+    """The recipe of a training: the latest of its family's and of those of its tasks for it."""
     cards = [DATASETS[dataset].tasks[task] for task in tasks]
-    return max((card.recipes.get(family, RECIPE_VERSION) for card in cards), default=RECIPE_VERSION)
+    of_tasks = [card.recipes[family] for card in cards if family in card.recipes]
+    return max([FAMILY_RECIPES.get(family, RECIPE_VERSION), *of_tasks])
 
 
 def get_task(dataset: str, name: str) -> Task:

@@ -1,7 +1,8 @@
 """Attention for every model that lets its attention be exchanged, packed or padded.
 
 Registered with transformers under ``NAME``. On a CPU it is the plain formula with cheap dropout,
-whose backward pass is faster there than that of torch's fused attention; on a GPU torch's own.
+whose backward pass is faster there than that of torch's fused attention; on a GPU torch's own,
+for a pack in half precision the one for sequences of any length (``flash``).
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tasktransfer.models import flash
 from tasktransfer.models.dropout import FastDropout, dropped
-from tasktransfer.models.packing import Group, Pack
+from tasktransfer.models.packing import Pack, Padding
 
 NAME = "tasktransfer"
 ARCHITECTURES = frozenset(
@@ -22,8 +24,6 @@ ARCHITECTURES = frozenset(
 """``model_type`` of those that are tested with it; others keep transformers' attention."""
 ALL_DROPOUT_OURS = ARCHITECTURES - {"bart"}
 """Those that have no dropout but modules and attention, so that all of it is drawn here."""
-PLACEHOLDER = (1, 1, 1, 1)
-"""Shape of the mask that a packed call gives: transformers makes none of its own then."""
 
 
 def register() -> None:
@@ -108,14 +108,27 @@ def attend_from_firsts(
     Returns:
         Shape of ``query``.
     """
+    if packed.first_ends is not None and flash.is_usable(query):
+        return flash.attend(
+            query,
+            key,
+            value,
+            (packed.first_ends, packed.ends),
+            (1, packed.longest),
+            causal=False,
+            scaling=scaling,
+            rate=rate,
+        )
     rows = [group.rows for group in packed.groups]
     sizes = [group.rows * group.width for group in packed.groups]
     padded = (_padded(packed, states) for states in (key, value))
     apart = zip(*(torch.split(states, sizes) for states in padded), strict=True)
     attended = []
-    for group, asking, parts in zip(packed.groups, torch.split(query, rows), apart, strict=True):
+    for place, (group, asking, parts) in enumerate(
+        zip(packed.groups, torch.split(query, rows), apart, strict=True)
+    ):
         k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
-        bias = _group_bias(group, False, query.dtype, query.device)
+        bias = _group_bias(packed, place, query.dtype)
         attended.append(_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
     return torch.cat(attended)
 
@@ -123,56 +136,85 @@ def attend_from_firsts(
 def _packed(
     packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
 ) -> Tensor:
+    # No index: its backward pass would write zeros first.
+    rows = [states.squeeze(0).transpose(0, 1) for states in (query, key, value)]
+    if flash.is_usable(query):
+        together = flash.attend(
+            rows[0],
+            rows[1],
+            rows[2],
+            (packed.ends, packed.ends),
+            (packed.longest, packed.longest),
+            causal=packed.causal,
+            scaling=scaling,
+            rate=rate,
+        )
+        return together[None]
     sizes = [group.rows * group.width for group in packed.groups]
-    rows = (states.transpose(1, 2)[0] for states in (query, key, value))
     apart = [torch.split(_padded(packed, states), sizes) for states in rows]
     attended = []
-    for group, *parts in zip(packed.groups, *apart, strict=True):
+    for place, (group, *parts) in enumerate(zip(packed.groups, *apart, strict=True)):
         q, k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
-        bias = _group_bias(group, packed.causal, q.dtype, q.device)
+        bias = _group_bias(packed, place, q.dtype)
         attended.append(_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1))
     together = torch.cat(attended) if len(attended) > 1 else attended[0]
-    if packed.places is not None:
-        together = _Unpadded.apply(together, packed.places)  # type: ignore[no-untyped-call]
+    if packed.padding is not None:
+        together = _Unpadded.apply(together, packed.padding)  # type: ignore[no-untyped-call]
     return together[None]
 
 
 def _padded(packed: Pack, rows: Tensor) -> Tensor:
-    """(tokens, heads, size) → (padded tokens, heads, size), zeros where there is no token."""
-    if packed.places is None:
+    """(tokens, heads, size) → (padded tokens, heads, size); where there is no token, some other's
+    states, which the bias hides."""
+    if packed.padding is None:
         return rows
-    return rows.new_zeros(packed.padded_tokens, *rows.shape[1:]).index_copy(0, packed.places, rows)
+    padded: Tensor = _Padded.apply(rows, packed.padding)  # type: ignore[no-untyped-call]
+    return padded
 
 
-class _Unpadded(torch.autograd.Function):
-    """Pick the real tokens. No place is picked twice, so the gradient is a copy, not a sum."""
+class _Padded(torch.autograd.Function):
+    """Lay tokens out with gaps. Each is at one place, and what fills a gap has no gradient: so both
+    ways are gathers, which give the same bits every time."""
 
     @staticmethod
-    def forward(ctx: Any, padded: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        ctx.padded_tokens = padded.shape[0]
-        return padded.index_select(0, places)
+    def forward(ctx: Any, rows: Tensor, padding: Padding) -> Tensor:
+        ctx.padding = padding
+        return rows.index_select(0, padding.sources)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (places,) = ctx.saved_tensors
-        padded = gradient.new_zeros(ctx.padded_tokens, *gradient.shape[1:])
-        return padded.index_copy_(0, places, gradient), None
+        return gradient.index_select(0, ctx.padding.places), None
 
 
-def _group_bias(
-    group: Group, causal: bool, dtype: torch.dtype, device: torch.device
-) -> Tensor | None:
+class _Unpadded(torch.autograd.Function):
+    """Pick the real tokens: the other way round, with no gradient for what is in a gap."""
+
+    @staticmethod
+    def forward(ctx: Any, padded: Tensor, padding: Padding) -> Tensor:
+        ctx.padding = padding
+        return padded.index_select(0, padding.places)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        padded = gradient.index_select(0, ctx.padding.sources)
+        return padded.index_fill_(0, ctx.padding.gaps, 0.0), None
+
+
+def _group_bias(packed: Pack, place: int, dtype: torch.dtype) -> Tensor | None:
     """What is added to a group's scores; a token does not see later ones, and so no padding, if
-    attention is causal."""
-    hidden = group.padding
-    if causal:
-        hidden = torch.ones(group.width, group.width, dtype=torch.bool, device=device).triu(1)
-    if hidden is None:
-        return None
-    return torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill(
-        hidden, torch.finfo(dtype).min
-    )
+    attention is causal. Made once for all layers."""
+    key = (place, dtype)
+    if key not in packed.biases:
+        group, device = packed.groups[place], packed.ids.device
+        hidden = group.padding
+        if packed.causal:
+            hidden = torch.ones(group.width, group.width, dtype=torch.bool, device=device).triu(1)
+        bias = None
+        if hidden is not None:
+            zeros = torch.zeros(hidden.shape, dtype=dtype, device=device)
+            bias = zeros.masked_fill(hidden, torch.finfo(dtype).min)
+        packed.biases[key] = bias
+    return packed.biases[key]
 
 
 def _attention(

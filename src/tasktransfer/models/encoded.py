@@ -22,8 +22,7 @@ import pyarrow as pa
 from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
-
-Ints = np.ndarray[Any, np.dtype[np.int32]]
+from tasktransfer.models.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
 
 IGNORED = -100
 """A label that no loss counts (an answer that truncation cut away)."""
@@ -73,21 +72,6 @@ _INSTANCE_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Ragged:
-    """Rows of different length in one flat array: row i is ``values[starts[i]:starts[i + 1]]``."""
-
-    values: Ints
-    starts: Ints
-
-    def __getitem__(self, row: int) -> Ints:
-        return self.values[self.starts[row] : self.starts[row + 1]]
-
-    def lengths(self) -> Ints:
-        """Length of every row."""
-        return np.diff(self.starts)
-
-
-@dataclass(frozen=True, slots=True)
 class EncodedSplit:
     """One task's split, ready to be batched. Arrays are views of the memory-mapped file.
 
@@ -114,6 +98,11 @@ class EncodedSplit:
     def __len__(self) -> int:
         return len(self.instance)
 
+    def sequence_rows(self, examples: Sequence[int]) -> Longs:
+        """The sequences of some examples, one after the other."""
+        picked = np.asarray(examples, dtype=np.int64)
+        return spans(self.first_sequence[picked], np.diff(self.first_sequence)[picked])
+
     def sequence_range(self, example: int) -> range:
         """The sequences of an example."""
         return range(int(self.first_sequence[example]), int(self.first_sequence[example + 1]))
@@ -139,8 +128,7 @@ class EncodedSplit:
         rows = [self.labels[example] for example in range(len(self))]
         for example, several in sorted(self.answers.items()):
             rows[example] = np.array(several[generator.integers(len(several))], np.int32)
-        starts = _starts(np.array([len(row) for row in rows], np.int32))
-        return replace(self, labels=Ragged(np.concatenate(rows), starts))
+        return replace(self, labels=ragged(rows))
 
     def limited(self, limit: int | None) -> EncodedSplit:
         """The first ``limit`` instances of a fixed shuffle (not of the training's seed), in the
@@ -158,11 +146,11 @@ class EncodedSplit:
             task=self.task,
             instance=renumber[self.instance[examples]],
             output=self.output[examples],
-            first_sequence=_starts(counts),
-            sequences=_take(self.sequences, rows),
+            first_sequence=starts_of(counts),
+            sequences=self.sequences.take(rows),
             second_starts=self.second_starts[rows],
-            labels=_take(self.labels, examples.tolist()),
-            offsets=_take(self.offsets, examples.tolist()),
+            labels=self.labels.take(examples),
+            offsets=self.offsets.take(examples),
             ids=[self.ids[i] for i in kept],
             dialogue_ids=[self.dialogue_ids[i] for i in kept],
             targets=[self.targets[i] for i in kept],
@@ -173,16 +161,6 @@ class EncodedSplit:
                 if example in self.answers
             },
         )
-
-
-def _starts(counts: Ints) -> Ints:
-    return np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])
-
-
-def _take(ragged: Ragged, rows: Sequence[int]) -> Ragged:
-    picked = [ragged[row] for row in rows]
-    values = np.concatenate(picked) if picked else np.zeros(0, np.int32)
-    return Ragged(values, _starts(np.array([len(p) for p in picked], np.int32)))
 
 
 def write_split(

@@ -19,11 +19,14 @@ from torch.nn import functional
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.models import attention
 from tasktransfer.models.dropout import FastDropout
-from tasktransfer.models.encoded import IGNORED, EncodedSplit, Ints
-from tasktransfer.models.family import pad
+from tasktransfer.models.encoded import IGNORED, EncodedSplit
+from tasktransfer.models.encoder_inputs import allowed_tokens, options, packed_arrays, padded_arrays
+from tasktransfer.models.encoder_inputs import labels as labels_of
 from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
-from tasktransfer.models.packing import pack
+from tasktransfer.models.packing import lay_out
+from tasktransfer.models.ragged import Ints
+from tasktransfer.models.staging import Array, Arrays, Inputs, put
 from tasktransfer.tasks.card import Task
 
 HEADS_FILE = "heads.safetensors"
@@ -75,6 +78,7 @@ class Encoder:
         self.first_position = first_position
         self.side_by_side = attention.is_ours(backbone)
         self.hidden_size = int(backbone.config.hidden_size)
+        self.layers = int(backbone.config.num_hidden_layers)
         self.narrow = first_position is not None and narrow_last_layer(backbone)
         self.paths = attention.paths_of(
             backbone,
@@ -114,14 +118,18 @@ class Encoder:
     def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(len(examples))
 
-    def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        return self._inputs(split, examples, {"labels": labels_of(split, examples)})
+
+    def loss(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
+    ) -> Tensor:
         task = self.tasks[split.task]
-        logits = self._logits(split, examples)
-        labels = torch.tensor([split.labels[u].tolist() for u in examples], device=self.device)
+        inputs = inputs or self.prepare(split, examples)
+        logits, labels = self._logits(task, inputs), inputs["labels"]
         match task.kind:
             case "span":
-                allowed = self._allowed(split, examples, logits.shape[1], task)
-                scores = logits.masked_fill(~allowed.unsqueeze(-1), float("-inf"))
+                scores = logits.masked_fill(~inputs["allowed"].unsqueeze(-1), float("-inf"))
                 edges = [_span_cross_entropy(scores[..., k], labels[:, k]) for k in (0, 1)]
                 return (edges[0] + edges[1]) / 2
             case "multi_label":
@@ -143,7 +151,8 @@ class Encoder:
             # A batch's padding is part of its loss, so that the batch has to stay together.
             return [list(examples)]
         packed = self.first_position is not None
-        return micro_batches_to_train_on(split, examples, token_budget, packed=packed)
+        whole = self.device.type == "cuda"
+        return micro_batches_to_train_on(split, examples, token_budget, packed=packed, whole=whole)
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
@@ -157,11 +166,11 @@ class Encoder:
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         task = self.tasks[split.task]
-        logits = self._logits(split, examples)
+        inputs = self._inputs(split, examples, {})
+        logits = self._logits(task, inputs)
         match task.kind:
             case "span":
-                allowed = self._allowed(split, examples, logits.shape[1], task)
-                return self._spans(task, split, examples, logits, allowed)
+                return self._spans(task, split, examples, logits, inputs["allowed"])
             case "multi_label":
                 return [
                     _chosen_labels(task, row, self.fidelity.multi_label) for row in logits.cpu()
@@ -197,89 +206,98 @@ class Encoder:
 
     # --- forward --------------------------------------------------------------------------------
 
-    def _logits(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+    def _inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
+        """What ``_logits`` reads, and ``more``, on the device."""
+        task, edges = self.tasks[split.task], self._edges_anywhere(split.task)
+        sequences = split.sequence_rows(examples)
+        each_token = task.kind == "span"
+        layout = None
+        if self.first_position is not None and not edges:
+            rows = split.sequences.take(sequences)
+            layout = lay_out(
+                rows,
+                self.device,
+                first_position=self.first_position,
+                firsts_only=self.narrow and not each_token,
+            )
+            arrays = packed_arrays(
+                layout, split, sequences, token_types=self.token_types, each_token=each_token
+            )
+        else:
+            arrays = padded_arrays(
+                split,
+                sequences,
+                fill=self.pad_token_id,
+                multiple=TOOLKIT_PADDING if edges else 1,
+                token_types=self.token_types,
+            )
+        if each_token:
+            width = arrays["wanted" if layout else "ids"].shape[1]
+            arrays["allowed"] = self._allowed(split, examples, width)
+        if task.kind == "multiple_choice":
+            arrays |= options(split, examples)
+        tensors = put({**arrays, **more}, self.device)
+        return Inputs(tensors, layout.pack(tensors) if layout else None)
+
+    def _logits(self, task: Task, inputs: Inputs) -> Tensor:
         """Logits in float32.
 
         Shapes: spans (examples, tokens, 2), of which those beyond an example's tokens mean nothing;
         multiple choice (examples, options), options that an example does not have at -inf;
         otherwise (examples, head width).
         """
-        kind = self.tasks[split.task].kind
-        sequences = [s for u in examples for s in split.sequence_range(u)]
-        packed = self.first_position is not None and not self._edges_anywhere(split.task)
-        read = self._read_packed if packed else self._read_padded
-        hidden, table = read(split, sequences, kind == "span")
-        logits: Tensor = self.heads[split.task](self.dropout(hidden)).float()
-        if table is not None:
-            return logits[table]
-        if kind == "multiple_choice":
-            return _options_side_by_side(logits.squeeze(-1), split, examples)
+        each_token = task.kind == "span"
+        read = self._read_padded if inputs.pack is None else self._read_packed
+        hidden = self.dropout(read(inputs, each_token))
+        logits: Tensor = self.heads[task.name](hidden).float()
+        if each_token and inputs.pack is not None:
+            return logits[inputs["wanted"]]
+        if task.kind == "multiple_choice":
+            scores = logits.squeeze(-1)[inputs["options"]]
+            return scores.masked_fill(inputs["no_option"], float("-inf"))
         return logits
 
-    def _read_packed(
-        self, split: EncodedSplit, sequences: Sequence[int], each_token: bool
-    ) -> tuple[Tensor, Tensor | None]:
+    def _read_packed(self, inputs: Inputs, each_token: bool) -> Tensor:
         """What the backbone makes of sequences laid end to end, without any padding.
 
         Returns:
-            Hidden states of all tokens, shape (tokens, hidden size), and the index of each
-            sequence's, shape (sequences, longest); or those of the sequences as a whole, shape
-            (sequences, hidden size), and None.
+            Hidden states of all tokens, shape (tokens, hidden size), or those of the sequences as
+            a whole, shape (sequences, hidden size).
         """
-        firsts_only = self.narrow and not each_token
-        rows = [split.sequences[s] for s in sequences]
-        packed = pack(rows, self.device, firsts_only=firsts_only)
-        inputs = {
-            "input_ids": packed.ids,
-            "position_ids": packed.positions + (self.first_position or 0),
-            "attention_mask": torch.zeros(attention.PLACEHOLDER, device=self.device),
+        read = {
+            "input_ids": inputs["ids"],
+            "position_ids": inputs["positions"],
+            "attention_mask": inputs["mask"],
         }
         if self.token_types:
-            second = packed.per_token(split.second_starts[list(sequences)])
-            inputs["token_type_ids"] = (packed.positions >= second).to(torch.int64)
-        hidden = self.backbone(**inputs, packed=packed).last_hidden_state[0]
+            read["token_type_ids"] = inputs["token_types"]
+        hidden: Tensor = self.backbone(**read, packed=inputs.pack).last_hidden_state.squeeze(0)
         if each_token:
-            return hidden, packed.table()
-        first = hidden.index_select(0, packed.ranks() if firsts_only else packed.firsts())
+            return hidden
+        first = hidden.index_select(0, inputs["wanted"])
         pooler = getattr(self.backbone, "pooler", None)
-        return (first if pooler is None else pooler(first[:, None])), None
+        return first if pooler is None else pooler(first[:, None])
 
-    def _read_padded(
-        self, split: EncodedSplit, sequences: Sequence[int], each_token: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """The same of sequences padded to the longest, the plain way.
-
-        Returns:
-            Hidden states of all tokens, shape (sequences, longest, hidden size), or those of the
-            sequences as a whole, and None.
-        """
-        multiple = TOOLKIT_PADDING if self._edges_anywhere(split.task) else 1
-        rows = [split.sequences[s] for s in sequences]
-        ids, mask = pad(rows, self.pad_token_id, self.device, multiple=multiple)
-        inputs = {"input_ids": ids, "attention_mask": mask}
+    def _read_padded(self, inputs: Inputs, each_token: bool) -> Tensor:
+        """The same of sequences padded to the longest, the plain way; hidden states of all tokens
+        have the shape (sequences, longest, hidden size)."""
+        read = {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
         if self.token_types:
-            second = torch.tensor([int(split.second_starts[s]) for s in sequences])
-            types = (torch.arange(ids.shape[1]) >= second[:, None]).to(torch.int64)
-            inputs["token_type_ids"] = types.to(self.device) * mask
-        outputs = self.backbone(**inputs)
+            read["token_type_ids"] = inputs["token_types"]
+        outputs = self.backbone(**read)
+        hidden: Tensor = outputs.last_hidden_state
         if each_token:
-            return outputs.last_hidden_state, None
-        pooled = getattr(outputs, "pooler_output", None)
-        return (outputs.last_hidden_state[:, 0] if pooled is None else pooled), None
+            return hidden
+        pooled: Tensor | None = getattr(outputs, "pooler_output", None)
+        return hidden[:, 0] if pooled is None else pooled
 
-    def _allowed(
-        self, split: EncodedSplit, examples: Sequence[int], width: int, task: Task
-    ) -> Tensor:
-        """Tokens that may begin or end a span: the context's, and the first one, which means "no
-        answer", where the task has unanswerable instances. Shape (examples, ``width``), bool."""
+    def _allowed(self, split: EncodedSplit, examples: Sequence[int], width: int) -> Array:
+        """Tokens that may begin or end a span, shape (examples, ``width``), bool."""
+        task = self.tasks[split.task]
         if self._edges_anywhere(task.name):
-            return torch.ones(len(examples), width, dtype=torch.bool, device=self.device)
-        allowed = np.zeros((len(examples), width), dtype=bool)
-        for i, example in enumerate(examples):
-            starts = split.offsets[example][0::2]
-            allowed[i, : len(starts)] = starts >= 0
-        allowed[:, 0] = has_unanswerable(task) or self.fidelity.lost_spans == "first_token"
-        return torch.from_numpy(allowed).to(self.device)
+            return np.ones((len(examples), width), dtype=bool)
+        first = has_unanswerable(task) or self.fidelity.lost_spans == "first_token"
+        return allowed_tokens(split, examples, width, first=first)
 
     def _spans(
         self,
@@ -346,14 +364,6 @@ def _fresh_head(hidden: int, task: Task, seed: int, start: str) -> nn.Linear:
 def _span_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
     """Summed over the rows whose answer the input holds; 0 if it holds none."""
     return functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
-
-
-def _options_side_by_side(scores: Tensor, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-    counts = [len(split.sequence_range(u)) for u in examples]
-    table = scores.new_full((len(examples), max(counts)), float("-inf"))
-    for i, part in enumerate(torch.split(scores, counts)):
-        table[i, : len(part)] = part
-    return table
 
 
 def _chosen_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tasktransfer.models.encoded import EncodedSplit, Ints
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.ragged import Ints, padded, ragged
+from tasktransfer.models.staging import Inputs
 
 
 class FamilyModel(Protocol):
@@ -47,6 +48,11 @@ class FamilyModel(Protocol):
         ...
 
     @property
+    def layers(self) -> int:
+        """Its layers; of an encoder-decoder those of the encoder."""
+        ...
+
+    @property
     def side_by_side(self) -> bool:
         """Whether several threads may compute with it at once, and none of its random numbers
         depends on which is faster."""
@@ -56,9 +62,17 @@ class FamilyModel(Protocol):
         """Put the module into training mode, and with it those dropouts that are to be active."""
         ...
 
-    def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        """What ``loss`` reads of ``examples``, on its way to the device. It depends on no weight,
+        so that it may be made while the device still computes something else."""
+        ...
+
+    def loss(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
+    ) -> Tensor:
         """Loss summed over ``examples`` (not averaged: micro-batches of one batch are added up, and
-        the sum is divided by the whole batch's ``weight``). A float32 scalar."""
+        the sum is divided by the whole batch's ``weight``). A float32 scalar. ``inputs``: of
+        ``prepare``, where that was done before."""
         ...
 
     def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
@@ -101,12 +115,5 @@ def pad(
         ids, shape (rows, longest, rounded up to a ``multiple``), int64; mask of the
         same shape, int64, 1 where there is a token.
     """
-    lengths = [len(row) for row in rows]
-    width = -(-max(lengths) // multiple) * multiple
-    ids = np.full((len(rows), width), fill, dtype=np.int64)
-    mask = np.zeros((len(rows), width), dtype=np.int64)
-    for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-        place = slice(width - length, width) if left else slice(0, length)
-        ids[i, place] = row
-        mask[i, place] = 1
-    return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
+    values, mask = padded(ragged(rows), fill, left=left, multiple=multiple)
+    return torch.from_numpy(values).to(device), torch.from_numpy(mask).to(device)

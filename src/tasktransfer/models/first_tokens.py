@@ -38,16 +38,16 @@ def _forward(
 ) -> Tensor:
     """The layer's own forward pass, or that of first tokens: (1, tokens, hidden size) →
     (1, sequences, hidden size), sequences in the pack's order."""
-    if packed is None or not packed.firsts_only:
+    if packed is None or packed.first_places is None:
         whole: Tensor = type(layer).forward(
             layer, hidden_states, *arguments, packed=packed, **others
         )
         return whole
     own = layer.attention.self
-    firsts = hidden_states.index_select(1, packed.first_places())
+    firsts = hidden_states.index_select(1, packed.first_places)
     query, key, value = own.query(firsts), own.key(hidden_states), own.value(hidden_states)
     heads = (own.num_attention_heads, own.attention_head_size)
-    query, key, value = (states[0].unflatten(-1, heads) for states in (query, key, value))
+    query, key, value = (states.squeeze(0).unflatten(-1, heads) for states in (query, key, value))
     rate = own.dropout.p if own.training else 0.0
     context = attend_from_firsts(packed, query, key, value, own.scaling, rate)
     attended = layer.attention.output(context.flatten(-2)[None], firsts)

@@ -15,6 +15,7 @@ from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.dropout import use_fast_dropout
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.gelu import use_one_gelu
 from tasktransfer.models.packing import first_position
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.models.tokenizer import load_tokenizer
@@ -111,6 +112,8 @@ def _pretrained(
     )
     if not plain:
         use_fast_dropout(model)
+        if family != "encoder":  # whose recipe is older: BERT and its kin do not have it
+            use_one_gelu(model)
         if model.config.model_type in attention.ARCHITECTURES:
             attention.register()
             model.set_attn_implementation(attention.NAME)

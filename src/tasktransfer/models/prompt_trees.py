@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tasktransfer.models.encoded import Ints
+from tasktransfer.models.ragged import Ints
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 

@@ -7,4 +7,4 @@ ENCODING_VERSION = 2
 """How instances become token ids (models/encode.py)."""
 
 TINY_RECIPE_VERSION = 2
-"""How the tiny models are built and pre-trained (models/tiny.py)."""
+"""How the tiny models are built and pre-trained (training/tiny.py)."""

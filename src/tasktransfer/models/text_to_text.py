@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.models import attention
-from tasktransfer.models.encoded import IGNORED, EncodedSplit, Ints
+from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
 from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
 from tasktransfer.models.micro_batches import (
@@ -26,11 +26,15 @@ from tasktransfer.models.micro_batches import (
     micro_batches_of_trees,
     micro_batches_to_train_on,
 )
-from tasktransfer.models.packing import first_position, pack
+from tasktransfer.models.packing import first_position, lay_out
 from tasktransfer.models.prompt_trees import prompt_trees
+from tasktransfer.models.ragged import Ragged, padded, spans
+from tasktransfer.models.staging import Arrays, Inputs, put
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
 from tasktransfer.tasks.toolkit_texts import parse_as_toolkit
+
+GPU_PADDING = 8
 
 
 class Decoder:
@@ -55,6 +59,7 @@ class Decoder:
         self.max_answer_tokens = max_answer_tokens
         self.side_by_side = attention.is_ours(model)
         self.hidden_size = int(model.config.hidden_size)
+        self.layers = int(model.config.num_hidden_layers)
         self.whole_sequence = loss_on == "sequence"
         self.device = device
         self.first_position = None if plain else first_position(model.config)
@@ -82,7 +87,8 @@ class Decoder:
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         packed = self.first_position is not None
-        return micro_batches_to_train_on(split, examples, token_budget, packed=packed)
+        whole = self.device.type == "cuda"
+        return micro_batches_to_train_on(split, examples, token_budget, packed=packed, whole=whole)
 
     def prediction_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
@@ -111,57 +117,62 @@ class Decoder:
             groups.setdefault(length, []).append(example)
         return [groups[length] for length in sorted(groups, reverse=True)]
 
-    def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        prompts = [split.sequences[_sequence(split, u)] for u in examples]
-        answers = [split.labels[u] for u in examples]
+    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        prompts = split.sequences.take(split.sequence_rows(examples))
+        answers = split.labels.take(examples)
         if self.first_position is None:
-            return self._loss_padded(prompts, answers)
-        return self._loss_packed(prompts, answers)
+            return Inputs(put(self._padded(prompts, answers), self.device))
+        return self._packed(prompts, answers, self.first_position)
 
-    def _loss_packed(self, prompts: Sequence[Ints], answers: Sequence[Ints]) -> Tensor:
-        """Prompts and answers end to end; the (large) output layer runs only on the tokens that
-        a counted one follows."""
-        rows = [np.concatenate(pair) for pair in zip(prompts, answers, strict=True)]
-        packed = pack(rows, self.device, causal=True)
-        counted = [
-            np.arange(1 if self.whole_sequence else len(prompt), len(row))
-            for prompt, row in zip(prompts, rows, strict=True)
-        ]
-        before = np.concatenate([s + c - 1 for s, c in zip(packed.starts, counted, strict=True)])
-        targets = np.concatenate([row[c] for row, c in zip(rows, counted, strict=True)])
-        logits = self.module(
-            input_ids=packed.ids,
-            position_ids=packed.positions + (self.first_position or 0),
-            attention_mask=torch.zeros(attention.PLACEHOLDER, device=self.device),
-            packed=packed,
-            use_cache=False,
-            logits_to_keep=torch.from_numpy(before).to(self.device),
-        ).logits[0]
-        wanted = torch.from_numpy(targets.astype(np.int64)).to(self.device)
-        return functional.cross_entropy(logits.float(), wanted, reduction="sum")
+    def _packed(self, prompts: Ragged, answers: Ragged, first_position: int) -> Inputs:
+        """Prompts and answers end to end. ``before``: the tokens that a counted one follows,
+        ``targets``: the counted ones."""
+        rows = prompts.joined(answers)
+        layout = lay_out(rows, self.device, first_position=first_position, causal=True)
+        first = np.ones_like(prompts.lengths()) if self.whole_sequence else prompts.lengths()
+        counts = rows.lengths() - first
+        arrays = {
+            **layout.arrays,
+            "before": spans(layout.starts + first - 1, counts),
+            "targets": rows.values[spans(rows.starts[:-1] + first, counts)].astype(np.int64),
+        }
+        tensors = put(arrays, self.device)
+        return Inputs(tensors, layout.pack(tensors))
 
-    def _loss_padded(self, prompts: Sequence[Ints], answers: Sequence[Ints]) -> Tensor:
-        """The plain way: padded on the left, so that all answers end in the last column and the
-        output layer runs on the answers' columns only."""
-        rows = [np.concatenate(pair) for pair in zip(prompts, answers, strict=True)]
-        ids, mask = pad(rows, self._pad_id, self.device, left=True)
+    def _padded(self, prompts: Ragged, answers: Ragged) -> Arrays:
+        """The plain way: padded on the left, so that all answers end in the last column."""
+        rows = prompts.joined(answers)
+        ids, mask = padded(rows, self._pad_id, left=True)
         if self.whole_sequence:
-            targets = ids.masked_fill(mask == 0, IGNORED)
-            for i, row in enumerate(rows):
-                targets[i, -len(row)] = IGNORED
+            targets = np.where(mask == 0, IGNORED, ids)
+            targets[np.arange(len(ids)), ids.shape[1] - rows.lengths()] = IGNORED
         else:
-            targets, _ = pad(answers, IGNORED, self.device, left=True)
-        inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+            targets, _ = padded(answers, IGNORED, left=True)
+        positions = np.maximum(mask.cumsum(-1) - 1, 0)
+        return {"ids": ids, "mask": mask, "positions": positions, "targets": targets}
+
+    def loss(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
+    ) -> Tensor:
+        inputs = inputs or self.prepare(split, examples)
+        read = {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
+        if inputs.pack is not None:
+            # The (large) output layer runs only on the tokens that a counted one follows.
+            logits = self.module(
+                **read,
+                position_ids=inputs["positions"],
+                packed=inputs.pack,
+                use_cache=False,
+                logits_to_keep=inputs["before"],
+            ).logits.squeeze(0)
+            return functional.cross_entropy(logits.float(), inputs["targets"], reduction="sum")
         if self._positions:
-            inputs["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
-        width = min(targets.shape[1] + 1, ids.shape[1])
-        if self._keeps_logits:
-            inputs["logits_to_keep"] = width
-        logits = self.module(**inputs, use_cache=False).logits[:, -width:-1]
-        targets = targets[:, -(width - 1) :]
-        return functional.cross_entropy(
-            logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
-        )
+            read["position_ids"] = inputs["positions"]
+        targets = inputs["targets"]
+        width = min(targets.shape[1] + 1, inputs["ids"].shape[1])
+        kept = {"logits_to_keep": width} if self._keeps_logits else {}
+        logits = self.module(**read, **kept, use_cache=False).logits[:, -width:-1]
+        return _summed_cross_entropy(logits, targets[:, -(width - 1) :])
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         prompts = [split.sequences[_sequence(split, u)] for u in examples]
@@ -209,6 +220,7 @@ class EncoderDecoder:
         self.max_answer_tokens = max_answer_tokens
         self.side_by_side = attention.is_ours(model)
         self.hidden_size = int(model.config.hidden_size)
+        self.layers = int(model.config.num_hidden_layers)
         self.paths = attention.paths_of(model, model.config, packed=False)
         self.device = device
 
@@ -225,36 +237,62 @@ class EncoderDecoder:
     def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(sum(len(split.labels[u]) for u in examples))
 
-    def loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        ids, mask = self._inputs(split, examples)
-        targets, _ = pad([split.labels[u] for u in examples], IGNORED, self.device)
+    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        targets, _ = padded(split.labels.take(examples), IGNORED, multiple=self._multiple)
+        return self._inputs(split, examples, {"targets": targets})
+
+    def loss(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
+    ) -> Tensor:
+        inputs = inputs or self.prepare(split, examples)
         # The model shifts the labels itself; the loss it returns is a mean, and a sum is wanted.
         logits = self.module(
-            input_ids=ids, attention_mask=mask, labels=targets, use_cache=False
+            input_ids=inputs["ids"],
+            attention_mask=inputs["mask"],
+            labels=inputs["targets"],
+            use_cache=False,
         ).logits
-        return functional.cross_entropy(
-            logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
-        )
+        return _summed_cross_entropy(logits, inputs["targets"])
 
     def training_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
+        whole = self.device.type == "cuda"
+        return micro_batches_to_train_on(split, examples, token_budget, packed=False, whole=whole)
+
+    def prediction_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
         return micro_batches_by_length(split, examples, token_budget, padded=True)
 
-    prediction_micro_batches = training_micro_batches
-
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
-        ids, mask = self._inputs(split, examples)
+        inputs = self._inputs(split, examples, {})
         longest, penalty = self.max_answer_tokens[split.task], self.fidelity.repetition_penalty
-        generated = generate(self.module, self.tokenizer, ids, mask, longest, penalty)
+        generated = generate(
+            self.module, self.tokenizer, inputs["ids"], inputs["mask"], longest, penalty
+        )
         return _parsed(self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers)
 
     def save(self, folder: Path) -> None:
         self.module.save_pretrained(folder)
 
-    def _inputs(self, split: EncodedSplit, examples: Sequence[int]) -> tuple[Tensor, Tensor]:
-        rows = [split.sequences[_sequence(split, u)] for u in examples]
-        return pad(rows, int(self.tokenizer.pad_token_id), self.device)
+    @property
+    def _multiple(self) -> int:
+        """Rows are padded to a multiple of so many tokens: a GPU's attention wants its bias so, and
+        would pad it in every layer."""
+        return GPU_PADDING if self.device.type == "cuda" else 1
+
+    def _inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
+        rows = split.sequences.take(split.sequence_rows(examples))
+        ids, mask = padded(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
+        return Inputs(put({"ids": ids, "mask": mask, **more}, self.device))
+
+
+def _summed_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Over all targets that count; logits of shape (rows, tokens, vocabulary)."""
+    return functional.cross_entropy(
+        logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
+    )
 
 
 def _sequence(split: EncodedSplit, example: int) -> int:

@@ -65,9 +65,6 @@ def attempt(job: Job) -> None:
 def _train(job: Job) -> None:
     # Before torch is imported: its libraries read this once.
     os.environ["OMP_NUM_THREADS"] = str(max(1, job.threads))
-    from tasktransfer.training.light_imports import import_libraries
-
-    import_libraries()
     from tasktransfer.training.run import train_stage
 
     train_stage(job)

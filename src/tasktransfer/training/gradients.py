@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from tasktransfer.models.dropout import dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.training.ahead import MicroBatch, MicroBatches
+from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.samplers import Update
 from tasktransfer.training.setup import Setup
 
@@ -23,7 +25,7 @@ class _Work:
     """One micro-batch of a batch; ``place``: which batch of the update."""
 
     place: int
-    examples: list[int]
+    micro_batch: MicroBatch
     dropout_seed: int
 
 
@@ -32,15 +34,17 @@ def set_gradients(
     moving: Sequence[nn.Parameter],
     splits: Mapping[str, EncodedSplit],
     update: Update,
-    tokens: int,
+    made: MicroBatches,
     setup: Setup,
+    halves: HalfWeights | None = None,
 ) -> list[Tensor]:
     """Set each parameter's gradient to that of the update's loss: the weighted sum of its batches'
     mean losses.
 
     Args:
         moving: the parameters that are trained.
-        tokens: of a micro-batch at most, about.
+        made: the update's micro-batches.
+        halves: the model's weights in half precision, where they are cast together.
 
     Returns:
         Each batch's mean loss, unweighted, still on the device: nothing waits for it here.
@@ -50,18 +54,20 @@ def set_gradients(
     def of_shard(shard: Sequence[_Work]) -> tuple[list[Tensor], Gradients]:
         losses = [torch.zeros((), device=setup.device) for _ in update]
         sums: Gradients = None
+        if halves is not None:
+            halves.refresh()
         with setup.one_update():
             for work in shard:
                 batch = update[work.place]
                 with setup.autocast(), dropout_drawn_from(work.dropout_seed):
-                    loss = model.loss(splits[batch.task], work.examples) / divisors[work.place]
+                    loss = _loss(model, splits[batch.task], work, halves) / divisors[work.place]
                 losses[work.place] += loss.detach()
                 if loss.requires_grad:  # not where it depends on frozen parts alone
                     weighted = loss * batch.weight
-                    sums = _sum(sums, torch.autograd.grad(weighted, moving, allow_unused=True))
+                    sums = _sum(sums, _gradients(weighted, moving, halves))
         return losses, sums
 
-    shards = setup.workers.shards(_micro_batches(model, splits, update, tokens))
+    shards = setup.workers.shards(_with_seeds(made))
     results = setup.workers.each(of_shard, shards)
     gradients: Gradients = None
     for _, of_one in results:
@@ -72,15 +78,33 @@ def set_gradients(
     return [torch.stack(of_batch).sum() for of_batch in zip(*(r[0] for r in results), strict=True)]
 
 
-def _micro_batches(
-    model: FamilyModel, splits: Mapping[str, EncodedSplit], update: Update, tokens: int
-) -> list[_Work]:
+def _loss(
+    model: FamilyModel, split: EncodedSplit, work: _Work, halves: HalfWeights | None
+) -> Tensor:
+    examples, inputs = work.micro_batch.examples, work.micro_batch.inputs
+
+    def loss() -> Tensor:
+        if inputs is None:
+            return model.loss(split, examples)
+        return model.loss(split, examples, inputs)
+
+    return loss() if halves is None else halves.within(loss)
+
+
+def _gradients(
+    loss: Tensor, moving: Sequence[nn.Parameter], halves: HalfWeights | None
+) -> tuple[Tensor | None, ...]:
+    if halves is None:
+        return torch.autograd.grad(loss, moving, allow_unused=True)
+    return halves.gradients(loss, moving)
+
+
+def _with_seeds(made: MicroBatches) -> list[_Work]:
     work: list[_Work] = []
-    for place, batch in enumerate(update):
-        parts = model.training_micro_batches(splits[batch.task], batch.examples, tokens)
+    for place, of_batch in enumerate(made):
         # Its dropout depends on its place in the batch, not on the thread that computes it.
-        seeds = torch.randint(1 << 62, (len(parts),)).tolist()
-        work += [_Work(place, part, seed) for part, seed in zip(parts, seeds, strict=True)]
+        seeds = torch.randint(1 << 62, (len(of_batch),)).tolist()
+        work += [_Work(place, one, seed) for one, seed in zip(of_batch, seeds, strict=True)]
     return work
 
 

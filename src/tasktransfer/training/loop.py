@@ -23,7 +23,9 @@ from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.tasks.card import Task
+from tasktransfer.training.ahead import Ahead
 from tasktransfer.training.gradients import set_gradients
+from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
 from tasktransfer.training.samplers import Schedule, Update
@@ -151,17 +153,22 @@ def _train_round(
     """One step of the optimiser an update; the mean loss per task."""
     model.start_training()
     losses: list[tuple[int, str, Tensor]] = []
-    for place, update in enumerate(updates, start=1):
+    together = setup.device.type == "cuda" and setup.precision == "bfloat16"
+    halves = HalfWeights(model.module) if together else None
+    with Ahead(model, splits, updates, setup.device) as ahead:
+        for place, update in enumerate(updates):
 
-        def gradients(tokens: int, update: Update = update) -> list[Tensor]:
-            return set_gradients(model, moving, splits, update, tokens, setup)
+            def gradients(tokens: int, place: int = place, update: Update = update) -> list[Tensor]:
+                made = ahead.of(place, tokens)
+                return set_gradients(model, moving, splits, update, made, setup, halves)
 
-        of_batches = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
-        losses += [(place, b.task, loss) for b, loss in zip(update, of_batches, strict=True)]
-        torch.nn.utils.clip_grad_norm_(moving, stage.training.max_grad_norm)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-        progress.advance(sum(len(batch.examples) for batch in update))
+            of_batches = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
+            each = zip(update, of_batches, strict=True)
+            losses += [(place + 1, batch.task, loss) for batch, loss in each]
+            torch.nn.utils.clip_grad_norm_(moving, stage.training.max_grad_norm)
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+            progress.advance(sum(len(batch.examples) for batch in update))
     return _mean_losses(losses, number)
 
 

@@ -63,8 +63,19 @@ class TokenBudget:
         self.notes.append(f"out of memory: {self.what} in micro-batches of {self.tokens} tokens")
 
 
+SHORTAGES = (
+    "can't allocate memory",
+    "not enough memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
+"""What errors say when memory ran out: torch's allocator has an error of its own, the CPU, the CUDA
+driver (pinned memory, a context) and CUDA's libraries (workspaces) have not."""
+
+
 def is_shortage(error: RuntimeError) -> bool:
     """Whether an error of torch says that memory ran out, on a GPU or on the CPU."""
     if isinstance(error, torch.OutOfMemoryError):
         return True
-    return "can't allocate memory" in str(error) or "not enough memory" in str(error)
+    return any(said in str(error) for said in SHORTAGES)

@@ -19,7 +19,7 @@ def host(device: torch.device, precision: str, threads: int) -> Host:
     kind: Literal["cpu", "cuda"] = "cuda" if device.type == "cuda" else "cpu"
     return {
         "platform": platform.platform(),
-        "cpu": _cpu_name(),
+        "cpu": cpu_name(),
         "cores": os.cpu_count() or 1,
         "gpu": torch.cuda.get_device_name(device) if kind == "cuda" else None,
         "device": kind,
@@ -28,7 +28,8 @@ def host(device: torch.device, precision: str, threads: int) -> Host:
     }
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """What the CPU calls itself, as far as the system tells it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -33,19 +33,16 @@ from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.job import Job
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.precision import Precision, chosen
+from tasktransfer.training.precision import chosen
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.record import Clock, build_provenance, build_record, split_sizes
 from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import load_start, tasks_of
+from tasktransfer.training.switches import set_switches
+from tasktransfer.training.token_budgets import token_budgets
 from tasktransfer.training.workers import Workers
-
-CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat16": (2048, 4096)}
-GPU_TOKENS = (16384, 65536)
-"""Tokens of a micro-batch in training and in evaluation, padding included. Large enough to fill the
-hardware, small enough for its memory; no result depends on them beyond floating-point noise."""
 
 
 def train_stage(job: Job) -> Record:
@@ -62,7 +59,7 @@ def train_stage(job: Job) -> Record:
     started, began = datetime.now(UTC), time.perf_counter()
     clock: Clock = {}
     stage = job.stage
-    device = _prepare_torch(job)
+    device = set_switches(job.threads, stage.training.deterministic)
     joules = meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
@@ -82,7 +79,7 @@ def train_stage(job: Job) -> Record:
 
     with _timed(clock, "load"):
         model = load_start(job, tasks, manifest, device, note)
-    setup = _setup(job, device, model)
+    setup = _setup(job, device, model, note)
     snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
     trained = train(
         model,
@@ -141,22 +138,14 @@ def _timed(clock: Clock, phase: str) -> Iterator[None]:
 # --- before -------------------------------------------------------------------------------------
 
 
-def _prepare_torch(job: Job) -> torch.device:
-    """The device, and the switches that make equal seeds give equal numbers."""
-    torch.set_num_threads(max(1, job.threads))
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    # The same as torch.use_deterministic_algorithms, which would import the compiler as well.
-    torch.set_deterministic_debug_mode("warn")
-    # No operation reads what it did not write; filling every new tensor only costs time.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def _setup(job: Job, device: torch.device, model: FamilyModel) -> Setup:
+def _setup(
+    job: Job, device: torch.device, model: FamilyModel, note: Callable[[str], None]
+) -> Setup:
     """How this model is trained on this hardware."""
     on_cpu = device.type == "cpu"
-    precision = chosen(job.stage.training.precision, device, model.hidden_size)
-    train_tokens, eval_tokens = CPU_TOKENS[precision] if on_cpu else GPU_TOKENS
+    training, family = job.stage.training, job.stage.model.family
+    precision = chosen(training.precision, device, model.hidden_size, job.threads, note)
+    train_tokens, eval_tokens = token_budgets(model, family, device, precision)
     return Setup(
         device,
         TokenBudget(train_tokens, "training"),

@@ -33,11 +33,19 @@ REFERENCE_FLOPS = {"cpu": 60e9, "cuda": 150e12}
 """Operations a second of a large matrix product: one core of a server's CPU in float32, and a GPU
 of the A100's generation in bfloat16. For where nothing is measured; documented, not known."""
 
-UTILISATION = {"cpu": 0.4, "cuda": 0.25}
-"""The share of a matrix product's speed that a whole training reaches."""
+CPU_SHARE = 0.4
+GPU_SHARE: dict[Family, float] = {"encoder": 0.45, "decoder": 0.39, "encoder_decoder": 0.14}
+"""The share of a matrix product's speed that a whole training reaches. On a GPU modelled, not
+measured: docs/performance.md says how."""
 
-UPDATE_SECONDS = {"cpu": 0.004, "cuda": 0.03}
-"""What an update costs whatever its size: launching operations, batching, clipping."""
+CPU_UPDATE_SECONDS = 0.004
+GPU_UPDATE_SECONDS: dict[Family, float] = {
+    "encoder": 0.007,
+    "decoder": 0.008,
+    "encoder_decoder": 0.029,
+}
+"""What an update costs whatever its size: launching operations, batching, clipping. On a GPU
+modelled: the counted launches of a base model, 10 microseconds each."""
 
 ADAM_SECONDS = {"cpu": 3e-9, "cuda": 2e-11}
 """What an update costs a parameter: gradient norm, two moments, the weight."""
@@ -147,12 +155,15 @@ def computed(size: ModelSize, family: Family, device: Device, flops: float | Non
     Args:
         flops: operations a second of a matrix product, as calibrated; None: the reference value.
     """
-    rate = (flops or REFERENCE_FLOPS[device]) * UTILISATION[device]
+    on_gpu = device == "cuda"
+    share = GPU_SHARE[family] if on_gpu else CPU_SHARE
+    an_update = GPU_UPDATE_SECONDS[family] if on_gpu else CPU_UPDATE_SECONDS
+    rate = (flops or REFERENCE_FLOPS[device]) * share
     forward = 2 * size.working(family) / rate
     return Speed(
         train=3 * forward,
         evaluate=forward * (1.0 if family == "encoder" else DECODING),
-        update=UPDATE_SECONDS[device] + size.parameters * ADAM_SECONDS[device],
+        update=an_update + size.parameters * ADAM_SECONDS[device],
         start=PROCESS_SECONDS + LOAD_SECONDS[device],
         basis="calibrated" if flops else "reference values",
     )

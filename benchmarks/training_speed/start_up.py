@@ -1,0 +1,98 @@
+"""Seconds from the command ``tasktransfer train`` to its first update, with a host and without.
+
+``python -m benchmarks.training_speed.start_up`` trains the encoder for one update, again and again,
+by itself and as a workflow's training would be. One thread, as the workflow gives it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from benchmarks.training_speed.__main__ import MINILM, RELEASE
+from benchmarks.training_speed.cases import Case, volume_for
+from benchmarks.training_speed.compare import environment, tail
+from benchmarks.training_speed.first_update import VARIABLE
+from benchmarks.training_speed.inputs import Inputs, Source, prepare
+from tasktransfer.core.node_json import to_json
+from tasktransfer.errors import TrainingError
+from tasktransfer.training.host import WORKFLOW
+
+CASE = Case("encoder", "dialogue_nli")
+PLUGIN = Path(__file__).with_name("first_update.py")
+EVALUATED = 8
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.training_speed.start_up", description=__doc__
+    )
+    parser.add_argument("--data", default=RELEASE, help="default: %(default)s")
+    parser.add_argument("--weights", type=Path, default=MINILM, help="default: %(default)s")
+    parser.add_argument("--repeats", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--work", type=Path, default=Path("results/bench/work"))
+    chosen = parser.parse_args()
+    weights = chosen.weights if chosen.weights.is_dir() else None
+    inputs = prepare(Source(chosen.data, weights, "small", chosen.work), [CASE])
+    with tempfile.TemporaryDirectory(prefix="start-up-") as scratch:
+        folder = Path(scratch)
+        command = _command(inputs, folder / "out")
+        alone = [_seconds(command, folder) for _ in range(chosen.repeats)]
+        os.environ[WORKFLOW] = str(os.getpid())  # from now on this is a workflow
+        first, *later = [_seconds(command, folder) for _ in range(chosen.repeats + 1)]
+    rows = {"no host": alone, "the first, which starts it": [first], "from the host": later}
+    print("| | to the first update, s | | to the end, s | |\n|---|---|---|---|---|")
+    for name, seconds in rows.items():
+        cells = [_middle(column) for column in zip(*seconds, strict=True)]
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def _command(inputs: Inputs, out: Path) -> list[str]:
+    few = volume_for(1, len(inputs.split(CASE, "train").ids), EVALUATED)
+    stage = json.dumps(to_json(inputs.stage(CASE, few)))
+    command = [sys.executable, "-m", "tasktransfer", "train", "--config", str(inputs.config)]
+    command += ["--set", f"plugins=[{PLUGIN}]", "--stage", stage, "--out", str(out)]
+    command += ["--encoded", str(inputs.encoded[CASE.family].resolve())]
+    return [*command, "--base", str(inputs.models[CASE.family].resolve()), "--threads", "1"]
+
+
+def _seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
+    """To the first update, and to the end, of one training.
+
+    Raises:
+        TrainingError: it failed.
+    """
+    noted = folder / "first_update"
+    began = time.monotonic()
+    done = subprocess.run(
+        command,
+        env={**environment(1), VARIABLE: str(noted)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ended = time.monotonic()
+    if done.returncode:
+        raise TrainingError(tail(done.stderr))
+    first = float(noted.read_text())
+    noted.unlink()
+    shutil.rmtree(folder / "out")
+    return first - began, ended - began
+
+
+def _middle(seconds: Sequence[float]) -> str:
+    return f"{median(seconds):.2f} | {min(seconds):.2f} to {max(seconds):.2f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""What an encoder reads of a micro-batch: its sequences, packed or padded, and what goes with them.
+
+On the host, in numpy; ``staging.put`` brings it to the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.packing import Layout
+from tasktransfer.models.ragged import Longs, padded
+from tasktransfer.models.staging import Arrays
+
+
+def packed_arrays(
+    layout: Layout, split: EncodedSplit, sequences: Longs, *, token_types: bool, each_token: bool
+) -> Arrays:
+    """Arrays of sequences laid end to end.
+
+    ``wanted`` is the index of each sequence's tokens, shape (sequences, longest), or of its first
+    token, shape (sequences,).
+    """
+    arrays: Arrays = dict(layout.arrays)
+    if token_types:
+        second = layout.per_token(split.second_starts[sequences])
+        arrays["token_types"] = (layout.within() >= second).astype(np.int64)
+    if each_token:
+        arrays["wanted"] = layout.table()
+    else:
+        arrays["wanted"] = layout.ranks() if layout.firsts_only else layout.firsts()
+    return arrays
+
+
+def padded_arrays(
+    split: EncodedSplit, sequences: Longs, *, fill: int, multiple: int, token_types: bool
+) -> Arrays:
+    """The same of sequences padded to the longest, rounded up to a ``multiple``."""
+    ids, mask = padded(split.sequences.take(sequences), fill, multiple=multiple)
+    arrays: Arrays = {"ids": ids, "mask": mask}
+    if token_types:
+        second = split.second_starts[sequences]
+        arrays["token_types"] = (np.arange(ids.shape[1]) >= second[:, None]) * mask
+    return arrays
+
+
+def labels(split: EncodedSplit, examples: Sequence[int]) -> Longs:
+    """Shape (examples, labels of each), int64."""
+    return split.labels.take(examples).values.astype(np.int64).reshape(len(examples), -1)
+
+
+def allowed_tokens(
+    split: EncodedSplit, examples: Sequence[int], width: int, *, first: bool
+) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """Tokens that may begin or end a span: the context's, and the first one, which means "no
+    answer", if ``first``. Shape (examples, ``width``)."""
+    offsets = split.offsets.take(examples)
+    tokens = offsets.lengths() // 2  # each has a start and an end
+    allowed = np.zeros((len(tokens), width), dtype=bool)
+    allowed[np.arange(width) < tokens[:, None]] = offsets.values[0::2] >= 0
+    allowed[:, 0] = first
+    return allowed
+
+
+def options(split: EncodedSplit, examples: Sequence[int]) -> Arrays:
+    """``options``: the sequence of each option, shape (examples, most options); ``no_option``:
+    where an example has none."""
+    counts = np.diff(split.first_sequence)[np.asarray(examples)].astype(np.int64)
+    columns = np.arange(int(counts.max()))
+    missing = columns >= counts[:, None]
+    begins = np.cumsum(counts) - counts
+    return {
+        "options": np.where(missing, 0, begins[:, None] + columns),
+        "no_option": missing,
+    }

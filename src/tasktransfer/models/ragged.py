@@ -1,0 +1,81 @@
+"""Rows of different length in one flat array; many are picked at once, without a Python loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Ints = np.ndarray[Any, np.dtype[np.int32]]
+Longs = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Rows of different length in one flat array: row i is ``values[starts[i]:starts[i + 1]]``."""
+
+    values: Ints
+    starts: Ints
+
+    def __getitem__(self, row: int) -> Ints:
+        return self.values[self.starts[row] : self.starts[row + 1]]
+
+    def lengths(self) -> Ints:
+        """Length of every row."""
+        return np.diff(self.starts)
+
+    def take(self, rows: Sequence[int] | Ints | Longs) -> Ragged:
+        """Some of the rows, in the order given."""
+        picked = np.asarray(rows, dtype=np.int64)
+        begins = self.starts[picked]
+        lengths = self.starts[picked + 1] - begins
+        return Ragged(self.values[spans(begins, lengths)], starts_of(lengths))
+
+    def joined(self, others: Ragged) -> Ragged:
+        """Each row followed by the same row of others."""
+        mine, theirs = self.lengths(), others.lengths()
+        starts = starts_of(mine + theirs)
+        values = np.empty(int(starts[-1]), np.int32)
+        values[spans(starts[:-1], mine)] = self.values
+        values[spans(starts[:-1] + mine, theirs)] = others.values
+        return Ragged(values, starts)
+
+
+def ragged(rows: Sequence[Ints]) -> Ragged:
+    """Rows put into one array."""
+    values = np.concatenate(rows) if len(rows) else np.zeros(0, np.int32)
+    return Ragged(values, starts_of(np.array([len(row) for row in rows], np.int32)))
+
+
+def starts_of(lengths: Ints | Longs) -> Ints:
+    """Where rows of these lengths begin, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
+
+
+def spans(begins: Ints | Longs, lengths: Ints | Longs) -> Longs:
+    """The indices in spans of these lengths, one span after the other."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return np.repeat(begins - (ends - lengths), lengths) + np.arange(
+        int(ends[-1]) if len(ends) else 0
+    )
+
+
+def padded(
+    rows: Ragged, fill: int, *, left: bool = False, multiple: int = 1
+) -> tuple[Longs, Longs]:
+    """Rows as one array.
+
+    Returns:
+        values, shape (rows, longest, rounded up to a ``multiple``), ``fill`` where a row has none;
+        mask of the same shape, 1 where it has.
+    """
+    lengths = rows.lengths().astype(np.int64)
+    width = -(-int(lengths.max()) // multiple) * multiple
+    begins = np.arange(len(lengths)) * width + (width - lengths if left else 0)
+    places = spans(begins, lengths)
+    values = np.full(len(lengths) * width, fill, dtype=np.int64)
+    mask = np.zeros_like(values)
+    values[places], mask[places] = rows.values, 1
+    return values.reshape(-1, width), mask.reshape(-1, width)

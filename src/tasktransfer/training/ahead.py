@@ -1,0 +1,95 @@
+"""The micro-batches of an update, and on a GPU those of the next one prepared meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+
+import torch
+
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.staging import Inputs
+from tasktransfer.training.samplers import Update
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """Some examples of a batch. ``inputs``: prepared for them; None: that is done when their loss
+    is computed."""
+
+    examples: list[int]
+    inputs: Inputs | None = None
+
+
+MicroBatches = list[list[MicroBatch]]
+"""Of an update, for each of its batches."""
+
+
+def micro_batches(
+    model: FamilyModel, splits: Mapping[str, EncodedSplit], update: Update, tokens: int
+) -> MicroBatches:
+    """An update cut into micro-batches of at most about so many tokens."""
+    return [
+        [
+            MicroBatch(examples)
+            for examples in model.training_micro_batches(splits[b.task], b.examples, tokens)
+        ]
+        for b in update
+    ]
+
+
+class Ahead:
+    """A round's updates as micro-batches, one update after the other.
+
+    A GPU is given its work without being waited for: while it computes an update, a thread lays out
+    the next one and starts its way to the device. On a CPU there is nothing to gain.
+    """
+
+    def __init__(
+        self,
+        model: FamilyModel,
+        splits: Mapping[str, EncodedSplit],
+        updates: Sequence[Update],
+        device: torch.device,
+    ) -> None:
+        self._model, self._splits, self._updates = model, splits, updates
+        self._thread = ThreadPoolExecutor(1, "ahead") if device.type == "cuda" else None
+        self._waiting: dict[tuple[int, int], Future[MicroBatches]] = {}
+
+    def __enter__(self) -> Ahead:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
+
+    def of(self, number: int, tokens: int) -> MicroBatches:
+        """Of the round's update of this number, from 0, in micro-batches of about ``tokens``."""
+        if self._thread is None:
+            return micro_batches(self._model, self._splits, self._updates[number], tokens)
+        ready = self._waiting.pop((number, tokens), None)
+        self._waiting.clear()  # prepared for another number of tokens, which did not fit
+        made = self._prepared(number, tokens) if ready is None else ready.result()
+        if number + 1 < len(self._updates):
+            following = self._thread.submit(self._prepared, number + 1, tokens)
+            self._waiting[number + 1, tokens] = following
+        return made
+
+    def _prepared(self, number: int, tokens: int) -> MicroBatches:
+        update = self._updates[number]
+        made = micro_batches(self._model, self._splits, update, tokens)
+        return [
+            [
+                MicroBatch(one.examples, self._model.prepare(self._splits[b.task], one.examples))
+                for one in of_batch
+            ]
+            for b, of_batch in zip(update, made, strict=True)
+        ]

@@ -1,0 +1,217 @@
+"""What trainings and predictions ask of the fake CUDA device, as numbers for a test to hold.
+
+Run by ``python tests/fake_cuda.py FOLDER``, which prepares the device first.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, get_args
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+
+from fake_device import CUDA, NONDETERMINISTIC, Counts, watched
+from fake_models import batch_of, model_of, move
+from small_models import small_stage
+from tasktransfer.core.specs import FAMILIES, Family
+from tasktransfer.datasets import get_task
+from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.training import ahead, loop
+from tasktransfer.training.evaluate import predict
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.precision import Precision
+from tasktransfer.training.progress import Progress
+from tasktransfer.training.samplers import Batch
+from tasktransfer.training.setup import Setup
+from tasktransfer.training.switches import set_switches
+
+KINDS = {  # one task of each kind
+    "utterance_classification": ("DailyDialog", "emotion_recognition"),
+    "multi_label": ("Friends", "relation_extraction"),
+    "multi_output": ("Friends", "personality_detection"),
+    "multiple_choice": ("DailyDialog", "adversarial_response_selection"),
+    "span": ("DailyDialog", "dialogue_reasoning_span_extraction"),
+}
+TRAIN_TOKENS, EVAL_TOKENS = 32768, 65536
+
+
+def everything() -> dict[str, Any]:
+    """``counts`` of an update by family, of models of base shape; ``problems`` of small models of
+    every family with every kind of task; ``faults`` that were planted, and what noticed them;
+    ``nondeterministic`` operations of small models that are to be deterministic, by family."""
+    return {
+        "counts": of_base_shapes(),
+        "bytes_a_token": of_memory(),
+        "problems": of_every_kind(),
+        "faults": of_planted_faults(),
+        "nondeterministic": of_deterministic_trainings(),
+    }
+
+
+def of_base_shapes() -> dict[str, Any]:
+    """Counts of the second update of 60 examples: the first makes the optimiser's state."""
+    counted = {}
+    for family in FAMILIES:
+        split = batch_of(family, *KINDS["utterance_classification"])
+        model = model_of(family, get_task("DailyDialog", split.task))
+        with watched(len(split)) as counts:
+            move(model)
+            train(model, split, counts, updates=2)
+        counted[family] = {
+            **counts.summary(),
+            "tokens": int(split.tokens().sum()),
+            "operations": dict(counts.operations.most_common()),
+        }
+    return counted
+
+
+def of_memory() -> dict[str, dict[str, float]]:
+    """Bytes that the backward pass needs for a token (padding included where there is any), by
+    family and precision."""
+    needed: dict[str, dict[str, float]] = {}
+    for family in FAMILIES:
+        split = batch_of(family, *KINDS["utterance_classification"])
+        padded = len(split) * int(split.longest().max())
+        tokens = padded if family == "encoder_decoder" else int(split.tokens().sum())
+        for precision in get_args(Precision):
+            model = model_of(family, get_task("DailyDialog", split.task))
+            with watched(len(split)) as counts:
+                move(model)
+                train(model, split, counts, precision=precision)
+            needed.setdefault(family, {})[precision] = sum(counts.saved.values()) / tokens
+    return needed
+
+
+def of_every_kind() -> dict[str, str]:
+    """What went wrong while small models trained and predicted, by family and kind of task."""
+    problems = {}
+    for family in FAMILIES:
+        for kind, (dataset, name) in KINDS.items():
+            if family == "encoder" or kind == "span":  # text-to-text models know no kinds
+                problem, _ = _tried(family, dataset, name)
+                problems[f"{family} {kind}"] = problem
+    return {where: problem for where, problem in problems.items() if problem}
+
+
+def of_planted_faults() -> dict[str, dict[str, Any]]:
+    """What was noticed of faults: the error that was raised, and copies that the host waits for."""
+    noticed: dict[str, dict[str, Any]] = {}
+    for family in FAMILIES:
+        for name, plant in FAULTS.items():
+            error, counts = _tried(family, *KINDS["utterance_classification"], plant)
+            blocking = counts.blocking_copies
+            noticed[f"{family} {name}"] = {"error": error, "blocking_copies": blocking}
+    return noticed
+
+
+def of_deterministic_trainings() -> dict[str, list[str]]:
+    """Operations without a deterministic kernel, with ``training.deterministic``; last, since the
+    switches stay."""
+    seen = {}
+    with watched(1):
+        set_switches(1, deterministic=True)
+    for family in FAMILIES:
+        error, counts = _tried(family, *KINDS["utterance_classification"])
+        seen[family] = [error] if error else sorted(NONDETERMINISTIC & {*counts.operations})
+    return seen
+
+
+def _tried(
+    family: Family,
+    dataset: str,
+    name: str,
+    plant: Callable[[nn.Module], None] = lambda module: None,
+) -> tuple[str | None, Counts]:
+    """The error of training and predicting with a small model, if there is one, and counts."""
+    split = batch_of(family, dataset, name, 6)
+    model = model_of(family, get_task(dataset, name), layers=2)
+    with watched(len(split)) as counts:
+        move(model)
+        plant(model.module)
+        try:
+            train(model, split, counts)
+            predict(model, split, EVAL_TOKENS, setup())
+        except (RuntimeError, TypeError, ValueError) as error:
+            return f"{type(error).__name__}: {error}", counts
+    return None, counts
+
+
+def train(
+    model: FamilyModel,
+    split: EncodedSplit,
+    counts: Counts,
+    updates: int = 1,
+    precision: Precision = "bfloat16",
+) -> None:
+    """Train a model on all of a split at once; ``counts`` are left with the last update's."""
+    moving = list(model.module.parameters())
+    optimiser = torch.optim.Adam(moving, fused=True)
+    stage = small_stage(split.task)
+    update = (Batch(split.task, tuple(range(len(split)))),)
+    splits, quiet = {split.task: split}, Progress(1, "", io.StringIO())
+    gpu = setup(precision)
+    for _ in range(updates):
+        counts.clear()
+        with mock.patch.object(ahead, "ThreadPoolExecutor", _AtOnce):
+            loop._train_round(model, moving, optimiser, stage, splits, 1, [update], gpu, quiet)
+
+
+class _AtOnce:
+    """An executor that works when it is asked: the fake device belongs to a thread."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*arguments))
+        return done
+
+    def shutdown(self, **_: Any) -> None:
+        pass
+
+
+def setup(precision: Precision = "bfloat16") -> Setup:
+    """A GPU's."""
+    budgets = TokenBudget(TRAIN_TOKENS, "training"), TokenBudget(EVAL_TOKENS, "evaluation")
+    return Setup(CUDA, *budgets, precision)
+
+
+# --- faults -------------------------------------------------------------------------------------
+
+
+def _weight_on_the_cpu(module: nn.Module) -> None:
+    norm = _last_norm(module)
+    norm.weight = nn.Parameter(torch.ones(norm.weight.shape))
+
+
+def _input_on_the_cpu(module: nn.Module) -> None:
+    _after_last_norm(module, lambda made: made + torch.ones(made.shape[-1]))
+
+
+def _blocking_copy(module: nn.Module) -> None:
+    _after_last_norm(module, lambda made: made + torch.ones(made.shape[-1]).to(CUDA))
+
+
+def _after_last_norm(module: nn.Module, change: Callable[[Tensor], Tensor]) -> None:
+    def changed(module: nn.Module, inputs: Any, made: Tensor) -> Tensor:
+        return change(made)
+
+    _last_norm(module).register_forward_hook(changed)
+
+
+def _last_norm(module: nn.Module) -> Any:
+    return [part for part in module.modules() if "Norm" in type(part).__name__][-1]
+
+
+FAULTS: dict[str, Callable[[nn.Module], None]] = {
+    "none": lambda module: None,
+    "weight on the CPU": _weight_on_the_cpu,
+    "input on the CPU": _input_on_the_cpu,
+    "blocking copy": _blocking_copy,
+}

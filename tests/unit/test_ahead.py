@@ -1,0 +1,62 @@
+"""Micro-batches that are prepared before it is their turn."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from small_models import Loader
+from tasktransfer.core.specs import FAMILIES, Family
+from tasktransfer.models.staging import put
+from tasktransfer.training.ahead import Ahead
+from tasktransfer.training.samplers import Batch
+
+TASK = "dialogue_nli"
+CUDA = torch.device("cuda")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_was_prepared_before_gives_the_same_loss(load: Loader, family: Family) -> None:
+    """The next update's thread works while this one is read; asked for fewer tokens, it begins
+    again."""
+    model, split = load(family, "DailyDialog", TASK)
+    updates = [(Batch(TASK, (0, 1)),), (Batch(TASK, (1, 0, 1)),)]
+    with Ahead(model, {TASK: split}, updates, CUDA) as ahead:
+        for number, tokens in ((0, 4096), (1, 4096), (1, 8)):
+            (made,) = ahead.of(number, tokens)
+            examples = [example for one in made for example in one.examples]
+            assert sorted(examples) == sorted(updates[number][0].examples)
+            assert len(made) == (len(examples) if tokens == 8 else 1)
+            for one in made:
+                prepared = model.loss(split, one.examples, one.inputs)
+                assert torch.equal(prepared, model.loss(split, one.examples))
+
+
+def test_an_error_of_the_thread_is_raised_where_its_update_is_asked_for(load: Loader) -> None:
+    model, split = load("encoder", "DailyDialog", TASK)
+    updates = [(Batch(TASK, (0,)),), (Batch(TASK, (10_000,)),)]
+    with Ahead(model, {TASK: split}, updates, CUDA) as ahead:
+        ahead.of(0, 100)
+        with pytest.raises(IndexError):
+            ahead.of(1, 100)
+
+
+def test_a_cpu_prepares_nothing_ahead(load: Loader) -> None:
+    model, split = load("encoder", "DailyDialog", TASK)
+    with Ahead(model, {TASK: split}, [(Batch(TASK, (0,)),)], torch.device("cpu")) as ahead:
+        assert ahead.of(0, 100)[0][0].inputs is None
+
+
+def test_arrays_arrive_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any type and shape, from one buffer; the meta device stands for one that is not a CPU."""
+    made = {
+        "ids": torch.arange(5)[None].numpy(),
+        "mask": torch.tensor([True, False, True]).numpy(),
+        "rates": torch.rand(2, 3).numpy(),
+        "none": torch.zeros(0, dtype=torch.int32).numpy(),
+    }
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
+    monkeypatch.setattr(torch.Tensor, "to", lambda self, *_, **__: self)
+    there = put(made, CUDA)
+    for name, array in made.items():
+        assert torch.equal(there[name], torch.from_numpy(array))

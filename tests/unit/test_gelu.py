@@ -1,0 +1,66 @@
+"""Tanh-GELU as one operation, in the place of its steps."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+from transformers.activations import ACT2FN
+
+from small_models import Loader
+from tasktransfer.models.gelu import SPELLINGS, use_one_gelu
+
+SMALL = {"vocab_size": 32, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 8}
+
+
+def stepwise(module: nn.Module) -> list[str]:
+    kinds = tuple(type(ACT2FN[name]) for name in SPELLINGS)
+    return [name for name, inner in module.named_modules() if isinstance(inner, kinds)]
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_values_and_gradients_are_those_of_the_steps(name: str) -> None:
+    values = torch.linspace(-10, 10, 20001).requires_grad_()
+    module = nn.Sequential(ACT2FN[name])
+    (by_steps,) = torch.autograd.grad(module(values).sum(), values)
+    made = module(values)
+    use_one_gelu(module)
+    assert not stepwise(module)
+    (at_once,) = torch.autograd.grad(module(values).sum(), values)
+    assert (module(values) - made).abs().max() < 1e-6
+    assert (at_once - by_steps).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("activation", SPELLINGS)
+def test_a_gpt_2_answers_as_before(activation: str) -> None:
+    model = GPT2LMHeadModel(GPT2Config(activation_function=activation, **SMALL)).eval()
+    ids = torch.arange(8).unsqueeze(0)
+    before = model(ids).logits
+    use_one_gelu(model)
+    assert not stepwise(model)
+    assert (model(ids).logits - before).abs().max() < 1e-6
+
+
+def test_the_gated_t5_has_it_too() -> None:
+    config = T5Config(
+        d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, feed_forward_proj="gated-gelu"
+    )
+    model = T5ForConditionalGeneration(config)
+    assert stepwise(model)
+    use_one_gelu(model)
+    assert not stepwise(model)
+
+
+def test_other_activations_stay() -> None:
+    module = nn.Sequential(ACT2FN["gelu"], ACT2FN["relu"], ACT2FN["quick_gelu"])
+    before = [*module]
+    use_one_gelu(module)
+    assert all(one is other for one, other in zip(module, before, strict=True))
+
+
+def test_decoders_are_loaded_with_it_and_the_plain_path_is_not(load: Loader) -> None:
+    model, _ = load("decoder", "DailyDialog", "emotion_recognition")
+    plain, _ = load("decoder", "DailyDialog", "emotion_recognition", plain=True)
+    assert not stepwise(model.module)
+    assert stepwise(plain.module)
