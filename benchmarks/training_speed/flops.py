@@ -29,8 +29,8 @@ import numpy as np
 
 from tasktransfer.core.specs import Family
 from tasktransfer.errors import ModelError
+from tasktransfer.layers.ragged import Ints
 from tasktransfer.models.encoded import EncodedSplit
-from tasktransfer.models.ragged import Ints
 from tasktransfer.tasks.card import Task
 
 TRAINING = 3

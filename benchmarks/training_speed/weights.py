@@ -20,9 +20,9 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
+from tasktransfer.layers.ragged import Ragged
 from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.load import load_model
-from tasktransfer.models.ragged import Ragged
 from tasktransfer.tasks.compose import answer_text, prompt_parts
 
 VOCABULARY: dict[Family, int] = {"encoder": 30522, "decoder": 50257, "encoder_decoder": 32128}

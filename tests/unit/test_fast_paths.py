@@ -15,14 +15,14 @@ from torch import Tensor, nn
 from small_models import Loader, small_stage
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import get_task
-from tasktransfer.models import attention
-from tasktransfer.models.dropout import FastDropout, dropout_drawn_from
+from tasktransfer.layers import attention
+from tasktransfer.layers.dropout import FastDropout, dropout_drawn_from
+from tasktransfer.layers.first_tokens import narrow_last_layer
+from tasktransfer.layers.packing import PLACEHOLDER, first_position, pack
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees
-from tasktransfer.models.packing import PLACEHOLDER, first_position, pack
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget

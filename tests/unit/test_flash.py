@@ -10,8 +10,8 @@ from test_packing import CPU, rows_of
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasktransfer.models import attention, flash
-from tasktransfer.models.packing import pack
+from tasktransfer.layers import attention, flash
+from tasktransfer.layers.packing import pack
 
 CUDA = torch.device("cuda")
 LENGTHS = (9, 8, 5, 5, 2, 1, 1)

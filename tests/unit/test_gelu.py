@@ -9,7 +9,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditional
 from transformers.activations import ACT2FN
 
 from small_models import Loader
-from tasktransfer.models.gelu import SPELLINGS, use_one_gelu
+from tasktransfer.layers.gelu import SPELLINGS, use_one_gelu
 
 SMALL = {"vocab_size": 32, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 8}
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from tasktransfer.models import attention
-from tasktransfer.models.dropout import FastDropout, dropped, use_fast_dropout
-from tasktransfer.models.packing import pack
-from tasktransfer.models.prompt_trees import MOST_NODES, prompt_trees
+from tasktransfer.layers import attention
+from tasktransfer.layers.dropout import FastDropout, dropped, use_fast_dropout
+from tasktransfer.layers.packing import pack
+from tasktransfer.layers.prompt_trees import MOST_NODES, prompt_trees
 
 CPU = torch.device("cpu")
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
-from tasktransfer.models.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
+from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
 
 IGNORED = -100
 """A label that no loss counts (an answer that truncation cut away)."""

@@ -17,15 +17,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import Fidelity
-from tasktransfer.models import attention
-from tasktransfer.models.dropout import FastDropout
+from tasktransfer.layers import attention
+from tasktransfer.layers.dropout import FastDropout
+from tasktransfer.layers.first_tokens import narrow_last_layer
+from tasktransfer.layers.packing import lay_out
+from tasktransfer.layers.ragged import Ints
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.encoder_inputs import allowed_tokens, options, packed_arrays, padded_arrays
 from tasktransfer.models.encoder_inputs import labels as labels_of
-from tasktransfer.models.first_tokens import narrow_last_layer
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
-from tasktransfer.models.packing import lay_out
-from tasktransfer.models.ragged import Ints
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
 from tasktransfer.tasks.card import Task
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasktransfer.models.prompt_trees import Bools, PromptTree
-from tasktransfer.models.ragged import Longs
+from tasktransfer.layers.prompt_trees import Bools, PromptTree
+from tasktransfer.layers.ragged import Longs
 
 TREE_ARCHITECTURES = frozenset({"gpt2"})
 """``model_type`` of decoders that are tested with trees."""

@@ -9,14 +9,14 @@ import torch
 
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
-from tasktransfer.models import attention
+from tasktransfer.layers import attention
+from tasktransfer.layers.dropout import use_fast_dropout
+from tasktransfer.layers.gelu import use_one_gelu
+from tasktransfer.layers.packing import first_position
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
-from tasktransfer.models.dropout import use_fast_dropout
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.gelu import use_one_gelu
-from tasktransfer.models.packing import first_position
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.models.tokenizer import load_tokenizer
 from tasktransfer.tasks.card import Task

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasktransfer.models.packing import Pack
+from tasktransfer.layers.packing import Pack
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = dict[str, Array]

@@ -17,7 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
-from tasktransfer.models import attention
+from tasktransfer.layers import attention
+from tasktransfer.layers.packing import first_position, lay_out
+from tasktransfer.layers.prompt_trees import prompt_trees
+from tasktransfer.layers.ragged import Ragged, padded, spans
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
 from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
@@ -26,9 +29,6 @@ from tasktransfer.models.micro_batches import (
     micro_batches_of_trees,
     micro_batches_to_train_on,
 )
-from tasktransfer.models.packing import first_position, lay_out
-from tasktransfer.models.prompt_trees import prompt_trees
-from tasktransfer.models.ragged import Ragged, padded, spans
 from tasktransfer.models.staging import Arrays, Inputs, put
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from tasktransfer.models.dropout import dropout_drawn_from
+from tasktransfer.layers.dropout import dropout_drawn_from
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.ahead import MicroBatch, MicroBatches

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasktransfer.models import flash
-from tasktransfer.models.dropout import FastDropout, dropped
-from tasktransfer.models.packing import Pack, Padding
+from tasktransfer.layers import flash
+from tasktransfer.layers.dropout import FastDropout, dropped
+from tasktransfer.layers.packing import Pack, Padding
 
 NAME = "tasktransfer"
 ARCHITECTURES = frozenset(

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasktransfer.models.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
+from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
 
 LIKE_LENGTH = {"cpu": 0.9, "cuda": 0.5}
 """A group's shortest sequence has at least this share of its longest one's length. Padding costs

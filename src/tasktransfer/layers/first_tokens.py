@@ -12,8 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from tasktransfer.models.attention import attend_from_firsts, is_ours
-from tasktransfer.models.packing import Pack
+from tasktransfer.layers.attention import attend_from_firsts, is_ours
+from tasktransfer.layers.packing import Pack
 
 ARCHITECTURES = frozenset({"bert", "electra", "roberta", "xlm-roberta"})
 """``model_type`` of those whose layers are built like BERT's."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tasktransfer.models.ragged import Ints
+from tasktransfer.layers.ragged import Ints
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 

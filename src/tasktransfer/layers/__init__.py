@@ -1,0 +1,1 @@
+"""Layers that every family computes with: attention over packed sequences, dropout, activations."""
