@@ -16,10 +16,11 @@ from tasktransfer.cli.options import (
     flag,
     open_study,
     option,
+    overrides,
     positive,
     show,
 )
-from tasktransfer.errors import DataError
+from tasktransfer.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from tasktransfer.results.study import Study
@@ -29,7 +30,7 @@ CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
 def add_commands(commands: Any) -> None:
-    """``status``, ``merge`` and ``gc``."""
+    """``status``, ``merge``, ``pack`` and ``gc``."""
     command = add_command(commands, "status", status, light=True)
     what = f"look again every so often ({WATCH_SECONDS} s) until nothing is left"
     option(command, "--watch", "SECONDS", what, nargs="?", type=positive, const=WATCH_SECONDS)
@@ -37,10 +38,17 @@ def add_commands(commands: Any) -> None:
     flag(command, "--summary", what)
     add_json(command)
     command = add_command(commands, "merge", merge)
-    option(command, "other", "OTHER", "the other results folder", type=Path)
+    what = "the other results folder, or a file that `pack` wrote"
+    option(command, "other", "OTHER", what, type=Path)
     flag(command, "--all", "every node there, not those of this study alone")
     flag(command, "--no-checkpoints", "records and predictions")
     flag(command, "--dry-run", "tell, and copy nothing")
+    add_json(command)
+    command = add_command(commands, "pack", pack)
+    option(command, "--out", "FILE", "the Parquet file", type=Path, required=True)
+    what = "text file that says where the data come from and under which licences; kept in the file"
+    option(command, "--provenance", "FILE", what, type=Path)
+    flag(command, "--with-text", "also answers that are pieces of the dialogues")
     add_json(command)
     command = add_command(commands, "gc", gc, config=False)
     what = "every study that uses the results folder (default: config.yaml)"
@@ -93,13 +101,25 @@ def _study_of(chosen: argparse.Namespace) -> Study:
 
 
 def merge(chosen: argparse.Namespace) -> None:
-    """Take the finished nodes of another results folder into this study's."""
+    """Take the finished nodes of another results folder, or of a packed study, into this one's."""
+    if not chosen.other.is_file():
+        _merge(chosen, chosen.other)
+        return
+    from tasktransfer.designs import load_config
+    from tasktransfer.operate.pack import read_pack, unpacked
+
+    config = load_config(chosen.config, overrides(chosen))
+    with unpacked(read_pack(chosen.other), config) as folder:
+        _merge(chosen, folder)
+
+
+def _merge(chosen: argparse.Namespace, other: Path) -> None:
     from tasktransfer.operate.merge import as_text, failure, merge_results
 
     study = _study_of(chosen)
     seen = merge_results(
         study,
-        chosen.other,
+        other,
         everything=chosen.all,
         checkpoints=not chosen.no_checkpoints,
         dry_run=chosen.dry_run,
@@ -108,6 +128,29 @@ def merge(chosen: argparse.Namespace) -> None:
     show(seen, as_text, as_json=chosen.json)
     if problem := failure(seen):
         raise problem
+
+
+def pack(chosen: argparse.Namespace) -> None:
+    """Write the records and predictions of the finished trainings into one Parquet file."""
+    from tasktransfer.operate.pack import pack_results
+
+    study = _study_of(chosen)
+    try:
+        said = chosen.provenance.read_text(encoding="utf-8") if chosen.provenance else ""
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--provenance {chosen.provenance}: cannot be read: {error}") from error
+    seen = pack_results(
+        study,
+        chosen.out,
+        provenance=said,
+        with_text=chosen.with_text,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
+    )
+    show(
+        seen,
+        lambda packed: "{file}: {trainings:,} trainings, {bytes:,} bytes\n".format(**packed),
+        as_json=chosen.json,
+    )
 
 
 def gc(chosen: argparse.Namespace) -> None:

@@ -75,6 +75,29 @@ def is_hub_name(checkpoint: str) -> bool:
     return not Path(checkpoint).is_dir()
 
 
+def remember_revisions(
+    config: CommonConfig, data: Mapping[str, str], models: Mapping[str, str]
+) -> None:
+    """Remember the revisions of inputs that are elsewhere, as if they had been seen here. What is
+    remembered already stays.
+
+    Args:
+        data: dataset → revision.
+        models: model name → weights, as ``ModelSpec`` has them.
+    """
+    inputs = _Inputs(config, need_inputs=False)
+    told = {
+        _data_key(config, name): data[name] for name in config.dataset_names if name in data
+    } | {model.checkpoint: models[model.name] for model in config.models if model.name in models}
+    inputs.seen = {key: value for key, value in told.items() if key not in inputs.remembered}
+    inputs.remember()
+
+
+def _data_key(config: CommonConfig, dataset: str) -> str:
+    """What a dataset's revision is remembered by."""
+    return f"{config.data.release}/{dataset}"
+
+
 class _Inputs:
     """Asks the disk, and remembers what earlier starts have seen."""
 
@@ -97,7 +120,7 @@ class _Inputs:
                     f"the folder that holds a release of {dataset}"
                 )
             return tiny_revision(self.config)
-        key, release = f"{data.release}/{dataset}", Path(on_disk(data.release))
+        key, release = _data_key(self.config, dataset), Path(on_disk(data.release))
         reader = DATASETS[dataset].reader
         try:
             reader.find(release)
