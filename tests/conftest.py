@@ -17,6 +17,11 @@ settings.load_profile("tasktransfer")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+SLOWEST_FIRST = ("test_planted_truth.py", "test_slurm.py", "test_faults.py", "workflow", "fidelity")
+"""Files and folders whose tests begin first, so that no worker is left alone with a slow
+file at the end. (pytest-xdist by itself begins with the files that have most tests: the quickest.)
+"""
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
@@ -27,3 +32,13 @@ def shared() -> Path:
     if not (SHARED / "feta").is_dir():
         pytest.skip(f"real data not found: put the FETA release under {SHARED / 'feta'}")
     return SHARED
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow files first; within a file, and among the rest, the order stays."""
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    names = (item.path.name, item.path.parent.name)
+    return next((n for n, slow in enumerate(SLOWEST_FIRST) if slow in names), len(SLOWEST_FIRST))

@@ -1,0 +1,179 @@
+"""A study's records and predictions in one file, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from finished_stages import finish_all, opened
+
+from tasktransfer import cli
+from tasktransfer.core.nodes import Stage
+from tasktransfer.designs import open_study
+from tasktransfer.errors import RecordError
+from tasktransfer.operate.merge import merge_results
+from tasktransfer.operate.pack import pack_results, read_pack, unpacked
+from tasktransfer.results.finished import look
+from tasktransfer.results.predictions import read_predictions
+from tasktransfer.results.records import read_record
+from tasktransfer.results.study import Study
+
+FILE = Path("packed.parquet")
+MODEL = {"name": "tiny-bert", "family": "encoder", "max_length": 64}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def theirs() -> Study:
+    study = opened("theirs.yaml", results="theirs")
+    finish_all(study)
+    return study
+
+
+@pytest.fixture
+def packed(theirs: Study) -> Path:
+    pack_results(theirs, FILE, provenance="made up", with_text=True)
+    return FILE
+
+
+def spoiled(change: Callable[[dict[str, Any]], None], row: int = 0) -> None:
+    """Change a row of the file."""
+    table = pq.read_table(FILE)
+    rows = table.to_pylist()
+    change(rows[row])
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), FILE)
+
+
+def content(study: Study, stage: Stage) -> tuple[Any, Any]:
+    record = read_record(Path(study.record(stage)))
+    file = Path(study.folder(stage), "predictions.parquet")
+    return record, read_predictions(file, record["predictions"]).to_pylist()
+
+
+def test_what_is_packed_comes_back(theirs: Study, packed: Path) -> None:
+    ours = opened()
+    with unpacked(read_pack(packed), ours.config) as folder:
+        seen = merge_results(ours, folder)
+    assert seen["counts"]["taken"] == len(ours.plan.stages) == 8
+    assert not folder.exists()
+    for mine, other in zip(ours.plan.stages, theirs.plan.stages, strict=True):
+        assert content(ours, mine) == content(theirs, other)
+    assert look(ours).damaged == {}
+    assert not list(Path("results").rglob("checkpoint"))
+
+
+def test_the_commands(theirs: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("licences.md").write_text("CC BY 4.0\n")
+    pack = ["pack", "--config", "theirs.yaml", "--out", "shipped/a.parquet", "--with-text"]
+    assert cli.main([*pack, "--provenance", "licences.md"]) == 0
+    assert "8 trainings" in capsys.readouterr().out
+    assert read_pack(Path("shipped/a.parquet")).facts["provenance"] == "CC BY 4.0\n"
+    opened()
+    merge = ["merge", "shipped/a.parquet", "--config", "study.yaml"]
+    assert cli.main(merge) == 0
+    assert "8  taken" in capsys.readouterr().out
+    assert cli.main(merge) == 0
+    assert "8  there already" in capsys.readouterr().out
+
+
+def test_inputs_that_are_elsewhere_are_remembered(tmp_path: Path, theirs: Study) -> None:
+    """Without data and models nobody could tell which records belong to the study."""
+    pack_results(theirs, FILE, with_text=True)
+    facts = dict(read_pack(FILE).facts)
+    config = {"data": {"release": "gone"}, "models": [{**MODEL, "checkpoint": "./nowhere"}]}
+    study = opened_without_inputs(config)
+    assert study.unknown
+    with unpacked(read_pack(FILE), study.config):
+        pass
+    again = opened_without_inputs(config)
+    assert not again.unknown
+    assert again.revisions.data == facts["data"]
+    assert again.revisions.models["tiny-bert"].weights == facts["models"]["tiny-bert"]
+
+
+def opened_without_inputs(keys: dict[str, Any]) -> Study:
+    datasets = {"DailyDialog": {"tasks": ["emotion_recognition", "dialogue_nli"]}}
+    Path("bare.yaml").write_text(
+        yaml.safe_dump({"study": "s", "results": "bare", "datasets": datasets, **keys})
+    )
+    return open_study("bare.yaml", need_inputs=False)
+
+
+def test_text_of_dialogues_is_not_packed_by_mistake(theirs: Study) -> None:
+    """The made-up answers are no labels of the second task."""
+    with pytest.raises(RecordError, match=r"'joy' is no label of the task.*--with-text"):
+        pack_results(theirs, FILE)
+    assert not FILE.exists()
+
+
+def test_what_is_not_finished_is_left_out_and_said(theirs: Study) -> None:
+    Path(theirs.record(theirs.plan.stages[-1])).unlink()
+    said: list[str] = []
+    seen = pack_results(theirs, FILE, with_text=True, say=said.append)
+    assert (seen["trainings"], seen["lacking"]) == (7, 1)
+    assert said == ["1 training of theirs.yaml not finished, and left out"]
+
+
+def test_nothing_finished_is_refused() -> None:
+    with pytest.raises(RecordError, match=r"no training of study\.yaml is finished"):
+        pack_results(opened(), FILE)
+
+
+def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
+    file = Path(theirs.folder(theirs.plan.stages[0]), "predictions.parquet")
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(RecordError, match=r"predictions\.parquet"):
+        pack_results(theirs, FILE, with_text=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda row: row.update(path="../../escaped"), "leads out of the results folder"),
+        (lambda row: row.update(path="/tmp/escaped"), "leads out of the results folder"),
+        (lambda row: row.update(record="{"), "not valid JSON"),
+        (lambda row: row["predictions"].pop(0), "expected instance 0"),
+    ],
+)
+def test_a_damaged_row_is_named(
+    packed: Path, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    spoiled(change)
+    with (
+        pytest.raises(RecordError, match=message),
+        unpacked(read_pack(packed), opened().config),
+    ):
+        pass
+
+
+def test_a_row_that_lost_its_last_predictions_is_refused(packed: Path) -> None:
+    spoiled(lambda row: row["predictions"].pop())
+    study = opened()
+    with unpacked(read_pack(packed), study.config) as folder:
+        seen = merge_results(study, folder)
+    assert seen["counts"]["refused"] == 1
+    assert seen["counts"]["taken"] == 7
+
+
+def test_other_files_are_no_packs(theirs: Study, packed: Path) -> None:
+    Path("text").write_text("no Parquet")
+    with pytest.raises(RecordError, match="cannot be read as Parquet"):
+        read_pack(Path("text"))
+    other = next(Path("theirs").rglob("predictions.parquet"))
+    with pytest.raises(RecordError, match="not written by `tasktransfer pack`"):
+        read_pack(other)
+    table = pq.read_table(packed)
+    facts = {b"tasktransfer-pack": json.dumps({"schema": 99}).encode()}
+    pq.write_table(table.replace_schema_metadata(facts), "later.parquet")
+    with pytest.raises(RecordError, match="schema 99, expected 1"):
+        read_pack(Path("later.parquet"))
