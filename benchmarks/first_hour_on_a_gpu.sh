@@ -57,7 +57,7 @@ else
         encoder_decoder:emotion_recognition)
     whole=(--shapes base --data "$data" --cases encoder:emotion_recognition)
     slots=(1 2 4)
-    tests=(tests/unit/test_flash.py tests/unit/test_gpu_path.py tests/unit/test_fast_paths.py
+    tests=(tests/unit/test_flash.py tests/fidelity/test_gpu_path.py tests/unit/test_fast_paths.py
         tests/unit/test_half_weights.py tests/unit/test_train_stage.py)
 fi
 

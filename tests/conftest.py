@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from small_models import Loader
 
 # A busy machine is no fault of the code.
 settings.register_profile("tasktransfer", deadline=None)
@@ -42,3 +46,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _place(item: pytest.Item) -> int:
     names = (item.path.name, item.path.parent.name)
     return next((n for n, slow in enumerate(SLOWEST_FIRST) if slow in names), len(SLOWEST_FIRST))
+
+
+@pytest.fixture(scope="session")
+def models_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where ``load`` keeps its models and token ids, ``<dataset>-<family>``."""
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
+def load(models_folder: Path) -> Loader:
+    """Small models on a hand-made release; see ``small_models.loader``."""
+    # Imported here: most unit tests need no torch.
+    from small_models import loader  # noqa: PLC0415
+
+    return loader(models_folder)

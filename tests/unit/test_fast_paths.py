@@ -133,27 +133,6 @@ def test_a_micro_batches_dropout_is_drawn_from_its_own_source(
     assert dropouts and losses[0] == losses[1] != losses[2]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_dropout_moves_a_loss_as_much_as_the_plain_paths(load: Loader, family: Family) -> None:
-    """Single draws differ; over many, mean and spread of the loss are the same."""
-    means, spreads, draws = [], [], 300
-    torch.manual_seed(0)
-    for plain in (True, False):
-        model, split = load(family, "DailyDialog", "dialogue_nli", plain=plain)
-        for module in model.module.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.3
-            if isinstance(getattr(module, "dropout", None), float):
-                module.dropout = 0.3  # T5's attention has a rate and no module
-        model.module.train()
-        losses = torch.tensor([float(model.loss(split, [0]).detach()) for _ in range(draws)])
-        means.append(losses.mean())
-        spreads.append(losses.std())
-    assert min(spreads) > 0
-    assert abs(means[0] - means[1]) < 3 * max(spreads) / (draws / 2) ** 0.5
-    assert 0.8 < spreads[0] / spreads[1] < 1.25
-
-
 def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_goes_on() -> None:
     ended = []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from benchmarks.training_speed import compare, table
 from benchmarks.training_speed.__main__ import main
-from benchmarks.training_speed.cases import CASES, Case, parse_case, volume_for
+from benchmarks.training_speed.cases import CASES, parse_case, volume_for
 from tasktransfer.errors import ConfigError
 
 ENCODER, DECODER = CASES[0], CASES[4]
@@ -111,31 +110,6 @@ def test_the_table_compares_with_this_trainer() -> None:
     assert "* HF Trainer was skipped: it needs accelerate" in text
     assert "* failed: encoder:dialogue_nli tlidb: boom" in text
     assert "at most 240 of dev and of test" in text
-
-
-def test_this_trainer_and_hf_trainer_for_real(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    case = Case("encoder", "emotion_recognition")
-    arguments = ["--quick", "--data", "tiny_world", "--cases", case.name, "--threads", "1"]
-    arguments += ["--contestants", "tasktransfer", "tlidb", "hf_trainer", "--out", "bench.json"]
-    assert main(arguments) == 0
-    result = json.loads(Path("bench.json").read_text())
-    present = ["tasktransfer"]
-    present += ["hf_trainer"] * (importlib.util.find_spec("accelerate") is not None)
-    rows = {row["contestant"]: row for row in result["medians"]}
-    assert sorted(rows) == sorted(present)
-    for row in rows.values():
-        assert row["train_samples_per_second"] > 0 and row["test_samples_per_second"] > 0
-        assert row["start_up_seconds"] > 0 and row["memory_mb"] > 50
-        assert 0 < row["share_of_limit_training"] < 1
-    for run in result["runs"]:
-        assert (run["updates"], run["train_samples"]) == (1, 60)
-        assert (run["dev_samples"], run["test_samples"]) == (8, 8)
-    assert "no --toolkit" in result["skipped"]["tlidb"]
-    out = capsys.readouterr().out
-    assert out == Path("bench.md").read_text() and "TLiDB was skipped" in out
 
 
 def test_the_release_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,8 @@ BYTES_A_TOKEN: dict[Family, dict[Precision, int]] = {
 }
 """What the backward pass needs of a token for each layer and unit of the hidden size; in bfloat16
 0.45, 0.9 and 0.95 MiB at base shape. Counted on tensors without values and modelled
-(tests/unit/test_gpu_path.py): a fifth to a third above what is kept, for what lives for moments."""
+(tests/fidelity/test_gpu_path.py): a fifth to a third above what is kept, for what lives for
+moments."""
 BYTES_A_PARAMETER = 20
 """Weight, gradient and two moments in float32; weight and gradient in bfloat16."""
 OTHER_BYTES = 2 << 30
