@@ -16,6 +16,7 @@ from tasktransfer.core.nodes import (
     Fit,
     Node,
     Outcome,
+    Pool,
     Stage,
     Start,
     with_ancestors,
@@ -162,7 +163,7 @@ OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
             "measures": ("f1",),
             "split": "dev",
             "settings": {"beam": 4},
-            "pools": (DATA,),
+            "pools": (Pool(DATA, A),),
         },
     ),
     "derived data": (

@@ -327,10 +327,20 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Pool:
+    """Training instances of a task, whose right answers are answers to choose from."""
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    data: Data
+    task: str
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Numbers of an outcome or a fit on a split of a task: a row an instance, and the measures.
 
-    ``pools``: more data that is read, in which answers are looked for.
+    ``pools``: where answers are looked for.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -341,15 +351,15 @@ class Evaluation:
     measures: tuple[str, ...]
     split: Literal["train", "dev", "test"] = "test"
     settings: Settings = field(default_factory=dict, hash=False)
-    pools: tuple[Data, ...] = ()
+    pools: tuple[Pool, ...] = ()
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that changes its numbers."""
-        pools = {"pools": [data.digest for data in self.pools]} if self.pools else {}
+        pools = [[pool.data.digest, pool.task] for pool in self.pools]
         return {
             "library": LIBRARY_VERSION,
-            **pools,
+            **({"pools": pools} if pools else {}),
             "of": self.of.digest,
             **self.data.identity,
             "task": self.task,
@@ -371,7 +381,12 @@ class Evaluation:
     def uses(self) -> tuple[Node, ...]:
         """The nodes that have to be there before it."""
         of: tuple[Node, ...] = (self.of,) if isinstance(self.of, Fit) else self.of.stages
-        return (*(data for data in (self.data, *self.pools) if data.recipe), *of)
+        return (*(data for data in self.read if data.recipe), *of)
+
+    @property
+    def read(self) -> tuple[Data, ...]:
+        """The data that it reads."""
+        return (self.data, *(pool.data for pool in self.pools))
 
     @property
     def model_names(self) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ def of(study: Study, node: Node) -> list[str]:
         models = [(node.on.stage.data, node.on.stage.model.name)]
     elif isinstance(node, Evaluation) and isinstance(node.of, Outcome):
         needed += _left_by(study, node.of.starts)
-        read += [data for data in node.pools if not data.recipe]
-        models = [(data, m) for data in (node.data, *node.pools) for m in node.model_names]
+        read += [pool.data for pool in node.pools if not pool.data.recipe]
+        models = [(data, m) for data in node.read for m in node.model_names]
         released = [node.of.model.name] if node.of.model else []
     needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
     needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]

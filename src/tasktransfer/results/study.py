@@ -114,8 +114,9 @@ class Study:
         for stage in self.plan.stages:
             tasks.setdefault(stage.data.digest, set()).update(stage.tasks)
         for evaluation in self.plan.evaluations:
-            for data in (evaluation.data, *evaluation.pools):
-                tasks.setdefault(data.digest, set()).add(evaluation.task)
+            tasks.setdefault(evaluation.data.digest, set()).add(evaluation.task)
+            for pool in evaluation.pools:
+                tasks.setdefault(pool.data.digest, set()).add(pool.task)
         for fit in self.plan.fits:
             tasks.setdefault(fit.data.digest, set()).update(fit.tasks)
         return {digest: tuple(sorted(names)) for digest, names in tasks.items()}
@@ -217,7 +218,7 @@ class Study:
         and model."""
         pairs = {(s.data.digest, s.model.name): (s.data, s.model.name) for s in self.plan.stages}
         for evaluation in self.plan.evaluations:
-            for data in (evaluation.data, *evaluation.pools):
+            for data in evaluation.read:
                 for name in evaluation.model_names:
                     pairs[data.digest, name] = (data, name)
         return {self.encoded(data, model): (data, model) for data, model in pairs.values()}
