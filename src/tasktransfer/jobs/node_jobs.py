@@ -19,10 +19,10 @@ from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Rank, Recipe, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
-from tasktransfer.fits import Learner, answers, learner_named, ranked
+from tasktransfer.fits import Classifier, Learner, answers, learner_named, ranked
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.damage import set_aside
 from tasktransfer.results.finished import damage_of, is_whole
@@ -119,7 +119,7 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
             return _replies(study, node, instances, threads)
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, learners)
-            classifier = learner.load(Path(study.folder(node.of), node.task))
+            classifier = _loaded(learner, Path(study.folder(node.of), node.task), task)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
@@ -229,6 +229,20 @@ def _job(
     _say(f"{node.label}: {'; '.join(told)}")
 
 
+def _loaded(learner: Learner, folder: Path, card: Task) -> Classifier:
+    """A fitted classifier of a card's labels."""
+    classifier = learner.load(folder)
+    names = getattr(classifier, "names", card.labels)
+    if names != card.labels:
+        odd = sorted({*names} ^ {*card.labels} or {"their order"})[0]
+        raise DataError(
+            f"{folder}: a classifier of {len(names)} labels, and {card.name} has "
+            f"{len(card.labels)}; the first difference is {odd!r}: delete {folder.parent} to fit "
+            "it again"
+        )
+    return classifier
+
+
 def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
     """What a learner that reads representations is given: (instances, hidden size)."""
     if not learner.features:
@@ -254,9 +268,9 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
         learner = learner_named(node.learner, learners)
 
         def of(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
-            classifier = learner.load(Path(study.folder(node), task))
-            features = _features(study, node, learner, instances)
             card = get_task(node.data.name, task)
+            classifier = _loaded(learner, Path(study.folder(node), task), card)
+            features = _features(study, node, learner, instances)
             return ranked(card, classifier.probabilities(instances, features))
 
         return of

@@ -41,6 +41,9 @@ PERPLEXITY = ("perplexity", "word_perplexity")
 BY_LOSS = Selection((REPLY.name,), "loss")
 """The epoch with the lowest validation loss of the listener's replies is kept (section 5)."""
 FIT_RUNS = {"fasttext-emotion": EMOTION.name, "fasttext-topic": "topic"}
+TOPIC_SETTINGS = {"lr": 0.1, "epoch": 25}
+"""Of fastText on whole dialogues or postings, on which its loss becomes NaN at the rate of
+situations."""
 POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 
@@ -197,7 +200,8 @@ class _Seed:
         if what == "emo":
             return Fit("fasttext", self.data[ED], (EMOTION.name, EMOTION_CUT.name), self.seed)
         dataset = self.config.topics.dataset
-        return Fit("fasttext", self.data[dataset], (TOPIC_TASKS[dataset].name,), self.seed)
+        task = TOPIC_TASKS[dataset].name
+        return Fit("fasttext", self.data[dataset], (task,), self.seed, TOPIC_SETTINGS)
 
     def _prepended(self, what: str, k: int, setting: Setting, of: str = ED) -> Data:
         fit = self._fit(what)

@@ -26,7 +26,6 @@ from tasktransfer.designs.empathetic.sources.cards import (
     WINDOW,
 )
 from tasktransfer.errors import DataError
-from tasktransfer.files import json_text
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 Files = Callable[[Path], dict[str, Path]]
@@ -99,9 +98,9 @@ def _read_daily(files: dict[str, Path]) -> Rows:
         if file.suffix == ".zip":
             with zipfile.ZipFile(file) as archive:
                 (name,) = [n for n in archive.namelist() if n.endswith(f"{_RELEASE}.json")]
-                content = json_text.loads(archive.read(name))
+                content = json.loads(archive.read(name))
         else:
-            content = json_text.read(file)
+            content = json.loads(file.read_bytes())
         dialogues = content["data"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise DataError(f"{file}: no DailyDialog ({error}); copy it again") from error
