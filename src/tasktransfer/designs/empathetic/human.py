@@ -1,7 +1,7 @@
 """Human judgements (section 5.2): how a user's own are read and summed up, and the paper's, cited.
 
-Ratings, one a line: ``model,instance,rater,empathy,relevance,fluency``, 1 to 5. Choices, one a line:
-``first,second,instance,rater,choice``, where choice is first, second, equal or neither.
+Ratings, one a line: ``model,instance,rater,empathy,relevance,fluency``, 1 to 5. Choices, one a
+line: ``first,second,instance,rater,choice``, where choice is first, second, equal or neither.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from tasktransfer.tables.printed import Layout, write_table
 from tasktransfer.tables.store import read_frame
 
 CITED = "Human judgements of the paper: cited, not made again."
+OTHER_SETTING = "Published numbers are of another setting, and no reproduction."
 PAPER_NAMES = {
     "pretrained": "Pretrained",
     "base": "Base",

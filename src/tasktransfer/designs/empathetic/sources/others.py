@@ -78,8 +78,11 @@ _RELEASE = "TLiDB_DailyDialog"
 
 
 def _daily_files(folder: Path) -> dict[str, Path]:
-    dialogues = [folder / f"{_RELEASE}.zip", folder / _RELEASE / f"{_RELEASE}.json"]
-    splits = [folder / "dailydialog" / "split.csv", folder / "split.csv"]
+    homes = (folder, folder / "feta" / "full")
+    dialogues = [home / f"{_RELEASE}.zip" for home in homes]
+    dialogues.append(folder / _RELEASE / f"{_RELEASE}.json")
+    places = (folder, folder / "dailydialog", folder / "dialogue" / "dailydialog")
+    splits = [place / "split.csv" for place in places]
     split = next((file for file in splits if file.is_file()), None)
     found = next((file for file in dialogues if file.is_file()), None)
     if found is None or split is None:
