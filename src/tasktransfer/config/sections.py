@@ -142,7 +142,11 @@ class ModelConfig(Section):
     def _of_built(
         cls, architecture: ArchitectureConfig | None, info: ValidationInfo
     ) -> ArchitectureConfig | None:
-        checkpoint = info.data.get("checkpoint")
+        checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
+        if architecture is not None and architecture.positions < longest:
+            raise ValueError(
+                f"positions is {architecture.positions}, and max_length {longest}: raise positions"
+            )
         if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
             wanted = "give one" if architecture is None else "remove it, or write checkpoint: built"
             raise ValueError(

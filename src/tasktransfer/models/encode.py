@@ -79,7 +79,8 @@ def encode_dataset(
     others = [load_tokenizer(*beside, "encoder")] if beside else []
     cached = read_manifest(instances)
     cards = [DATASETS[dataset].tasks[name] for name in (tasks or cached.tasks)]
-    check_words(tokenizer, _words(instances, cached, cards), max_unknown_words, checkpoint)
+    words = _words(instances, cached, cards, list(tokenizer.get_added_vocab()))
+    check_words(tokenizer, words, max_unknown_words, checkpoint)
     with replacing_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {
             "encoding": ENCODING_VERSION,
@@ -151,12 +152,17 @@ def made_from(
     }
 
 
-def _words(folder: Path, cached: Manifest, cards: Sequence[Task]) -> Counter[str]:
-    """The words (runs of letters and digits) of the distinct contexts that are trained on."""
+def _words(
+    folder: Path, cached: Manifest, cards: Sequence[Task], marks: Sequence[str] = ()
+) -> Counter[str]:
+    """The words (runs of letters and digits) of the distinct contexts that are trained on, without
+    ``marks``, a tokenizer's own, such as what stands between turns."""
     contexts = {
         row.context for card in cards for row in _instances(folder, cached, card.name, "train")
     }
-    return Counter(word for context in contexts for word in re.findall(r"\w+", context))
+    apart = re.compile("|".join(map(re.escape, marks)) or "(?!)")
+    plain = (apart.sub(" ", context) for context in contexts)
+    return Counter(word for context in plain for word in re.findall(r"\w+", context))
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
