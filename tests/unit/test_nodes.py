@@ -16,6 +16,7 @@ from tasktransfer.core.nodes import (
     Fit,
     Node,
     Outcome,
+    Pool,
     Stage,
     Start,
     with_ancestors,
@@ -59,6 +60,8 @@ OTHER_TRAINING: dict[str, Any] = {
     "limit_dev": 5,
     "limit_test": 5,
     "deterministic": True,
+    "optimiser": "adamax",
+    "cosine_scale": 20.0,
 }
 OTHER_SELECTION: dict[str, Any] = {
     "tasks": (A,),
@@ -67,7 +70,12 @@ OTHER_SELECTION: dict[str, Any] = {
     "patience": 3,
     "keep": "every",
 }
-OTHER_MODEL: dict[str, Any] = {"family": "decoder", "weights": "w2", "max_length": 129}
+OTHER_MODEL: dict[str, Any] = {
+    "family": "decoder",
+    "weights": "w2",
+    "max_length": 129,
+    "beside": ModelSpec("n", "encoder", "w3", 128),
+}
 OTHER_DATA: dict[str, Any] = {
     "name": "Friends",
     "revision": "r2",
@@ -139,7 +147,12 @@ OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
     ),
     "outcome": (
         OUTCOME,
-        {"starts": OUTCOME.starts[:1], "combine": "route", "domains": ("a", "b")},
+        {
+            "starts": OUTCOME.starts[:1],
+            "combine": "route",
+            "domains": ("a", "b"),
+            "model": MODEL,
+        },
     ),
     "evaluation": (
         EVALUATION,
@@ -150,6 +163,7 @@ OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
             "measures": ("f1",),
             "split": "dev",
             "settings": {"beam": 4},
+            "pools": (Pool(DATA, A),),
         },
     ),
     "derived data": (

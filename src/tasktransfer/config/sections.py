@@ -34,6 +34,7 @@ from tasktransfer.core.validation import Problem, refuse
 
 TINY_WORLD = "tiny_world"
 TINY = "tiny"
+BUILT = "built"
 ALL: Literal["all"] = "all"
 
 
@@ -42,6 +43,35 @@ class TinyWorldConfig(Section):
 
     seed: Seed = Field(default=0, description="seed of the generator")
     dialogues: int = Field(default=240, ge=120, le=100_000, description="dialogues per dataset")
+
+
+class ArchitectureConfig(Section):
+    """A Transformer that is built here, its weights drawn from the training's seed: post-norm
+    layers, ReLU, sines for positions, one embedding for all that reads and writes words."""
+
+    layers: int = Field(default=4, ge=1, le=100, description="layers of an encoder")
+    decoder_layers: int = Field(default=4, ge=1, le=100, description="layers of the decoder")
+    hidden: int = Field(default=300, ge=8, le=8192, description="width of a layer")
+    heads: int = Field(default=6, ge=1, le=128, description="attention heads")
+    feed_forward: int = Field(default=1200, ge=8, le=65_536, description="width inside a layer")
+    positions: int = Field(default=1000, ge=16, le=100_000, description="longest input that fits")
+    words: int = Field(
+        default=250_000,
+        ge=10,
+        le=10_000_000,
+        description="most frequent words of the training texts",
+    )
+    vectors: Place | None = Field(
+        default=None, description="text file of word vectors that words start from; null: none"
+    )
+
+    @field_validator("heads")
+    @classmethod
+    def _divides(cls, heads: int, info: ValidationInfo) -> int:
+        hidden = info.data.get("hidden", heads)
+        if hidden % heads:
+            raise ValueError(f"found {heads}, which does not divide hidden ({hidden}): change one")
+        return heads
 
 
 class DataConfig(Section):
@@ -56,6 +86,10 @@ class DataConfig(Section):
         default=TinyWorldConfig(), description="how the built-in tiny world is generated"
     )
 
+    def release_of(self, dataset: str) -> str:
+        """Where the release of a dataset is looked for."""
+        return self.release
+
     @property
     def generated(self) -> bool:
         """Whether the study generates its dialogues itself. Those of a folder may be generated too:
@@ -67,9 +101,10 @@ class ModelConfig(Section):
     """A model as the config names it; ``study`` finds out what its weights are."""
 
     name: ModelName = Field(description="what tables, figures and paths call the model")
-    family: Family = Field(description="encoder, decoder or encoder_decoder")
+    family: Family = Field(description="encoder, decoder, encoder_decoder or dual_encoder")
     checkpoint: Checkpoint = Field(
-        description="'tiny' (built in), a local folder (./path) or a name on the Hugging Face hub"
+        description="'tiny' (built in), a local folder (./path), a name on the Hugging Face hub, "
+        "or 'built' from architecture"
     )
     revision: Revision | None = Field(
         default=None, description="branch, tag or commit of a hub name; null means main"
@@ -82,13 +117,50 @@ class ModelConfig(Section):
         description="the largest share of the study's words that its tokenizer may not know",
     )
 
+    architecture: ArchitectureConfig | None = Field(
+        default=None, description="what is built, where checkpoint is 'built'"
+    )
+    beside: ModelName | None = Field(
+        default=None, description="another model of the study, whose encoder reads beside this one"
+    )
+
+    @field_validator("checkpoint")
+    @classmethod
+    def _of_a_family(cls, checkpoint: str, info: ValidationInfo) -> str:
+        family = info.data.get("family")
+        if checkpoint == TINY and family == "dual_encoder":
+            raise ValueError(f"no tiny model is of family {family}: build one (checkpoint: built)")
+        if checkpoint == BUILT and family in ("encoder", "decoder"):
+            raise ValueError(
+                f"a model of family {family} cannot be built: take a dual_encoder or an "
+                "encoder_decoder, or name a checkpoint"
+            )
+        return checkpoint
+
+    @field_validator("architecture")
+    @classmethod
+    def _of_built(
+        cls, architecture: ArchitectureConfig | None, info: ValidationInfo
+    ) -> ArchitectureConfig | None:
+        checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
+        if architecture is not None and architecture.positions < longest:
+            raise ValueError(
+                f"positions is {architecture.positions}, and max_length {longest}: raise positions"
+            )
+        if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
+            wanted = "give one" if architecture is None else "remove it, or write checkpoint: built"
+            raise ValueError(
+                f"goes with checkpoint: built, and the checkpoint is {checkpoint!r}: {wanted}"
+            )
+        return architecture
+
     @field_validator("revision")
     @classmethod
     def _of_the_hub(cls, revision: str | None, info: ValidationInfo) -> str | None:
         checkpoint = info.data.get("checkpoint")
         if revision is None or checkpoint is None:
             return revision
-        if checkpoint == TINY or not may_be_on_the_hub(checkpoint):
+        if checkpoint in (TINY, BUILT) or not may_be_on_the_hub(checkpoint):
             raise ValueError(
                 f"found {revision!r}, but only hub names have revisions and the checkpoint is "
                 f"{checkpoint!r}: remove it"
@@ -230,6 +302,11 @@ class CommonConfig(Section):
         return ()
 
     @property
+    def vocabulary_of(self) -> tuple[str, ...]:
+        """The datasets whose training texts give a built model its words."""
+        return self.dataset_names
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the whole study as asked for, for the records' provenance."""
         return digest_of(self.content())
@@ -243,4 +320,8 @@ class CommonConfig(Section):
                 del content[key]
         if not content["training"]["deterministic"]:
             del content["training"]["deterministic"]
+        for model in content["models"]:
+            for key in ("architecture", "beside"):
+                if model[key] is None:
+                    del model[key]
         return content

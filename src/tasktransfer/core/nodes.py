@@ -288,7 +288,8 @@ class Outcome:
 
     ``combine``: None for one start; ``mean`` of several models' answers; ``route``: each instance
     goes to the model of its domain, the n-th start to the n-th of ``domains``. Merged parameters
-    are starts with ``merged``.
+    are starts with ``merged``. ``model``: the base model that is judged as it was released; there
+    are no starts then.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -296,10 +297,12 @@ class Outcome:
     starts: tuple[Start, ...]
     combine: Literal["mean", "route"] | None = None
     domains: tuple[str, ...] = ()
+    model: ModelSpec | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
-        chosen = {"combine": self.combine, "domains": list(self.domains)}
+        model = self.model.identity if self.model else None
+        chosen = {"combine": self.combine, "domains": list(self.domains), "model": model}
         return {
             "starts": [start.identity for start in self.starts],
             **{name: value for name, value in chosen.items() if value},
@@ -317,14 +320,28 @@ class Outcome:
     @property
     def label(self) -> str:
         """A readable name."""
-        text = _joined(tuple(stage.label for stage in self.stages)) or "base"
+        released = f"{self.model.name}_as_released" if self.model else "base"
+        text = _joined(tuple(stage.label for stage in self.stages)) or released
         how = self.combine or (self.starts[0].merged if self.starts else None)
         return f"{text}_{how}" if how else text
 
 
 @dataclass(frozen=True)
+class Pool:
+    """Training instances of a task, whose right answers are answers to choose from."""
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    data: Data
+    task: str
+
+
+@dataclass(frozen=True)
 class Evaluation:
-    """Numbers of an outcome or a fit on a split of a task: a row an instance, and the measures."""
+    """Numbers of an outcome or a fit on a split of a task: a row an instance, and the measures.
+
+    ``pools``: where answers are looked for.
+    """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
 
@@ -334,12 +351,15 @@ class Evaluation:
     measures: tuple[str, ...]
     split: Literal["train", "dev", "test"] = "test"
     settings: Settings = field(default_factory=dict, hash=False)
+    pools: tuple[Pool, ...] = ()
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that changes its numbers."""
+        pools = [[pool.data.digest, pool.task] for pool in self.pools]
         return {
             "library": LIBRARY_VERSION,
+            **({"pools": pools} if pools else {}),
             "of": self.of.digest,
             **self.data.identity,
             "task": self.task,
@@ -361,7 +381,20 @@ class Evaluation:
     def uses(self) -> tuple[Node, ...]:
         """The nodes that have to be there before it."""
         of: tuple[Node, ...] = (self.of,) if isinstance(self.of, Fit) else self.of.stages
-        return (*([self.data] if self.data.recipe else []), *of)
+        return (*(data for data in self.read if data.recipe), *of)
+
+    @property
+    def read(self) -> tuple[Data, ...]:
+        """The data that it reads."""
+        return (self.data, *(pool.data for pool in self.pools))
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The models, as the study names them, whose token ids it reads."""
+        if isinstance(self.of, Fit):
+            return ()
+        released = (self.of.model.name,) if self.of.model else ()
+        return tuple(dict.fromkeys((*released, *(s.model.name for s in self.of.stages))))
 
     @cached_property
     def path(self) -> str:

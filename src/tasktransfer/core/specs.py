@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 
-Family = Literal["encoder", "decoder", "encoder_decoder"]
+Family = Literal["encoder", "decoder", "encoder_decoder", "dual_encoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
+"""Those that have a built-in tiny model."""
 
 Sampler = Literal["task_batches", "uniform", "together"]
 """How updates are made of the training tasks' instances, see ``training.samplers``."""
@@ -32,8 +33,9 @@ class ModelSpec:
 
     ``weights`` names the content, never a path: ``<hub name>@<revision>`` for the Hugging Face
     hub, ``sha256:<digest>`` of the files for a local folder, ``tiny:<digest>`` of the recipe for
-    the built-in tiny models. ``name`` is how the study calls it; it stands in paths and tables
-    and is not part of the identity.
+    the built-in tiny models, ``built:<digest>`` of the recipe of an architecture whose weights are
+    drawn. ``name`` is how the study calls it; it stands in paths and tables
+    and is not part of the identity. ``beside``: an encoder that reads the same text beside it.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -42,11 +44,17 @@ class ModelSpec:
     family: Family
     weights: str
     max_length: int
+    beside: ModelSpec | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of the model changes numbers."""
-        return {"family": self.family, "weights": self.weights, "max_length": self.max_length}
+        own = {"family": self.family, "weights": self.weights, "max_length": self.max_length}
+        return own if self.beside is None else {**own, "beside": self.beside.identity}
+
+
+_LATER = ("deterministic", "optimiser", "cosine_scale")
+"""Fields of ``Training`` that are no part of older identities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,8 @@ class Training:
     ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
     ``fidelity``: what is done where the paper and its toolkit differ. ``deterministic``: equal
     seeds give equal numbers on a GPU too, which takes other and slower kernels there.
+    ``optimiser``: Adam or its variant with the infinity norm. ``cosine_scale``: two encodings are
+    compared by so many times their cosine; null: by their dot product.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -75,14 +85,16 @@ class Training:
     limit_dev: int | None = None
     limit_test: int | None = None
     deterministic: bool = False
+    optimiser: Literal["adam", "adamax"] = "adam"
+    cosine_scale: float | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All of it as plain values, for an identity; ``deterministic``, which came later, where it
-        is set."""
+        """All of it as plain values, for an identity; what came later, where it is set."""
         values = {**plain_fields(self), "fidelity": self.fidelity.identity}
-        if not self.deterministic:
-            del values["deterministic"]
+        for field in fields(self):
+            if field.name in _LATER and values[field.name] == field.default:
+                del values[field.name]
         return values
 
 

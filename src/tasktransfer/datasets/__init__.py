@@ -37,7 +37,7 @@ def add(dataset: Dataset) -> None:
     if DATASETS.get(dataset.name) is dataset:
         return
     problems = list(dataset_problems(dataset, DATASETS.values()))
-    if dataset.tiny is not None:
+    if dataset.tiny is not None and not dataset.tiny.version:
         problems.append("tiny: the tiny world's bytes are fixed by the package; leave it None")
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)

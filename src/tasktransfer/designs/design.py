@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Plan
+from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 
@@ -70,7 +71,8 @@ class Design:
     ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
     the provenance of each record says. ``recipes`` of derived data, ``learners`` of fits and
     ``measures`` of evaluations: those that only this design has, by name. ``rules``: files in
-    ``workflow/rules`` that only this design needs.
+    ``workflow/rules`` that only this design needs. ``datasets``: those that are known where this
+    design is asked for, beside the package's.
     """
 
     name: str
@@ -88,4 +90,5 @@ class Design:
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
     tables_version: int = 1

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import ConfigError
-from tasktransfer.fits import logistic
+from tasktransfer.fits import fast_text, logistic
 from tasktransfer.tasks.card import Instance, Task
 
 Features = npt.NDArray[np.float64]
@@ -45,6 +45,7 @@ class Learner:
 
 LEARNERS: dict[str, Learner] = {
     "logistic_texts": Learner(logistic.fit_texts, logistic.load),
+    "fasttext": Learner(fast_text.fit, fast_text.load),
     "logistic": Learner(logistic.fit_features, logistic.load, features=True),
 }
 

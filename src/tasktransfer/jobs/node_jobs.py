@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import __version__, metrics
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage
 from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Rank, Recipe, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
-from tasktransfer.fits import Learner, answers, learner_named, ranked
+from tasktransfer.fits import Classifier, Learner, answers, learner_named, ranked
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.damage import set_aside
 from tasktransfer.results.finished import damage_of, is_whole
@@ -115,18 +115,18 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
     def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
         task = get_task(node.data.name, node.task)
         instances = read_instances(Path(study.cache(node.data)), node.task, node.split)
+        if task.kind == "reply":
+            return _replies(study, node, instances, threads)
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, learners)
-            classifier = learner.load(Path(study.folder(node.of), node.task))
+            classifier = _loaded(learner, Path(study.folder(node.of), node.task), task)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
         else:
-            from tasktransfer.evaluation.outcome import Places, answered  # noqa: PLC0415  # torch
+            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # torch
 
-            models = [stage.model.name for stage in node.of.stages]
-            encoded = {model: Path(study.encoded(node.data, model)) for model in models}
-            told = answered(node, node.of, Places(encoded, study.start), threads)
+            told = answered(node, node.of, _places(study, node), threads)
             predictions, values = told.predictions, told.values
             instances = instances[: len(predictions)]
         golds = [one.target for one in instances]
@@ -138,6 +138,44 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
         )
 
     _job(study, node, work)
+
+
+def _places(study: Study, node: Evaluation) -> Any:
+    from tasktransfer.evaluation.outcome import Places  # noqa: PLC0415  # imports torch
+
+    encoded = {
+        (data, model): Path(study.encoded(data, model))
+        for data in node.read
+        for model in node.model_names
+    }
+    return Places(encoded, study.start, study.base_model, study.beside)
+
+
+def _replies(
+    study: Study, node: Evaluation, instances: Sequence[Instance], threads: int
+) -> tuple[dict[str, int], Measures, list[Row]]:
+    """An evaluation of replies that a model chooses or writes."""
+    from tasktransfer.evaluation.replies import Asked, judged  # noqa: PLC0415  # imports torch
+
+    assert isinstance(node.of, Outcome), "a fit has no replies"
+    pools = {p: read_instances(study.cache(p.data), p.task, "train") for p in node.pools}
+    cache = Path(study.config.results, "data", "embedded")
+    told = judged(Asked(node, node.of, _places(study, node), instances, pools, cache), threads)
+    columns = zip(
+        told.instances,
+        told.predictions,
+        told.golds,
+        told.values,
+        told.gold_values,
+        told.scores,
+        strict=True,
+    )
+    rows = [
+        Row(node.task, one.id, one.dialogue_id, said, gold, value, wanted, score)
+        for one, said, gold, value, wanted, score in columns
+    ]
+    wanted = {name: told.measures[name] for name in node.measures}
+    return {node.task: len(rows)}, {node.task: wanted}, rows
 
 
 def _job(
@@ -191,6 +229,20 @@ def _job(
     _say(f"{node.label}: {'; '.join(told)}")
 
 
+def _loaded(learner: Learner, folder: Path, card: Task) -> Classifier:
+    """A fitted classifier of a card's labels."""
+    classifier = learner.load(folder)
+    names = getattr(classifier, "names", card.labels)
+    if names != card.labels:
+        odd = sorted({*names} ^ {*card.labels} or {"their order"})[0]
+        raise DataError(
+            f"{folder}: a classifier of {len(names)} labels, and {card.name} has "
+            f"{len(card.labels)}; the first difference is {odd!r}: delete {folder.parent} to fit "
+            "it again"
+        )
+    return classifier
+
+
 def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
     """What a learner that reads representations is given: (instances, hidden size)."""
     if not learner.features:
@@ -216,9 +268,9 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
         learner = learner_named(node.learner, learners)
 
         def of(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
-            classifier = learner.load(Path(study.folder(node), task))
-            features = _features(study, node, learner, instances)
             card = get_task(node.data.name, task)
+            classifier = _loaded(learner, Path(study.folder(node), task), card)
+            features = _features(study, node, learner, instances)
             return ranked(card, classifier.probabilities(instances, features))
 
         return of

@@ -38,7 +38,7 @@ import numpy as np
 
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
-from tasktransfer.metrics import labels, texts
+from tasktransfer.metrics import bleu, labels, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
@@ -87,7 +87,9 @@ def tally(
     check(task, guesses, right)
     for spec in task.metrics:
         _width(task, spec, fidelity)  # refuses a card with an average that there is not
-    if task.kind == "span":
+    if task.kind == "reply":
+        parts = [bleu.tally(guesses, right) for _ in task.metrics]
+    elif task.kind == "span":
         parts = _text_tallies(task, guesses, right, fidelity)
     else:
         parts = _label_tallies(task, guesses, right, fidelity)
@@ -148,6 +150,9 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
     """
     guesses, right = coded(predictions), coded(golds)
     check(task, guesses, right)
+    if task.kind == "reply":
+        alone: list[float] = (100.0 * bleu.finish(bleu.tally(guesses, right))).tolist()
+        return alone
     each = {"span": texts.text_scores, "multi_label": labels.set_f1}.get(
         task.kind, labels.share_right
     )
@@ -156,6 +161,8 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
 
 
 def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
+    if spec.name == "bleu":
+        return bleu.WIDTH
     if spec.name in ("accuracy", "exact_match"):
         return 2
     if spec.name == "token_f1":
@@ -195,5 +202,7 @@ def _finish(spec: MetricSpec, sums: Sums) -> Sums:
             return labels.share_finish(sums)
         case "f1" | "multilabel_f1":
             return labels.f1_finish(spec, sums)
+        case "bleu":
+            return bleu.finish(sums)
         case "token_f1":
             return labels.share_finish(sums) if spec.average == "macro" else texts.token_f1(sums)

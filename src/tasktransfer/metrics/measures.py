@@ -76,6 +76,12 @@ MEASURES: dict[str, Measure] = {
     **{name: Measure(name) for name in (*_SHARES, *_F1)},
     "loss": Measure("loss", higher_is_better=False, high=inf),
     "perplexity": Measure("perplexity", higher_is_better=False, low=1.0, high=inf),
+    "word_perplexity": Measure("word_perplexity", higher_is_better=False, low=1.0, high=inf),
+    "bleu": Measure("bleu"),
+    "p_at_1": Measure("p_at_1"),
+    "p_at_1_shuffled": Measure("p_at_1_shuffled"),
+    "p_at_1_shuffled_sd": Measure("p_at_1_shuffled_sd"),
+    "p_at_1_permuted": Measure("p_at_1_permuted"),
     "pearson": Measure("pearson", low=-1.0, high=1.0, of_rows=pearson),
     "spearman": Measure("spearman", low=-1.0, high=1.0, of_rows=spearman),
 }

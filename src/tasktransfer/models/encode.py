@@ -21,6 +21,7 @@ from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models import toolkit_encoding
+from tasktransfer.models.encode_replies import encoded_apart, with_beside
 from tasktransfer.models.encode_text import longest_answer, text_to_text_examples
 from tasktransfer.models.encoded import IGNORED, Example, write_split
 from tasktransfer.models.recipe import ENCODING_VERSION
@@ -53,6 +54,7 @@ def encode_dataset(
     max_unknown_words: float = 1.0,
     model: Mapping[str, Any] | None = None,
     fidelity: Fidelity = DEFAULT,
+    beside: tuple[str, str | None] | None = None,
 ) -> None:
     """Tokenise every task and split of a dataset into ``out``, all or nothing.
 
@@ -65,6 +67,7 @@ def encode_dataset(
             contexts that the tokenizer may not know.
         model: the identity of the model (``ModelSpec``), noted in the manifest.
         fidelity: whose inputs, answers and lengths these are.
+        beside: name or folder, and revision, of the encoder that reads beside the model.
 
     Raises:
         ModelError: the tokenizer cannot be loaded, lacks what the family needs, or does not know
@@ -73,9 +76,11 @@ def encode_dataset(
             something else.
     """
     tokenizer = load_tokenizer(checkpoint, revision, family)
+    others = [load_tokenizer(*beside, "encoder")] if beside else []
     cached = read_manifest(instances)
     cards = [DATASETS[dataset].tasks[name] for name in (tasks or cached.tasks)]
-    check_words(tokenizer, _words(instances, cached, cards), max_unknown_words, checkpoint)
+    words = _words(instances, cached, cards, list(tokenizer.get_added_vocab()))
+    check_words(tokenizer, words, max_unknown_words, checkpoint)
     with replacing_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {
             "encoding": ENCODING_VERSION,
@@ -94,25 +99,26 @@ def encode_dataset(
             # What a training's time is estimated from.
             "examples": {},
             "tokens": {},
+            **({"beside_pad_token_ids": [o.pad_token_id for o in others]} if others else {}),
             **made_from(cached, model, fidelity),
         }
         for card in cards:
             limit = 0
-            if family != "encoder":
+            if family in ("decoder", "encoder_decoder") and not card.by_head:
                 limit = _answer_limit(tokenizer, card, family, fidelity)
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _instances(instances, cached, card.name, split)
                 kept_free = 0 if split == "train" and fidelity.inputs == "tlidb" else limit
                 examples = list(
-                    _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity)
+                    _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity, others)
                 )
                 if family == "encoder" and card.kind == "span" and split == "train":
                     manifest["max_answer_tokens"][card.name] = longest_span(examples)
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
                 manifest["lost_answers"][key] = lost_answers(card, family, examples)
-                if family != "encoder":
+                if limit:
                     longer = longer_answers(examples, limit, tokenizer.eos_token_id)
                     manifest["longer_answers"][key] = longer
                 manifest["truncated"][key] = sum(length >= max_length for length in lengths)
@@ -146,12 +152,17 @@ def made_from(
     }
 
 
-def _words(folder: Path, cached: Manifest, cards: Sequence[Task]) -> Counter[str]:
-    """The words (runs of letters and digits) of the distinct contexts that are trained on."""
+def _words(
+    folder: Path, cached: Manifest, cards: Sequence[Task], marks: Sequence[str] = ()
+) -> Counter[str]:
+    """The words (runs of letters and digits) of the distinct contexts that are trained on, without
+    ``marks``, a tokenizer's own, such as what stands between turns."""
     contexts = {
         row.context for card in cards for row in _instances(folder, cached, card.name, "train")
     }
-    return Counter(word for context in contexts for word in re.findall(r"\w+", context))
+    apart = re.compile("|".join(map(re.escape, marks)) or "(?!)")
+    plain = (apart.sub(" ", context) for context in contexts)
+    return Counter(word for context in plain for word in re.findall(r"\w+", context))
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
@@ -185,7 +196,12 @@ def _encode(
     max_length: int,
     answer_limit: int,
     fidelity: Fidelity,
+    beside: Sequence[Tokenizer] = (),
 ) -> Iterator[Example]:
+    if family == "dual_encoder":
+        return encoded_apart([tokenizer, *beside], task, rows, max_length, candidates=True)
+    if task.by_head and family != "encoder":
+        return encoded_apart([tokenizer, *beside], task, rows, max_length, candidates=False)
     if fidelity.inputs == "tlidb" and task.toolkit:
         if family == "encoder":
             return toolkit_encoding.encoder_examples(
@@ -203,7 +219,10 @@ def _encode(
         )
     if family == "encoder":
         return _encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
-    return text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
+    examples = text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
+    for other in beside:
+        examples = with_beside(examples, other, task, rows, max_length)
+    return examples
 
 
 # --- encoders -----------------------------------------------------------------------------------

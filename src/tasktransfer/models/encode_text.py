@@ -41,6 +41,8 @@ def text_to_text_examples(
             reserved = answer_limit if family == "decoder" else 0
             ids = _cut_context(prompt, three, max_length, reserved, row, task.keeps)
             room = max_length - len(ids) if family == "decoder" else len(answer)
+            if task.kind == "reply" and len(answer) > answer_limit:
+                answer = [*answer[: answer_limit - 1], answer[-1]]  # noqa: PLW2901
             yield Example(position, output or 0, [ids], [len(ids)], answer[:room], [])
 
 
@@ -90,6 +92,6 @@ def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> 
 
 def longest_answer(tokenizer: Tokenizer, task: Task, family: Family) -> int:
     """Tokens that generation may take: the longest label's, or the card's limit for free text."""
-    if task.kind in ("span", "multi_label"):
+    if task.kind in ("span", "multi_label", "reply"):
         return task.prompt.max_answer_tokens
     return max(len(ids) for ids in answer_ids(tokenizer, label_words(task), family))

@@ -97,7 +97,7 @@ class Encoder:
         self.dropout = FastDropout(rate) if self.side_by_side else nn.Dropout(rate)
         self.heads = nn.ModuleDict(
             {
-                name: _fresh_head(config.hidden_size, task, seed, fidelity.head_start)
+                name: fresh_head(config.hidden_size, task, seed, fidelity.head_start)
                 for name, task in tasks.items()
             }
         )
@@ -344,7 +344,7 @@ def _hidden_dropout(config: Any) -> float:
     return 0.1
 
 
-def _fresh_head(hidden: int, task: Task, seed: int, start: str) -> nn.Linear:
+def fresh_head(hidden: int, task: Task, seed: int, start: str) -> nn.Linear:
     """A head whose start depends on seed and task only, not on which other heads are made."""
     head = nn.Linear(hidden, head_width(task))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))

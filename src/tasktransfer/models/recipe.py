@@ -8,3 +8,6 @@ ENCODING_VERSION = 2
 
 TINY_RECIPE_VERSION = 2
 """How the tiny models are built and pre-trained (training/tiny.py)."""
+
+BUILD_VERSION = 1
+"""How an architecture becomes a model without weights, and its words (training/build.py)."""

@@ -38,7 +38,7 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
     _check_vocabulary_file_of_class(Path(checkpoint), tokenizer)
     if not tokenizer.is_fast:
         raise ModelError(f"{checkpoint}: no fast tokenizer; its folder needs tokenizer.json")
-    if family != "encoder" and tokenizer.eos_token_id is None:
+    if family in ("decoder", "encoder_decoder") and tokenizer.eos_token_id is None:
         raise ModelError(
             f"{checkpoint}: the tokenizer has no end-of-sequence token, which ends the answers "
             f"that family: {family} generates; set eos_token in tokenizer_config.json"

@@ -20,11 +20,13 @@ Kind = Literal[
     "multi_output",
     "multiple_choice",
     "span",
+    "reply",
 ]
 """How an instance is answered. Utterance and dialogue classification differ in their input only;
-both take one label. ``span`` answers with a piece of the context."""
+both take one label. ``span`` answers with a piece of the context, ``reply`` with the utterance that
+follows it: chosen among candidates or written."""
 
-MetricName = Literal["accuracy", "f1", "multilabel_f1", "exact_match", "token_f1"]
+MetricName = Literal["accuracy", "f1", "multilabel_f1", "exact_match", "token_f1", "bleu"]
 
 SPLITS = ("train", "dev", "test")
 
@@ -126,13 +128,16 @@ class Task:
     keeps: Literal["end", "beginning"] = "end"
     """The end of the context that stays where an input is too long. A target utterance is at the
     end; a task without one may lose fewer answers the other way."""
+    by_head: bool = False
+    """Whether any family answers by a linear layer on its encoding of the context, text-to-text
+    models too."""
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
     """The recipe (``core.nodes.RECIPE_VERSION``) of a family's trainings on this task, where it is
     a later one than other tasks': raised when what this family reads or answers here changes."""
 
     @property
     def classes(self) -> int:
-        """Number of classes of one answer; 0 for spans."""
+        """Number of classes of one answer; 0 for spans and replies."""
         return len(self.labels)
 
 

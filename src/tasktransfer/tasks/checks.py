@@ -19,8 +19,13 @@ def card_problems(card: Task) -> Iterator[str]:
             yield f"{field}: {name!r}; {_NAME_RULE}"
     if card.kind not in get_args(Kind):
         yield f"kind: {card.kind!r}; use one of {', '.join(get_args(Kind))}"
-    if (card.kind == "span") == bool(card.labels):
-        yield f"labels: {len(card.labels)} for {card.kind}; span tasks have none, all others some"
+    if (card.kind in ("span", "reply")) == bool(card.labels):
+        yield (
+            f"labels: {len(card.labels)} for {card.kind}; span and reply tasks have none, all "
+            "others some"
+        )
+    if (card.kind == "reply") != any(spec.name == "bleu" for spec in card.metrics):
+        yield f"metrics: bleu is the metric of reply tasks, and {card.name} is {card.kind}"
     if len(set(card.labels)) != len(card.labels):
         yield "labels: duplicate label; give each once"
     if card.kind == "multiple_choice" and card.labels != tuple(map(str, range(card.classes))):
@@ -60,6 +65,8 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
         )
     if card.kind == "span":
         return _span_problem(instance)
+    if card.kind == "reply":
+        return None if len(instance.target) == 1 and instance.target[0].strip() else _NO_REPLY
     wanted = {"multi_output": len(card.outputs), "multi_label": max(1, len(instance.target))}
     if len(instance.target) != wanted.get(card.kind, 1):
         return f"target {instance.target!r} has {len(instance.target)} entries for {card.kind}"
@@ -69,6 +76,9 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
     if card.kind == "multiple_choice" and len(instance.options) != card.classes:
         return f"{len(instance.options)} options, expected {card.classes}"
     return None
+
+
+_NO_REPLY = "a reply is one text that is not empty"
 
 
 def _span_problem(instance: Instance) -> str | None:

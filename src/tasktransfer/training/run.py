@@ -79,6 +79,8 @@ def train_stage(job: Job) -> Record:
 
     with _timed(clock, "load"):
         model = load_start(job, tasks, manifest, device, note)
+    if stage.model.weights.startswith("built:"):
+        notes.append(_size(model))
     setup = _setup(job, device, model, note)
     snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
     trained = train(
@@ -133,6 +135,13 @@ def _timed(clock: Clock, phase: str) -> Iterator[None]:
     began = time.perf_counter()
     yield
     clock[phase] = time.perf_counter() - began
+
+
+def _size(model: FamilyModel) -> str:
+    """How large a model is that no checkpoint's name tells."""
+    sizes = [(p.numel(), p.requires_grad) for p in model.module.parameters()]
+    learnt = sum(count for count, moves in sizes if moves)
+    return f"{sum(count for count, _ in sizes):,} parameters, {learnt:,} without fixed positions"
 
 
 # --- before -------------------------------------------------------------------------------------

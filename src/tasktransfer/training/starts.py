@@ -51,6 +51,8 @@ def load_start(
             device=device,
             plain=job.plain,
             note=note if of is stage else lambda text: None,
+            beside=job.beside if of.model.beside else None,
+            cosine_scale=stage.training.cosine_scale,
         )
 
     def load_other(start: Start) -> FamilyModel:
