@@ -18,7 +18,7 @@ from tasktransfer.datasets.dataset import TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
 
 EMOTIONS = ("afraid", "angry", "excited", "grateful", "lonely", "proud", "sad", "surprised")
-WORDS_PER_EMOTION = 60
+WORDS_PER_EMOTION = 40
 TALKS = 0.25
 """Share of dialogues that go on beyond the first utterance: replies are few, situations many."""
 
@@ -138,5 +138,5 @@ TINY = TinyPart(
         "emotion_cut": TinySize(1.0, 12),
     },
     shares={True: _SHARES, False: _SHARES},
-    version="empathetic-1",
+    version="empathetic-2",
 )
