@@ -159,7 +159,8 @@ def _splits(file: Path) -> dict[str, str]:
 
 
 def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[Dialogue]:
-    name, situation, utterances = "", "", []
+    name, situation = "", ""
+    utterances: list[str] = []
 
     def whole() -> Iterator[Dialogue]:
         if name:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -119,7 +120,7 @@ def _split(drawn: float) -> str:
     return SPLIT_SHARES[-1][0]
 
 
-def _write_csv(file: Path, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _write_csv(file: Path, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     with file.open("w", newline="", encoding="utf-8") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(head)
