@@ -51,7 +51,8 @@ def _grams(text: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
 
 def finish(sums: Sums) -> Sums:
     """AVG BLEU, 0 to 1, of sums (..., ``WIDTH``)."""
-    return by_order(sums).mean(axis=-1)
+    mean: Sums = by_order(sums).mean(axis=-1)
+    return mean
 
 
 def by_order(sums: Sums) -> Sums:

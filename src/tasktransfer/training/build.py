@@ -16,6 +16,7 @@ import numpy as np
 from tasktransfer.config import ArchitectureConfig
 from tasktransfer.config.places import on_disk
 from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.datasets import get_task
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.built import BUILT_FILE, VECTORS_FILE
@@ -39,7 +40,7 @@ def build(
             width, or ``out`` holds something else.
     """
     with replacing_folder(out, MAKER) as folder:
-        tokenizer = tokenizer_of(_texts(instances), architecture.words)
+        tokenizer = tokenizer_of(_texts(instances), architecture.words, _labels(instances))
         config = config_of(architecture, len(tokenizer))
         config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -79,20 +80,25 @@ def config_of(architecture: ArchitectureConfig, words: int) -> Any:
     )
 
 
-def tokenizer_of(texts: Iterator[str], most: int) -> Any:
+def tokenizer_of(texts: Iterator[str], most: int, labels: Sequence[str] = ()) -> Any:
     """Lower-case words and punctuation marks: the ``most`` frequent ones of the texts, ties in the
-    order of the alphabet, so that equal texts give equal numbers."""
+    order of the alphabet, so that equal texts give equal numbers. The words of ``labels``, which
+    may be put before a text, are always among them."""
     from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
     normalizer = normalizers.BertNormalizer()
     split = pre_tokenizers.BertPreTokenizer()
+
+    def words(text: str) -> list[str]:
+        return [word for word, _ in split.pre_tokenize_str(normalizer.normalize_str(text))]
+
     counts: Counter[str] = Counter()
     for text in texts:
         for part in text.split(SPECIAL[4]):
-            plain = normalizer.normalize_str(part)
-            counts.update(word for word, _ in split.pre_tokenize_str(plain))
-    ordered = sorted(counts, key=lambda word: (-counts[word], word))[:most]
+            counts.update(words(part))
+    always = {word for label in labels for word in words(label)}
+    ordered = sorted({*counts, *always}, key=lambda w: (w not in always, -counts[w], w))[:most]
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *ordered])}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     core.normalizer, core.pre_tokenizer = normalizer, split
@@ -108,6 +114,13 @@ def tokenizer_of(texts: Iterator[str], most: int) -> Any:
         unk_token="<unk>",
         clean_up_tokenization_spaces=False,
     )
+
+
+def _labels(instances: Sequence[Path]) -> list[str]:
+    """The labels of the data's tasks."""
+    manifests = [read_manifest(folder) for folder in instances]
+    cards = [get_task(cached.dataset, task) for cached in manifests for task in cached.tasks]
+    return sorted({label for card in cards for label in card.labels})
 
 
 def _texts(instances: Sequence[Path]) -> Iterator[str]:

@@ -217,7 +217,8 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def vocabulary_of(self) -> tuple[str, ...]:
-        return tuple(name for name in self.dataset_names if name in (ED, DAILY, PAIRS))
+        read = (ED, DAILY, PAIRS, self.topics.dataset)
+        return tuple(name for name in self.dataset_names if name in read)
 
     def hyperparameters(self, *sections: Overrides | None) -> Training:
         """The section training with what sections say instead, the later ones first."""

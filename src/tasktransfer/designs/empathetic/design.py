@@ -5,13 +5,19 @@ Imports of pandas and matplotlib stay in the functions that need them: the Snake
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.plan import KINDS, plan
-from tasktransfer.designs.empathetic.recipes import prepend
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.designs.empathetic.sources.others import OTHERS
 from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance
+
+if TYPE_CHECKING:
+    from tasktransfer.data.recipes import Ingredients, Split
 
 TABLES = ("scores", "rows", "resources", "labels", "shared")
 STATISTICS = ("summary", "differences", "by_emotion", "pools_chosen")
@@ -64,6 +70,12 @@ def _figures(study: Study) -> None:
     show(study)
 
 
+def _prepend(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
+    from tasktransfer.designs.empathetic.recipes import prepend
+
+    return prepend(ingredients)
+
+
 EMPATHETIC = Design(
     name="empathetic",
     config=EmpatheticConfig,
@@ -73,6 +85,6 @@ EMPATHETIC = Design(
     collect=_collect,
     statistics=_statistics,
     figures=_figures,
-    recipes={"prepend": prepend},
+    recipes={"prepend": _prepend},
     datasets=(EMPATHETIC_DIALOGUES, *OTHERS),
 )

@@ -59,7 +59,9 @@ def _labels(ingredients: Ingredients, instances: Sequence[Instance], draw: str) 
     settings = ingredients.settings
     k, source = settings["k"], settings["task"]
     if source == "gold":
-        ranked = [(one.query.get("emotion", LABELS[0]),) for one in instances]
+        ranked: list[tuple[str, ...]] = [
+            (one.query.get("emotion", LABELS[0]),) for one in instances
+        ]
     elif source == "random":
         chance = random.Random(f"{settings.get('seed', 0)} {draw}")
         names = sorted({one.query["emotion"] for one in instances if "emotion" in one.query})

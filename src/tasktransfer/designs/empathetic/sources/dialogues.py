@@ -37,6 +37,7 @@ FOLDER, BY_EMOTION, SPLIT_FILE, SYNTHETIC = (
 )  # fmt: skip
 COLUMNS = ["Dialog_ID", "Type", "Actor", "Text"]
 SPLIT_OF = {"train": "train", "valid": "dev", "test": "test"}
+_NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"\w+")
 
 
@@ -88,7 +89,8 @@ def revision(folder: Path, memo: Path | None) -> str:
 
 
 def read_dialogues(place: Path) -> list[Dialogue]:
-    """All dialogues, by emotion and in the order of the files.
+    """All dialogues, in the order of the numbers in their names, as the official files have them:
+    the files here are by emotion, and blocks of P@1 would be of one emotion each.
 
     Raises:
         DataError: with file, line, value and remedy.
@@ -118,7 +120,7 @@ def read_dialogues(place: Path) -> list[Dialogue]:
             f"{files[SPLIT_FILE]}: dialogue {unknown[0]} is in no file of {BY_EMOTION} (and "
             f"{len(unknown) - 1} more); copy the whole release again"
         )
-    return dialogues
+    return sorted(dialogues, key=lambda d: ([int(n) for n in _NUMBER.findall(d.name)], d.name))
 
 
 def _emotions(place: Path) -> tuple[str, ...]:
@@ -157,7 +159,8 @@ def _splits(file: Path) -> dict[str, str]:
 
 
 def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[Dialogue]:
-    name, situation, utterances = "", "", []
+    name, situation = "", ""
+    utterances: list[str] = []
 
     def whole() -> Iterator[Dialogue]:
         if name:

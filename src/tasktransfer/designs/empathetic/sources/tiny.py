@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -18,7 +19,7 @@ from tasktransfer.datasets.dataset import TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
 
 EMOTIONS = ("afraid", "angry", "excited", "grateful", "lonely", "proud", "sad", "surprised")
-WORDS_PER_EMOTION = 60
+WORDS_PER_EMOTION = 40
 TALKS = 0.25
 """Share of dialogues that go on beyond the first utterance: replies are few, situations many."""
 
@@ -119,7 +120,7 @@ def _split(drawn: float) -> str:
     return SPLIT_SHARES[-1][0]
 
 
-def _write_csv(file: Path, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _write_csv(file: Path, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     with file.open("w", newline="", encoding="utf-8") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(head)
@@ -138,5 +139,5 @@ TINY = TinyPart(
         "emotion_cut": TinySize(1.0, 12),
     },
     shares={True: _SHARES, False: _SHARES},
-    version="empathetic-1",
+    version="empathetic-2",
 )
