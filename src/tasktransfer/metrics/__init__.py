@@ -38,7 +38,7 @@ import numpy as np
 
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
-from tasktransfer.metrics import labels, texts
+from tasktransfer.metrics import labels, open_labels, replies, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
@@ -87,7 +87,11 @@ def tally(
     check(task, guesses, right)
     for spec in task.metrics:
         _width(task, spec, fidelity)  # refuses a card with an average that there is not
-    if task.kind == "span":
+    if task.kind == "open_labels":
+        parts = [open_labels.tally(guesses, right) for _ in task.metrics]
+    elif task.kind == "reply":
+        parts = [replies.tally(spec.name, guesses, right) for spec in task.metrics]
+    elif task.kind == "span":
         parts = _text_tallies(task, guesses, right, fidelity)
     else:
         parts = _label_tallies(task, guesses, right, fidelity)
@@ -108,7 +112,7 @@ def finish(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> dict[str
     ends = np.cumsum([_width(task, spec, fidelity) for spec in task.metrics])
     parts = np.split(np.asarray(sums, np.float64), ends[:-1], axis=-1)
     return {
-        spec.key: 100.0 * _finish(spec, part)
+        spec.key: 100.0 * _finish(task, spec, part)
         for spec, part in zip(task.metrics, parts, strict=True)
     }
 
@@ -148,6 +152,12 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
     """
     guesses, right = coded(predictions), coded(golds)
     check(task, guesses, right)
+    if task.kind == "open_labels":
+        sums = open_labels.tally(guesses, right)
+        return [float(100 * value) for value in open_labels.set_f1(sums)]
+    if task.kind == "reply":
+        sums = replies.tally(task.metrics[0].name, guesses, right)
+        return [float(100 * value) for value in sums[:, 0]]
     each = {"span": texts.text_scores, "multi_label": labels.set_f1}.get(
         task.kind, labels.share_right
     )
@@ -156,6 +166,8 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
 
 
 def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
+    if task.kind in ("open_labels", "reply"):
+        return 3 if task.kind == "open_labels" else 2
     if spec.name in ("accuracy", "exact_match"):
         return 2
     if spec.name == "token_f1":
@@ -189,9 +201,11 @@ def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scorin
     return tallies
 
 
-def _finish(spec: MetricSpec, sums: Sums) -> Sums:
+def _finish(task: Task, spec: MetricSpec, sums: Sums) -> Sums:
+    if task.kind == "open_labels":
+        return open_labels.micro_f1(sums)
     match spec.name:
-        case "accuracy" | "exact_match":
+        case "accuracy" | "exact_match" | "bleu2" | "bleu2_exchanged" | "rouge_l" | "meteor":
             return labels.share_finish(sums)
         case "f1" | "multilabel_f1":
             return labels.f1_finish(spec, sums)

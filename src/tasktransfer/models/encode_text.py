@@ -90,6 +90,6 @@ def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> 
 
 def longest_answer(tokenizer: Tokenizer, task: Task, family: Family) -> int:
     """Tokens that generation may take: the longest label's, or the card's limit for free text."""
-    if task.kind in ("span", "multi_label"):
+    if task.kind in ("span", "multi_label", "reply"):
         return task.prompt.max_answer_tokens
     return max(len(ids) for ids in answer_ids(tokenizer, label_words(task), family))

@@ -20,11 +20,28 @@ Kind = Literal[
     "multi_output",
     "multiple_choice",
     "span",
+    "reply",
+    "open_labels",
 ]
 """How an instance is answered. Utterance and dialogue classification differ in their input only;
-both take one label. ``span`` answers with a piece of the context."""
+both take one label. ``span`` answers with a piece of the context, ``reply`` with the next
+utterance. ``open_labels``: any number of labels out of those of the training split, which the card
+does not list."""
 
-MetricName = Literal["accuracy", "f1", "multilabel_f1", "exact_match", "token_f1"]
+MetricName = Literal[
+    "accuracy",
+    "f1",
+    "multilabel_f1",
+    "exact_match",
+    "token_f1",
+    "bleu2",
+    "bleu2_exchanged",
+    "rouge_l",
+    "meteor",
+]
+
+WITHOUT_LABELS = ("span", "reply", "open_labels")
+"""Kinds whose cards list no labels."""
 
 SPLITS = ("train", "dev", "test")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from tasktransfer.tasks.card import Instance, Kind, MetricName, Task
+from tasktransfer.tasks.card import WITHOUT_LABELS, Instance, Kind, MetricName, Task
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_RULE = "use letters, digits and '_', since it is part of file names"
@@ -19,8 +19,9 @@ def card_problems(card: Task) -> Iterator[str]:
             yield f"{field}: {name!r}; {_NAME_RULE}"
     if card.kind not in get_args(Kind):
         yield f"kind: {card.kind!r}; use one of {', '.join(get_args(Kind))}"
-    if (card.kind == "span") == bool(card.labels):
-        yield f"labels: {len(card.labels)} for {card.kind}; span tasks have none, all others some"
+    if (card.kind in WITHOUT_LABELS) == bool(card.labels):
+        without = ", ".join(WITHOUT_LABELS)
+        yield f"labels: {len(card.labels)} for {card.kind}; {without} have none, all others some"
     if len(set(card.labels)) != len(card.labels):
         yield "labels: duplicate label; give each once"
     if card.kind == "multiple_choice" and card.labels != tuple(map(str, range(card.classes))):
@@ -60,6 +61,11 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
         )
     if card.kind == "span":
         return _span_problem(instance)
+    if card.kind == "open_labels":
+        repeated = len(set(instance.target)) < len(instance.target)
+        return f"target {instance.target!r} names a label twice" if repeated else None
+    if card.kind == "reply":
+        return None if instance.target[:1] > ("",) else "its reply has no words"
     wanted = {"multi_output": len(card.outputs), "multi_label": max(1, len(instance.target))}
     if len(instance.target) != wanted.get(card.kind, 1):
         return f"target {instance.target!r} has {len(instance.target)} entries for {card.kind}"
