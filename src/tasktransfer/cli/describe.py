@@ -118,7 +118,7 @@ def check_checkpoint(model: ModelConfig) -> None:
     from tasktransfer.config import TINY
     from tasktransfer.results.revisions import hub_revision, is_hub_name
 
-    if model.checkpoint == TINY:  # made here
+    if model.checkpoint == TINY or model.recipe is not None:  # made here
         return
     from tasktransfer.models.check_model import check_model
 

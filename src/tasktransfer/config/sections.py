@@ -82,6 +82,11 @@ class ModelConfig(Section):
         description="the largest share of the study's words that its tokenizer may not know",
     )
 
+    @property
+    def recipe(self) -> str | None:
+        """What the model is built from, where it is none of a checkpoint; the weights' name."""
+        return None
+
     @field_validator("revision")
     @classmethod
     def _of_the_hub(cls, revision: str | None, info: ValidationInfo) -> str | None:

@@ -133,6 +133,8 @@ class _Inputs:
         return ModelSpec(model.name, model.family, self._weights(model), model.max_length)
 
     def _weights(self, model: ModelConfig) -> str:
+        if model.recipe is not None:
+            return model.recipe
         if model.checkpoint == TINY:
             recipe = {
                 "version": TINY_RECIPE_VERSION,

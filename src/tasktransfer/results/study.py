@@ -221,13 +221,18 @@ class Study:
         return f"{self.config.results}/models/{name}-{digest}"
 
     def base_model(self, name: str) -> str:
-        """Where a model's checkpoint is loaded from: a folder, or a name on the hub."""
+        """Where a model's checkpoint is loaded from: a folder, a name on the hub, or the recipe
+        that it is built from."""
         model = self.model(name)
+        if model.recipe is not None:
+            return model.recipe
         return self.tiny_model(name) if model.checkpoint == TINY else on_disk(model.checkpoint)
 
     def revision(self, name: str) -> str | None:
-        """The hub revision of a model's checkpoint; None for folders."""
+        """The hub revision of a model's checkpoint; None for folders and recipes."""
         model = self.model(name)
+        if model.recipe is not None:
+            return None
         return hub_revision(model) if is_hub_name(model.checkpoint) else None
 
     # --- nodes ---

@@ -13,10 +13,11 @@ from typing import Literal
 from tasktransfer.config import TINY
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
+from tasktransfer.models.architecture import of_weights
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
-Basis = Literal["its files", "its name", "a guess: as large as BERT base"]
+Basis = Literal["its files", "its name", "its recipe", "a guess: as large as BERT base"]
 
 LONGEST_HEADER = 100_000_000
 """Bytes; what safetensors itself accepts."""
@@ -60,13 +61,21 @@ _PUBLISHED = {
 }
 """Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
 
+WORDS = 10_000
+"""The vocabulary of a model that is built, before the data says it."""
+
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
 
 def model_size(study: Study, name: str) -> ModelSize:
     """The size of a model of a study: from its files where they are on this disk, else by name."""
-    checkpoint = study.model(name).checkpoint
+    checkpoint, recipe = study.model(name).checkpoint, study.model(name).recipe
+    if recipe is not None:
+        built = of_weights(recipe)
+        return ModelSize(
+            built.parameters(WORDS), built.units, 2 * built.layers, WORDS, "its recipe"
+        )
     for folder in _folders(study, name):
         if size := _from_folder(folder):
             return size
