@@ -116,7 +116,7 @@ class Selection:
         """What of it changes numbers, without ``tasks``; defaults are left out too, so that a new
         field leaves an identity alone."""
         return {
-            field.name: value
+            field.name: list(value) if isinstance(value, tuple) else value
             for field in fields(self)
             if field.name != "tasks" and (value := getattr(self, field.name)) != field.default
         }

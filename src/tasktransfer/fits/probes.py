@@ -186,14 +186,16 @@ def _probe(features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bo
 
 def _mlp(given: Given, features: Mapping[str, Any], golds: Labels) -> list[tuple[str, ...]]:
     """The answers of one hidden layer on the test split."""
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.preprocessing import MultiLabelBinarizer
+    from sklearn.neural_network import MLPClassifier  # noqa: PLC0415  # slow to import
+    from sklearn.preprocessing import MultiLabelBinarizer  # noqa: PLC0415
 
     binarised = MultiLabelBinarizer()
     wanted = binarised.fit_transform(golds)
     model = MLPClassifier(MLP_UNITS, max_iter=50, early_stopping=True, random_state=given.seed)
     model.fit(features["train"], wanted)
-    return [tuple(labels) for labels in binarised.inverse_transform(model.predict(features["test"]))]
+    return [
+        tuple(labels) for labels in binarised.inverse_transform(model.predict(features["test"]))
+    ]
 
 
 def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
@@ -238,9 +240,7 @@ def _without(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels
     return rest(answers), rest(golds)
 
 
-def _rows(
-    task: str, instances: Sequence[Instance], answers: Labels, golds: Labels
-) -> list[Row]:
+def _rows(task: str, instances: Sequence[Instance], answers: Labels, golds: Labels) -> list[Row]:
     scores = 100 * open_labels.set_f1(open_labels.tally(coded(list(answers)), coded(list(golds))))
     return [
         Row(task, one.id, one.dialogue_id, answer, gold, score=float(score))

@@ -74,9 +74,7 @@ def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
     )
 
 
-def refuse_mixed(
-    read: dict[str, dict[str, Instances]], held: frozenset[str], place: str
-) -> None:
+def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], place: str) -> None:
     """Raise DataError if a probe is trained on a dialogue that the model was held out from, or a
     dialogue is in its training and its test split."""
     for task, splits in read.items():
@@ -123,5 +121,3 @@ def _counted(texts: list[str], trained: set[str]) -> Any:
     counter = CountVectorizer(min_df=min(3, len(trained)), token_pattern=r"(?u)\b\w+\b")
     counter.fit([text for text in texts if text in trained])
     return counter.transform(texts).astype(np.float64).tocsr()
-
-

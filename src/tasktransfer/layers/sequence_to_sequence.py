@@ -1,7 +1,7 @@
 """Encoders and decoders of sequence-to-sequence models, with teacher forcing and step by step.
 
-Rows are packed for LSTMs and masked for Transformers, so that no padding is read. Shapes: ids (rows,
-positions), states (rows, positions, units).
+Rows are packed for LSTMs and masked for Transformers, so that no padding is read. Shapes: ids
+(rows, positions), states (rows, positions, units).
 """
 
 from __future__ import annotations

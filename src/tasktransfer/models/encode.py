@@ -21,8 +21,8 @@ from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models import toolkit_encoding
-from tasktransfer.models.encode_text import longest_answer, text_to_text_examples
 from tasktransfer.models.architecture import is_recipe, of_weights
+from tasktransfer.models.encode_text import longest_answer, text_to_text_examples
 from tasktransfer.models.encoded import IGNORED, Example, write_split
 from tasktransfer.models.next_utterance import word_tokenizer
 from tasktransfer.models.recipe import ENCODING_VERSION

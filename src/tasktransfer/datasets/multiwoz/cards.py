@@ -32,4 +32,7 @@ PROBES = {
 """Probe → what it asks, in the order of Table 1 with the control last. IsMultiTopic is called
 IsMultiTask in Tables 5 and 9."""
 
-CARDS = (REPLY, *(probe_task(name, NAME, asks, _CITATION, _LICENCE) for name, asks in PROBES.items()))
+CARDS = (
+    REPLY,
+    *(probe_task(name, NAME, asks, _CITATION, _LICENCE) for name, asks in PROBES.items()),
+)

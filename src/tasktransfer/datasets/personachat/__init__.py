@@ -28,7 +28,7 @@ FILES = {"train": "train_self_original_no_cands.txt", "dev": "valid_self_origina
 PERSONA = "your persona: "
 FIFTHS = 5
 MIDDLE = 1000
-"""Mid-frequency words that WordCont asks for: the middle ones of the training words by frequency."""
+"""Words that WordCont asks for: the middle ones of the training words by frequency."""
 
 _CITATION = "Zhang et al. 2018, Personalizing Dialogue Agents (ACL); Dinan et al. 2020, ConvAI2"
 REPLY = reply_task("PersonaChat_reply", NAME, _CITATION, "none stated")

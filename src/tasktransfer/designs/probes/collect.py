@@ -1,4 +1,4 @@
-"""Records to tables: a row a probe and snapshot, a row a round of training, a row a probe's labels."""
+"""Records to tables: a row a probe and snapshot, a round of training, or a probe's labels."""
 
 from __future__ import annotations
 
@@ -124,9 +124,7 @@ def metadata_of(study: Study, records: int) -> Metadata:
     )
 
 
-def _scores(
-    study: Study, runs: list[Run], records: dict[str, Record]
-) -> Iterator[tuple[Any, ...]]:
+def _scores(study: Study, runs: list[Run], records: dict[str, Record]) -> Iterator[tuple[Any, ...]]:
     told: dict[str, Any] = {}
     for run in runs:
         assert isinstance(run.outcome, Fit)
@@ -151,15 +149,15 @@ def _epoch(run: Run, record: Record | None) -> int | None:
     at = run.outcome.on.at
     if at != "best":
         return int(at)
-    return None if record is None else record["best_epoch"]
+    return None if record is None else record["best_round"]
 
 
 def _rounds(stage: Stage, record: Record) -> Iterator[tuple[Any, ...]]:
     task = reply_of(stage.dataset)
-    for one in record["epochs"]:
-        dev, best = one["dev"][task], one["epoch"] == record["best_epoch"]
+    for one in record["rounds"]:
+        dev, best = one["dev"][task], one["round"] == record["best_round"]
         yield (
-            *(stage.dataset, stage.model.name, stage.seed, one["epoch"], best),
+            *(stage.dataset, stage.model.name, stage.seed, one["round"], best),
             *(dev.get("bleu2"), dev.get("rouge_l"), dev.get("meteor")),
             record["test"][task]["metrics"]["bleu2"] if best else None,
         )

@@ -32,9 +32,7 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
     """Every run of the study: a probe on a snapshot. What is probed of one snapshot is one fit."""
     builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), recipe_of)
     training = Training(**config.training.resolved())
-    rounds = tuple(
-        sorted({at for _, at in _snapshots(config) if isinstance(at, int)})
-    )
+    rounds = tuple(sorted({at for _, at in _snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
         read = Data(corpus, revisions.data[corpus])
         labels = Data(corpus, read.revision, _changed({"word_in": config.probes.word_in}), RECIPE)
@@ -117,4 +115,6 @@ def _add(
 
 def _changed(settings: dict[str, Any]) -> dict[str, Any]:
     """What is not at its default, which stays out of identities."""
-    return {name: value for name, value in settings.items() if value not in (None, False, "context")}
+    return {
+        name: value for name, value in settings.items() if value not in (None, False, "context")
+    }
