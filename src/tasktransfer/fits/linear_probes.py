@@ -49,7 +49,8 @@ class Linear:
 
     def scores(self, features: Any) -> Floats:
         """(rows, labels); above 0 a label is more likely than not."""
-        return np.asarray(features @ self.weights[:-1]) + self.weights[-1]
+        scores: Floats = np.asarray(features @ self.weights[:-1]) + self.weights[-1]
+        return scores
 
 
 def fit_one_vs_rest(
@@ -82,9 +83,10 @@ def fit_one_vs_rest(
 def _log_loss(wanted: Floats, scores: Floats) -> tuple[Floats, Floats]:
     """log(1 + e^s) - y s, with one exponential for the loss and its derivative."""
     small = np.exp(-np.abs(scores))
-    values = (np.log1p(small) + np.maximum(scores, 0) - wanted * scores).sum(axis=0)
+    values: Floats = (np.log1p(small) + np.maximum(scores, 0) - wanted * scores).sum(axis=0)
     above = 1 / (1 + small)
-    return values, np.where(scores >= 0, above, 1 - above) - wanted
+    residual: Floats = np.where(scores >= 0, above, 1 - above) - wanted
+    return values, residual
 
 
 def fit_multinomial(
@@ -112,7 +114,7 @@ def fit_multinomial(
         logs = scores - special.logsumexp(scores, axis=1, keepdims=True)
         residual = np.exp(logs)
         residual[rows, classes] -= 1
-        losses = np.bincount(classes, -logs[rows, classes], minlength=count)
+        losses: Floats = np.bincount(classes, -logs[rows, classes], minlength=count).astype(float)
         return losses, residual
 
     shares = np.bincount(classes, minlength=count) / len(classes)
@@ -177,7 +179,8 @@ def _minimised(
 def _gradient(axes: _Axes, residual: Floats, point: Floats, scale: Floats, cost: float) -> Floats:
     """In the variables of the search, (features + 1, labels)."""
     inner = cost * np.asarray(axes.on.T @ residual) + point[:-1] * scale[:-1]
-    return np.vstack([inner, cost * residual.sum(axis=0)]) * scale
+    gradient: Floats = np.vstack([inner, cost * residual.sum(axis=0)]) * scale
+    return gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +196,8 @@ class _Line:
 
     def penalty(self, step: Floats) -> Floats:
         """Half the squared weights after a step, (labels,)."""
-        return 0.5 * ((self.weights + step * self.change) ** 2).sum(axis=0)
+        penalty: Floats = 0.5 * ((self.weights + step * self.change) ** 2).sum(axis=0)
+        return penalty
 
 
 @dataclass
@@ -209,10 +213,12 @@ class _Search:
         return self.total(np.einsum("dk,dk->k", first, second))
 
     def total(self, of_labels: Floats) -> Floats:
-        return of_labels if self.separate else of_labels.sum(keepdims=True)
+        summed: Floats = of_labels if self.separate else of_labels.sum(keepdims=True)
+        return summed
 
     def direction(self, gradient: Floats) -> Floats:
-        wanted, lengths = gradient.copy(), []
+        wanted = gradient.copy()
+        lengths: list[Floats] = []
         for step, change, rho in reversed(self.pairs):
             lengths.append(rho * self.dots(step, wanted))
             wanted -= lengths[-1] * change

@@ -7,21 +7,17 @@ instances, as in Parthasarathi et al. 2021 (section 4.2, "BLEU-2, case insensiti
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from tasktransfer.metrics.answers import Coded
 from tasktransfer.metrics.labels import Sums
+from tasktransfer.tasks.words import words
 
 Words = tuple[str, ...]
-
-_WORD = re.compile(r"\w+|[^\w\s]+")
-_REMEMBERED = 1 << 15
 
 
 def tally(name: str, guesses: Coded, right: Coded) -> Sums:
@@ -32,12 +28,6 @@ def tally(name: str, guesses: Coded, right: Coded) -> Sums:
         (guess,) = guesses.of(row)
         sums[row, 0] = max(metric(words(guess), words(one)) for one in right.of(row))
     return sums
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def words(text: str) -> Words:
-    """A text as it is compared."""
-    return tuple(_WORD.findall(text.lower()))
 
 
 def bleu2(hypothesis: Words, reference: Words) -> float:

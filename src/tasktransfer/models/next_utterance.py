@@ -23,13 +23,13 @@ from tasktransfer.datasets.reply_pairs import TURN
 from tasktransfer.errors import ModelError
 from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.layers.ragged import padded
-from tasktransfer.metrics.replies import words
 from tasktransfer.models.architecture import FILE, Architecture, is_recipe, of_weights, saved_in
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.micro_batches import micro_batches_by_length
 from tasktransfer.models.staging import Inputs, put
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
+from tasktransfer.tasks.words import words
 
 WEIGHTS = "model.safetensors"
 SPECIAL = ("<pad>", "</s>", "<unk>", TURN)

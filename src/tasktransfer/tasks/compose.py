@@ -49,7 +49,8 @@ def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> t
 
     The parts are ("context: ", the context, " " + the filled prompt), so that truncation can cut
     the context and nothing else; of a reply the context is all. ``output`` is the index of the
-    trait that a multi-output task is asked about, one at a time; other kinds take none (ValueError otherwise). Raises DataError
+    trait that a multi-output task is asked about, one at a time; other kinds take none (ValueError
+    otherwise). Raises DataError
     when the instance lacks a field of the prompt.
     """
     if task.kind == "reply":

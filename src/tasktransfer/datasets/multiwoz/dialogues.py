@@ -45,7 +45,7 @@ def files_of(folder: Path) -> dict[str, Path]:
         DataError: validation or test set is missing.
     """
     place = folder / FOLDER
-    files = {}
+    files: dict[str, Path] = {}
     for split, name in FILES.items():
         for file in (place / f"{name}.zip", place / name):
             if file.is_file():

@@ -20,8 +20,8 @@ from tasktransfer.datasets.file_digests import digest_of_files
 from tasktransfer.datasets.personachat.stop_words import STOP_WORDS
 from tasktransfer.datasets.reply_pairs import TURN, context_of, probe_task, reply_task, split_anew
 from tasktransfer.errors import DataError
-from tasktransfer.metrics.replies import words
 from tasktransfer.tasks.card import SPLITS, Instance
+from tasktransfer.tasks.words import words
 
 NAME, FOLDER = "PersonaChat", "convai2"
 FILES = {"train": "train_self_original_no_cands.txt", "dev": "valid_self_original_no_cands.txt"}

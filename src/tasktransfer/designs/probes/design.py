@@ -3,13 +3,20 @@ them: the Snakefile imports this."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.probes.config import ProbesConfig
-from tasktransfer.designs.probes.labels import RECIPE, dialogue_labels
+from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.plan import KIND, plan
 from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance
+
+if TYPE_CHECKING:  # imports pyarrow
+    from tasktransfer.data.recipes import Ingredients, Split
 
 TABLES = ("scores", "rounds", "labels")
 STATISTICS = ("intervals", "claims", "agreement")
@@ -30,6 +37,12 @@ def _outputs(study: Study) -> Outputs:
             Shown(f"figures/{name}.png", "Figures", labels={"figure": name}) for name in FIGURES
         ),
     )
+
+
+def _dialogue_labels(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
+    from tasktransfer.designs.probes.labels import dialogue_labels  # noqa: PLC0415
+
+    return dialogue_labels(ingredients)
 
 
 def _collect(study: Study, complete: bool) -> None:
@@ -61,6 +74,6 @@ PROBES = Design(
     collect=_collect,
     statistics=_statistics,
     figures=_figures,
-    recipes={RECIPE: dialogue_labels},
+    recipes={RECIPE: _dialogue_labels},
     datasets=(MULTIWOZ, PERSONACHAT),
 )

@@ -9,6 +9,9 @@ from tasktransfer.datasets.personachat import PERSONACHAT
 
 CORPORA = (MULTIWOZ, PERSONACHAT)
 CORPUS_NAMES = tuple(corpus.name for corpus in CORPORA)
+RECIPE = "dialogue_labels"
+"""What derives the probes' data (``labels``)."""
+
 CONTROL = "Coin"
 """Drawn per dialogue and never said: what no encoder can know."""
 

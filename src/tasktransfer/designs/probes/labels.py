@@ -12,10 +12,8 @@ from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.datasets.reply_pairs import TURN
 from tasktransfer.designs.probes.facts import BY_TASK, LEAST_COUNTS, reply_of
 from tasktransfer.errors import DataError
-from tasktransfer.metrics.replies import words
 from tasktransfer.tasks.card import SPLITS, Instance
-
-RECIPE = "dialogue_labels"
+from tasktransfer.tasks.words import words
 
 
 def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:

@@ -13,8 +13,7 @@ from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import recipe_of
 from tasktransfer.designs.probes.config import ProbesConfig
-from tasktransfer.designs.probes.facts import Probe, reply_of
-from tasktransfer.designs.probes.labels import RECIPE
+from tasktransfer.designs.probes.facts import RECIPE, Probe, reply_of
 from tasktransfer.results.revisions import Revisions
 
 KIND = "next_utterance"
