@@ -48,7 +48,8 @@ LIGHT = frozenset({"yaml", "pydantic", "pydantic_core", "typing_extensions"})
 """What every start may import beside the standard library."""
 
 MOST_LINES = 4000
-"""Of a folder's Python; each design and each dataset, a folder, counts by itself, ``transfer`` apart."""
+"""Of a folder's Python; a design and a dataset count by themselves, ``designs/transfer`` is left
+out."""
 
 
 class Import(NamedTuple):

@@ -47,4 +47,6 @@ def test_meteor_by_hand() -> None:
     assert meteor(words("a b c d"), words("a b c d")) == pytest.approx(1 - 0.5 / 64)
     # Three of three words of four, in two chunks: P = 1, R = 3/4.
     mean = 0.75 / (0.9 * 1 + 0.1 * 0.75)
-    assert meteor(words("a b d"), words("a b c d")) == pytest.approx(mean * (1 - 0.5 * (2 / 3) ** 3))
+    assert meteor(words("a b d"), words("a b c d")) == pytest.approx(
+        mean * (1 - 0.5 * (2 / 3) ** 3)
+    )
