@@ -11,7 +11,7 @@ NO_TORCH := .venv-figures/.ready
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo test system unit lint test-floor test-newest format schemas minilm bench clean
+.PHONY: help demo demo-probes test system unit lint test-floor test-newest format schemas minilm bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -37,6 +37,14 @@ demo: $(SETUP) ## the whole study on the tiny world: minutes, offline
 	@echo "heatmaps: results/demo/figures/heatmap_*.png (and .pdf)"
 	@echo "Table 2:  results/demo/figures/table2.md (and .csv, .tex)"
 	@echo "tables:   results/demo/tables/*.parquet"
+
+# The generated dialogues are left as they are where they are there already.
+demo-probes: export HF_HUB_OFFLINE := 1
+demo-probes: $(SETUP) ## what encoders know, on a tiny world of dialogues: minutes, offline
+	python -m tasktransfer.datasets.multiwoz.tiny_world results/demo-probes-world
+	snakemake --cores all --configfile workflow/presets/probes-demo.yaml
+	@echo
+	@echo "tables and figures: results/demo-probes/figures"
 
 test: system lint unit ## every check and every test
 
@@ -80,5 +88,5 @@ bench: minilm ## training and evaluation beside TLiDB and HF Trainer; BENCH_ARGS
 	python -m benchmarks.training_speed $(BENCH_ARGS)
 
 clean: ## remove caches and the demo's results; other results stay
-	rm -rf results/demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf results/demo results/demo-probes results/demo-probes-world build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
