@@ -12,7 +12,7 @@ NO_TORCH := .venv-figures/.ready
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo demo-empathetic figures test system unit lint test-floor test-newest format schemas minilm bench clean
+.PHONY: help demo demo-empathetic demo-probes figures test system unit lint test-floor test-newest format schemas minilm bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -57,6 +57,14 @@ demo-empathetic: $(SETUP) ## the empathetic study on its tiny world: minutes, of
 	@echo
 	@echo "figures and tables: results/demo-empathetic/figures"
 
+# The generated dialogues are left as they are where they are there already.
+demo-probes: export HF_HUB_OFFLINE := 1
+demo-probes: $(SETUP) ## what encoders know, on a tiny world of dialogues: minutes, offline
+	python -m tasktransfer.datasets.multiwoz.tiny_world results/demo-probes-world
+	snakemake --cores all --configfile workflow/presets/probes-demo.yaml
+	@echo
+	@echo "tables and figures: results/demo-probes/figures"
+
 test: system lint unit ## every check and every test
 
 system: ## system packages that some tests use, where they may be installed
@@ -100,5 +108,5 @@ bench: minilm ## training and evaluation beside TLiDB and HF Trainer; BENCH_ARGS
 	python -m benchmarks.training_speed $(BENCH_ARGS)
 
 clean: ## remove caches and the demo's results; other results stay
-	rm -rf results/demo results/demo-empathetic build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf results/demo results/demo-empathetic results/demo-probes results/demo-probes-world build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

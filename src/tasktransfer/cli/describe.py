@@ -118,7 +118,7 @@ def check_checkpoint(model: ModelConfig) -> None:
     from tasktransfer.config import BUILT, TINY
     from tasktransfer.results.revisions import hub_revision, is_hub_name
 
-    if model.checkpoint in (TINY, BUILT):  # made here
+    if model.checkpoint in (TINY, BUILT) or model.recipe is not None:  # made here
         return
     from tasktransfer.models.check_model import check_model
 

@@ -154,6 +154,11 @@ class ModelConfig(Section):
             )
         return architecture
 
+    @property
+    def recipe(self) -> str | None:
+        """What the model is built from, where it is none of a checkpoint; the weights' name."""
+        return None
+
     @field_validator("revision")
     @classmethod
     def _of_the_hub(cls, revision: str | None, info: ValidationInfo) -> str | None:

@@ -109,6 +109,11 @@ class Start:
                 f"start from {self.stage.label} at {self.at}: this stage keeps its best round "
                 "alone; give its selection keep: every, or start at best"
             )
+        if self.stage and isinstance(self.at, int) and not self.stage.selection.keeps(self.at):
+            raise ConfigError(
+                f"start from {self.stage.label} at {self.at}: this stage keeps the rounds "
+                f"{', '.join(map(str, self.stage.selection.rounds))}; add {self.at} to them"
+            )
 
     @property
     def is_plain(self) -> bool:

@@ -107,6 +107,7 @@ class Selection:
     None: a round is an epoch. ``patience``: the training ends after so many rounds without a
     better one; None: never before its last epoch. ``keep``: ``every`` leaves the parameters of all
     rounds on the disk, those of round 0 too, the untrained model, which is never the best.
+    ``rounds``: those of them that are left; none: all.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -116,13 +117,18 @@ class Selection:
     every: int | None = None
     patience: int | None = None
     keep: Keep = "best"
+    rounds: tuple[int, ...] = ()
+
+    def keeps(self, number: int) -> bool:
+        """Whether the parameters of a round are left."""
+        return self.keep == "every" and (not self.rounds or number in self.rounds)
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of it changes numbers, without ``tasks``; defaults are left out too, so that a new
         field leaves an identity alone."""
         return {
-            field.name: value
+            field.name: list(value) if isinstance(value, tuple) else value
             for field in fields(self)
             if field.name != "tasks" and (value := getattr(self, field.name)) != field.default
         }

@@ -89,6 +89,6 @@ class Design:
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
-    rules: tuple[str, ...] = ()
     datasets: tuple[Dataset, ...] = ()
+    rules: tuple[str, ...] = ()
     tables_version: int = 1

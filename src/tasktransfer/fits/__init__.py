@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import ConfigError
 from tasktransfer.fits import fast_text, logistic
+from tasktransfer.fits.probes import Fitted, Given, fit_probes
 from tasktransfer.tasks.card import Instance, Task
 
 Features = npt.NDArray[np.float64]
@@ -42,6 +43,20 @@ class Learner:
     load: Callable[[Path], Classifier]
     features: bool = False
 
+
+@dataclass(frozen=True, slots=True)
+class JointLearner:
+    """How all tasks of a fit are fitted and scored at once, on features that are computed once.
+    ``features``: as of a ``Learner``; otherwise counts of words."""
+
+    fit: Callable[[Given], Fitted]
+    features: bool = False
+
+
+JOINT_LEARNERS: dict[str, JointLearner] = {
+    "probes": JointLearner(fit_probes, features=True),
+    "probes_of_words": JointLearner(fit_probes),
+}
 
 LEARNERS: dict[str, Learner] = {
     "logistic_texts": Learner(logistic.fit_texts, logistic.load),

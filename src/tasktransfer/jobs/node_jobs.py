@@ -22,7 +22,15 @@ from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
-from tasktransfer.fits import Classifier, Learner, answers, learner_named, ranked
+from tasktransfer.fits import (
+    JOINT_LEARNERS,
+    Classifier,
+    Learner,
+    answers,
+    learner_named,
+    ranked,
+)
+from tasktransfer.jobs import probe_job
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.damage import set_aside
 from tasktransfer.results.finished import damage_of, is_whole
@@ -81,7 +89,12 @@ def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
         DataError: the instances are missing, or of a kind that it cannot learn.
     """
 
+    notes: list[str] = []
+
     def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
+        if node.learner in JOINT_LEARNERS:
+            fitted = probe_job.fitted(study, node, JOINT_LEARNERS[node.learner], folder, notes)
+            return fitted.instances, fitted.measures, fitted.rows
         learner = learner_named(node.learner, learners)
         instances, scores, rows = {}, {}, []
         for name in node.tasks:
@@ -101,7 +114,7 @@ def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
             rows += _rows(task, test, predicted, expected_values(task, probable))
         return instances, scores, rows
 
-    _job(study, node, work)
+    _job(study, node, work, notes)
 
 
 def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], threads: int) -> None:
@@ -182,8 +195,10 @@ def _job(
     study: Study,
     node: Data | Fit | Evaluation,
     work: Callable[[Path], tuple[dict[str, int], Measures, list[Row]]],
+    notes: Sequence[str] = (),
 ) -> None:
-    """Do a node's work while its folder is held, unless it is done; the record last."""
+    """Do a node's work while its folder is held, unless it is done; the record last, with the notes
+    that the work has taken."""
     folder = Path(study.folder(node))
     with claim(folder, _say, label=node.label):
         problem = damage_of(study, node)
@@ -217,7 +232,7 @@ def _job(
                     "study": study.config.study,
                     "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
                     "seconds": time.perf_counter() - began,
-                    "notes": [],
+                    "notes": list(notes),
                 },
             },
         )

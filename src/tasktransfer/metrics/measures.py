@@ -65,7 +65,15 @@ def spearman(predicted: Values, gold: Values) -> float:
     return pearson(rankdata(predicted), rankdata(gold))
 
 
-_SHARES = ("accuracy", "exact_match", "score")
+_SHARES = (
+    "accuracy",
+    "exact_match",
+    "score",
+    "bleu2",
+    "bleu2_exchanged",
+    "rouge_l",
+    "meteor",
+)
 _F1 = tuple(
     f"{average}{name}"
     for name in ("f1", "multilabel_f1", "token_f1")

@@ -21,9 +21,11 @@ from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models import toolkit_encoding
+from tasktransfer.models.architecture import is_recipe, of_weights
 from tasktransfer.models.encode_replies import encoded_apart, with_beside
 from tasktransfer.models.encode_text import longest_answer, text_to_text_examples
 from tasktransfer.models.encoded import IGNORED, Example, write_split
+from tasktransfer.models.next_utterance import word_tokenizer
 from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.models.tokenizer import check_words, load_tokenizer
 from tasktransfer.tasks.card import SPLITS, Instance, Task
@@ -75,12 +77,16 @@ def encode_dataset(
         DataError: the instances are missing or damaged, hold nothing of a task, or ``out`` holds
             something else.
     """
-    tokenizer = load_tokenizer(checkpoint, revision, family)
-    others = [load_tokenizer(*beside, "encoder")] if beside else []
     cached = read_manifest(instances)
     cards = [DATASETS[dataset].tasks[name] for name in (tasks or cached.tasks)]
-    words = _words(instances, cached, cards, list(tokenizer.get_added_vocab()))
-    check_words(tokenizer, words, max_unknown_words, checkpoint)
+    others = [load_tokenizer(*beside, "encoder")] if beside else []
+    if is_recipe(checkpoint):  # its words are those of the training instances
+        texts = _training_texts(instances, cached, cards)
+        tokenizer = word_tokenizer(texts, of_weights(checkpoint).least_count)
+    else:
+        tokenizer = load_tokenizer(checkpoint, revision, family)
+        words = _words(instances, cached, cards, list(tokenizer.get_added_vocab()))
+        check_words(tokenizer, words, max_unknown_words, checkpoint)
     with replacing_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {
             "encoding": ENCODING_VERSION,
@@ -163,6 +169,13 @@ def _words(
     apart = re.compile("|".join(map(re.escape, marks)) or "(?!)")
     plain = (apart.sub(" ", context) for context in contexts)
     return Counter(word for context in plain for word in re.findall(r"\w+", context))
+
+
+def _training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) -> list[str]:
+    """The last context of each training dialogue, which holds those before, and every answer."""
+    rows = [row for card in cards for row in _instances(folder, cached, card.name, "train")]
+    contexts = {row.dialogue_id: row.context for row in rows}
+    return [*contexts.values(), *(row.target[0] for row in rows)]
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:

@@ -13,6 +13,8 @@ from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.gelu import use_one_gelu
 from tasktransfer.layers.packing import first_position
+from tasktransfer.models import next_utterance
+from tasktransfer.models.architecture import is_recipe, saved_in
 from tasktransfer.models.built import drawn, encoders_of_config, is_built, two_copies, two_encoders
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
@@ -99,6 +101,9 @@ def load_model(
         dual.load(Path(start))
         return dual
     tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
+    if is_recipe(start) or saved_in(Path(start)):
+        limits = manifest["max_answer_tokens"]
+        return next_utterance.load(start, tokenizer, tasks, limits, device, dropout)
     model = _pretrained(family, start, revision, dropout, device, plain, note)
     longest = manifest["max_answer_tokens"]
     if family == "decoder":

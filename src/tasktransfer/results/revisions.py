@@ -150,6 +150,8 @@ class _Inputs:
         )
 
     def _weights(self, model: ModelConfig) -> str:
+        if model.recipe is not None:
+            return model.recipe
         if model.checkpoint == TINY:
             recipe = {
                 "version": TINY_RECIPE_VERSION,

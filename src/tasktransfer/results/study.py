@@ -241,8 +241,11 @@ class Study:
         return f"{self.config.results}/models/{name}-{digest}"
 
     def base_model(self, name: str) -> str:
-        """Where a model's checkpoint is loaded from: a folder, or a name on the hub."""
+        """Where a model's checkpoint is loaded from: a folder, a name on the hub, or the recipe
+        that it is built from."""
         model = self.model(name)
+        if model.recipe is not None:
+            return model.recipe
         made = model.checkpoint in (TINY, BUILT)
         return self.tiny_model(name) if made else on_disk(model.checkpoint)
 
@@ -252,8 +255,10 @@ class Study:
         return self.base_model(beside) if beside else None
 
     def revision(self, name: str) -> str | None:
-        """The hub revision of a model's checkpoint; None for folders."""
+        """The hub revision of a model's checkpoint; None for folders and recipes."""
         model = self.model(name)
+        if model.recipe is not None:
+            return None
         return hub_revision(model) if is_hub_name(model.checkpoint) else None
 
     # --- nodes ---

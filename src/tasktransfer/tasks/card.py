@@ -21,12 +21,31 @@ Kind = Literal[
     "multiple_choice",
     "span",
     "reply",
+    "open_labels",
 ]
 """How an instance is answered. Utterance and dialogue classification differ in their input only;
-both take one label. ``span`` answers with a piece of the context, ``reply`` with the utterance that
-follows it: chosen among candidates or written."""
+both take one label. ``span`` answers with a piece of the context, ``reply`` with the next
+utterance, chosen among candidates or written. ``open_labels``: any number of labels out of those of the training split, which the card
+does not list."""
 
-MetricName = Literal["accuracy", "f1", "multilabel_f1", "exact_match", "token_f1", "bleu"]
+MetricName = Literal[
+    "accuracy",
+    "f1",
+    "multilabel_f1",
+    "exact_match",
+    "token_f1",
+    "bleu",
+    "bleu2",
+    "bleu2_exchanged",
+    "rouge_l",
+    "meteor",
+]
+
+WITHOUT_LABELS = ("span", "reply", "open_labels")
+"""Kinds whose cards list no labels."""
+
+OF_REPLIES = ("bleu", "bleu2", "bleu2_exchanged", "rouge_l", "meteor")
+"""Metrics of reply tasks, and of them alone."""
 
 SPLITS = ("train", "dev", "test")
 

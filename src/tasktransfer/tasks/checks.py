@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from tasktransfer.tasks.card import Instance, Kind, MetricName, Task
+from tasktransfer.tasks.card import OF_REPLIES, WITHOUT_LABELS, Instance, Kind, MetricName, Task
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_RULE = "use letters, digits and '_', since it is part of file names"
@@ -19,13 +19,18 @@ def card_problems(card: Task) -> Iterator[str]:
             yield f"{field}: {name!r}; {_NAME_RULE}"
     if card.kind not in get_args(Kind):
         yield f"kind: {card.kind!r}; use one of {', '.join(get_args(Kind))}"
-    if (card.kind in ("span", "reply")) == bool(card.labels):
+    if (card.kind in WITHOUT_LABELS) == bool(card.labels):
+        without = ", ".join(WITHOUT_LABELS)
+        yield f"labels: {len(card.labels)} for {card.kind}; {without} have none, all others some"
+    stray_metrics = [
+        s.name for s in card.metrics if (s.name in OF_REPLIES) != (card.kind == "reply")
+    ]
+    if stray_metrics:
+        of_replies = ", ".join(OF_REPLIES)
         yield (
-            f"labels: {len(card.labels)} for {card.kind}; span and reply tasks have none, all "
-            "others some"
+            f"metrics: {stray_metrics[0]}, and {card.name} is {card.kind}; metrics of reply tasks "
+            f"are {of_replies}"
         )
-    if (card.kind == "reply") != any(spec.name == "bleu" for spec in card.metrics):
-        yield f"metrics: bleu is the metric of reply tasks, and {card.name} is {card.kind}"
     if len(set(card.labels)) != len(card.labels):
         yield "labels: duplicate label; give each once"
     if card.kind == "multiple_choice" and card.labels != tuple(map(str, range(card.classes))):
@@ -65,6 +70,9 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
         )
     if card.kind == "span":
         return _span_problem(instance)
+    if card.kind == "open_labels":
+        repeated = len(set(instance.target)) < len(instance.target)
+        return f"target {instance.target!r} names a label twice" if repeated else None
     if card.kind == "reply":
         return None if len(instance.target) == 1 and instance.target[0].strip() else _NO_REPLY
     wanted = {"multi_output": len(card.outputs), "multi_label": max(1, len(instance.target))}

@@ -48,8 +48,9 @@ def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> t
     """The input of a text-to-text model in three parts, to be joined as they are.
 
     The parts are ("context: ", the context, " " + the filled prompt), so that truncation can cut
-    the context and nothing else. ``output`` is the index of the trait that a multi-output task
-    is asked about, one at a time; other kinds take none (ValueError otherwise). Raises DataError
+    the context and nothing else; of a reply the context is all. ``output`` is the index of the
+    trait that a multi-output task is asked about, one at a time; other kinds take none (ValueError
+    otherwise). Raises DataError
     when the instance lacks a field of the prompt.
     """
     if task.kind == "reply":

@@ -92,7 +92,7 @@ def train_stage(job: Job) -> Record:
         setup,
         progress,
         snapshots,
-        partial(_keep_round, model, job.out / ROUNDS) if job.keeps_rounds else None,
+        partial(_keep_round, model, job.out / ROUNDS, stage) if job.keeps_rounds else None,
     )
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
     model.module.load_state_dict(trained.best_weights)
@@ -231,10 +231,11 @@ def _test(
     return tested
 
 
-def _keep_round(model: FamilyModel, folder: Path, number: int) -> None:
+def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:
     if number == 0:  # what an earlier attempt has left
         shutil.rmtree(folder, ignore_errors=True)
-    _save_checkpoint(model, folder / str(number))
+    if stage.selection.keeps(number):
+        _save_checkpoint(model, folder / str(number))
 
 
 def _save_checkpoint(model: FamilyModel, folder: Path) -> None:

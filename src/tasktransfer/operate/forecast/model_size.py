@@ -13,6 +13,7 @@ from typing import Literal
 from tasktransfer.config import TINY
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
+from tasktransfer.models.architecture import of_weights
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
@@ -65,6 +66,9 @@ _PUBLISHED = {
 }
 """Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
 
+WORDS = 10_000
+"""The vocabulary of a model that is built, before the data says it."""
+
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
@@ -72,9 +76,13 @@ _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 def model_size(study: Study, name: str) -> ModelSize:
     """The size of a model of a study: from its files where they are on this disk, else by name."""
     model = study.model(name)
-    checkpoint = model.checkpoint
-    if model.architecture is not None:
-        made = model.architecture
+    checkpoint, made = model.checkpoint, model.architecture
+    if model.recipe is not None:
+        built = of_weights(model.recipe)
+        return ModelSize(
+            built.parameters(WORDS), built.units, 2 * built.layers, WORDS, "its recipe"
+        )
+    if made is not None:
         layer = 4 * made.hidden**2 + 2 * made.hidden * made.feed_forward
         layers = made.layers + made.decoder_layers
         parameters = made.words * made.hidden + layers * layer

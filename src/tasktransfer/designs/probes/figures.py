@@ -1,0 +1,181 @@
+"""Figures: F1 by epoch, representations on two axes, BLEU against F1, ties under resampling."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tasktransfer.designs.probes.collect import read_table
+from tasktransfer.designs.probes.intervals import read_statistics
+from tasktransfer.fits.probes import PROJECTION
+from tasktransfer.results.study import Study
+from tasktransfer.stats.resampling import generator
+from tasktransfer.tables.metadata import Metadata
+
+os.environ.setdefault("MPLBACKEND", "agg")
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+"""Okabe and Ito's, told apart by colour-blind readers."""
+MARKERS = "osD^vP*"
+
+DRAWS, DRAWN, JUDGEMENTS, TIES = 50_000, 200, 2_000, 0.35
+"""Figure 1: so many draws of 200 of 2,000 judgements, about 35 % of them ties."""
+
+
+def write_figures(study: Study) -> None:
+    """Draw every figure, PNG and PDF."""
+    scores, metadata = read_table(study, "scores")
+    rounds, _ = read_table(study, "rounds")
+    claims = read_statistics(study, "claims")
+    _save(study, "f1_by_epoch", _f1_by_epoch(scores, metadata))
+    _save(study, "representations", _representations(study, scores, metadata))
+    _save(study, "bleu_against_f1", _bleu_against_f1(scores, rounds, claims, metadata))
+    _save(study, "ties", _ties())
+
+
+def _save(study: Study, name: str, figure: Any) -> None:
+    from matplotlib import pyplot as plt  # noqa: PLC0415  # after MPLBACKEND
+
+    folder = Path(study.figures)
+    folder.mkdir(parents=True, exist_ok=True)
+    for ending in ("png", "pdf"):
+        figure.savefig(folder / f"{name}.{ending}", dpi=110, metadata=_undated(ending))
+    plt.close(figure)
+
+
+def _undated(ending: str) -> dict[str, None] | None:
+    return {"CreationDate": None} if ending == "pdf" else None
+
+
+def _panels(count: int, width: float = 3.0, height: float = 2.4) -> tuple[Any, list[Any]]:
+    from matplotlib import pyplot as plt  # noqa: PLC0415  # after MPLBACKEND
+
+    columns = min(4, max(1, count))
+    rows = max(1, math.ceil(count / columns))
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(width * columns, height * rows + 0.8),
+        layout="constrained",
+        squeeze=False,
+    )
+    flat = list(axes.flat)
+    for spare in flat[count:]:
+        spare.set_axis_off()
+    return figure, flat
+
+
+def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Any:
+    """A panel a probe: mean over seeds by epoch, prior as a line, counts of words as another."""
+    trained = scores.dropna(subset=["epoch"])
+    models = metadata.ordered("model", trained["model"])
+    keys = list(trained[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
+    figure, axes = _panels(len(keys))
+    for axis, (corpus, probe) in zip(axes, keys, strict=False):
+        rows = trained[(trained["corpus"] == corpus) & (trained["probe"] == probe)]
+        for number, model in enumerate(models):
+            means = rows[rows["model"] == model].groupby("epoch")["f1"].mean()
+            style = {"color": COLOURS[number % 7], "marker": MARKERS[number % 7]}
+            axis.plot(means.index, means, label=model, markersize=4, linewidth=1.2, **style)
+        axis.axhline(rows["prior"].mean(), color="0.4", linestyle="--", label="best constant")
+        same = (scores["corpus"] == corpus) & (scores["probe"] == probe)
+        words = scores[same & (scores["model"] == "words")]["f1"]
+        if len(words):
+            axis.axhline(words.mean(), color="0.4", linestyle=":", label="counts of words")
+        axis.set_title(f"{probe} ({corpus})", fontsize=9)
+        axis.set_ylim(0, 100)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.tick_params(labelsize=7)
+    figure.supxlabel("epoch (0: untrained)")
+    figure.supylabel("micro-F1 of the probe")
+    _legend(figure, axes)
+    figure.suptitle(f"{metadata.mark}{metadata.study}: what the encoder knows by epoch")
+    return figure
+
+
+def _legend(figure: Any, axes: Iterable[Any]) -> None:
+    handles, labels = next(iter(axes)).get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+
+
+def _representations(study: Study, scores: pd.DataFrame, metadata: Metadata) -> Any:
+    """Training turns on two principal components, log counts (Figure 2); the first seed."""
+    from safetensors.numpy import load_file  # noqa: PLC0415  # not in figures' environment
+
+    rows = scores[scores["model"] != "words"]
+    order = ["corpus", "model", "epoch", "snapshot", "seed"]
+    places = rows.sort_values(order).drop_duplicates("record")
+    places = places[places["seed"] == places["seed"].min()]
+    keys = ["corpus", "model"]
+    ends = pd.concat([places.groupby(keys).head(1), places.groupby(keys).tail(1)])
+    ends = ends.drop_duplicates("record").sort_values(order)
+    figure, axes = _panels(len(ends), 2.8, 2.6)
+    for axis, row in zip(axes, ends.itertuples(), strict=False):
+        kept = load_file(Path(study.config.results, row.record, PROJECTION))
+        points = kept["projection"]
+        axis.hexbin(points[:, 0], points[:, 1], gridsize=80, bins="log", cmap="viridis", mincnt=1)
+        share = 100 * float(kept["variance"].sum())
+        title = f"{row.model}, {row.snapshot}\n{row.corpus}, {share:.0f} % of the variance"
+        axis.set_title(title, fontsize=8)
+        axis.tick_params(labelsize=6)
+    figure.suptitle(f"{metadata.mark}Representations on two principal components")
+    return figure
+
+
+def _bleu_against_f1(
+    scores: pd.DataFrame, rounds: pd.DataFrame, claims: pd.DataFrame, metadata: Metadata
+) -> Any:
+    """Mean F1 over probes against dev BLEU-2, a point a model, seed and epoch."""
+    on = ["corpus", "model", "seed", "epoch"]
+    probed = scores.dropna(subset=["epoch"]).drop_duplicates([*on, "probe"])
+    means = probed.groupby(on, as_index=False)["f1"].mean().merge(rounds[[*on, "bleu2"]], on=on)
+    corpora = list(dict.fromkeys(means["corpus"]))
+    figure, axes = _panels(len(corpora), 5.0, 3.8)
+    for axis, corpus in zip(axes, corpora, strict=False):
+        for number, model in enumerate(metadata.ordered("model", means["model"])):
+            some = means[(means["corpus"] == corpus) & (means["model"] == model)]
+            style = {"color": COLOURS[number % 7], "marker": MARKERS[number % 7]}
+            axis.scatter(some["bleu2"], some["f1"], label=model, s=28, **style)
+        claim = claims[(claims["corpus"] == corpus) & (claims["probe"] == "all")].iloc[0]
+        axis.set(xlabel="BLEU-2 on the dev split", ylabel="mean micro-F1 over probes")
+        axis.set_title(f"{corpus}: rank correlation {claim.rho:.2f} ({claim.points} points)")
+    _legend(figure, axes)
+    figure.suptitle(f"{metadata.mark}{metadata.study}")
+    return figure
+
+
+def ties_resampled(
+    judgements: npt.NDArray[np.bool_], draws: int = DRAWS, drawn: int = DRAWN
+) -> npt.NDArray[np.float64]:
+    """The share of ties, per cent, in each of many draws of so many judgements without repetition
+    (Figure 1's method).
+
+    Args:
+        judgements: whether each judgement is a tie.
+    """
+    chance = generator("ties", judgements.astype(np.float64))
+    ties = int(judgements.sum())
+    return 100 * chance.hypergeometric(ties, len(judgements) - ties, drawn, draws) / drawn
+
+
+def _ties() -> Any:
+    """On made-up judgements: the paper's are not released."""
+    judgements = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS
+    shares = ties_resampled(judgements)
+    figure, (axis,) = _panels(1, 6.0, 3.6)
+    axis.hist(shares, bins=np.arange(17.75, 53, 0.5), color=COLOURS[0])
+    axis.set(xlabel=f"ties among {DRAWN} judgements, per cent", ylabel="draws")
+    figure.suptitle(
+        f"MADE-UP judgements ({JUDGEMENTS:,}, {TIES:.0%} ties): {DRAWS:,} draws of {DRAWN}\n"
+        f"standard deviation {shares.std():.1f} points, by sampling alone",
+        fontsize=10,
+    )
+    return figure

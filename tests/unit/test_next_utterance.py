@@ -1,0 +1,85 @@
+"""Models that are built from a recipe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import torch
+
+from tasktransfer.errors import ModelError
+from tasktransfer.models.architecture import Architecture, Kind, of_weights, refuse_other
+from tasktransfer.models.next_utterance import Network, NextUtterance, load, word_tokenizer
+
+KINDS = get_args(Kind)
+TEXTS = ["hello there <turn> it 's fine <turn> what now ? <turn>"] * 3
+CPU = torch.device("cpu")
+
+
+def built(kind: Kind) -> NextUtterance:
+    torch.manual_seed(0)
+    architecture = Architecture(kind, embedding=8, units=8, feed_forward=16)
+    return load(architecture.weights, word_tokenizer(TEXTS, 3), {}, {}, CPU)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("vocabulary", [50, 333])
+def test_parameters_follow_the_formula(kind: Kind, vocabulary: int) -> None:
+    architecture = Architecture(kind, embedding=8, units=8, feed_forward=20, layers=3)
+    counted = sum(p.numel() for p in Network(architecture, vocabulary).parameters())
+    assert counted == architecture.parameters(vocabulary)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_is_never_read(kind: Kind) -> None:
+    model, texts = built(kind), ["hello", "hello there <turn> fine <turn> what now ?"]
+    for how in ("state", "sum"):
+        together = model.represent(texts, 100, how)  # type: ignore[arg-type]
+        alone = torch.cat([model.represent([text], 100, how) for text in texts])  # type: ignore[arg-type]
+        assert torch.allclose(together, alone, atol=1e-6)
+        assert together.shape == (2, 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decoding_step_by_step_is_teacher_forcing_on_its_own_words(kind: Kind) -> None:
+    model = built(kind)
+    model.module.eval()
+    ids, lengths = torch.tensor([[4, 5, 3, 6]]), torch.tensor([4])
+    with torch.inference_mode():
+        read = model.encoder(ids, lengths)
+        said = model.decoder.generate(read, 1, 1, 5)  # type: ignore[operator]
+        given = torch.cat([torch.tensor([[1]]), said[:, :-1]], 1)
+        assert (model.decoder(given, read).argmax(-1) == said).all()
+
+
+def test_hred_reads_sentences_and_the_others_words() -> None:
+    ids, lengths = torch.tensor([[4, 5, 3, 6, 7, 3, 8]]), torch.tensor([7])
+    assert built("hred").encoder(ids, lengths).memory.shape == (1, 3, 8)
+    assert built("lstm").encoder(ids, lengths).memory.shape == (1, 7, 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_saved_is_read_back(kind: Kind, tmp_path: Path) -> None:
+    model = built(kind)
+    model.save(tmp_path)
+    again = load(str(tmp_path), model.tokenizer, {}, {}, CPU)
+    for name, weight in model.module.state_dict().items():
+        assert torch.equal(weight, again.module.state_dict()[name])
+    refuse_other(tmp_path, model.architecture.weights)
+
+
+def test_a_snapshot_of_another_architecture_is_refused(tmp_path: Path) -> None:
+    model = built("lstm")
+    model.save(tmp_path)
+    other = replace(model.architecture, units=16)
+    with pytest.raises(ModelError, match=r"architecture\.json.*another architecture; remove"):
+        refuse_other(tmp_path, other.weights)
+    assert of_weights(other.weights) == other
+
+
+def test_words_that_are_seen_too_seldom_are_unknown() -> None:
+    tokenizer = word_tokenizer([*TEXTS, "seldom seldom"], 3)
+    assert "seldom" not in tokenizer.get_vocab()
+    assert tokenizer("Hello seldom <turn>")["input_ids"][1:] == [2, 3]

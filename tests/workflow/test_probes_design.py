@@ -1,0 +1,105 @@
+"""What is planted in the tiny world of dialogues, over five seeds, end to end by Snakemake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from test_toy_design import snakemake
+
+from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.designs import open_study
+from tasktransfer.designs.probes.intervals import read_statistics
+from tasktransfer.models.architecture import of_weights
+from tasktransfer.models.next_utterance import Network
+from tasktransfer.results.rounds import ROUNDS
+
+SMALL: dict[str, Any] = {"family": "encoder_decoder", "max_length": 100}
+STUDY: dict[str, Any] = {
+    "study": "planted",
+    "design": "probes",
+    "data": {"release": "world", "few_sample": False},
+    "corpora": ["MultiWOZ"],
+    "models": [
+        {"name": "LSTM", **SMALL, "architecture": {"kind": "lstm", "embedding": 24, "units": 32}},
+        {
+            "name": "Transformer",
+            **SMALL,
+            "architecture": {
+                "kind": "transformer",
+                "embedding": 32,
+                "units": 32,
+                "feed_forward": 64,
+            },
+        },
+    ],
+    "seeds": 5,
+    "training": {
+        "learning_rate": 4e-3,
+        "batch_size": 16,
+        "epochs": 3,
+        "precision": "float32",
+        "limit_dev": 15,
+        "limit_test": 15,
+    },
+    "probes": {"tasks": ["RecentTopic", "AllSlots", "Coin"], "snapshots": ["untrained", "last"]},
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("planted")
+    (folder / "study.yaml").write_text(yaml.safe_dump(STUDY))
+    generate(folder / "world", dialogues=120)
+    snakemake(folder, "all")
+    return folder
+
+
+@pytest.fixture
+def intervals(study: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    monkeypatch.chdir(study)
+    frame = read_statistics(open_study("study.yaml"), "intervals")
+    return frame.query("snapshot == 'last'").set_index(["compared_with", "probe", "model"])
+
+
+@pytest.mark.parametrize("model", ["LSTM", "Transformer"])
+def test_what_is_said_is_read_and_the_coin_is_not(intervals: pd.DataFrame, model: str) -> None:
+    for probe in ("RecentTopic", "AllSlots"):
+        assert intervals.loc[("prior", probe, model), "low"] > 0
+    coin = intervals.loc[("prior", "Coin", model)]
+    assert coin["low"] <= 0
+    selectivity = intervals.loc[("shuffled", "Coin", model)]
+    assert selectivity["low"] <= 0 <= selectivity["high"]
+
+
+def test_round_0_is_the_untrained_model_bit_for_bit(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    monkeypatch.chdir(study)
+    opened = open_study("study.yaml")
+    stage = next(s for s in opened.plan.stages if s.model.name == "LSTM" and s.seed == 3)
+    rounds = Path(opened.folder(stage), ROUNDS)
+    assert sorted(each.name for each in rounds.iterdir()) == ["0", "3"]
+    weights: Mapping[str, Any] = load_file(rounds / "0" / "model.safetensors")
+    torch.manual_seed(3)
+    words = weights["encoder.embed.weight"].shape[0]
+    untrained = Network(of_weights(stage.model.weights), words).state_dict()
+    assert all(torch.equal(weight, untrained[name]) for name, weight in weights.items())
+    last = load_file(rounds / "3" / "model.safetensors")
+    assert not torch.equal(last["decoder.words.weight"], weights["decoder.words.weight"])
+
+
+def test_tables_and_figures_are_there_and_nothing_is_done_twice(study: Path) -> None:
+    figures = study / "results" / "figures"
+    for name in ("f1_by_epoch", "representations", "bleu_against_f1", "ties"):
+        assert (figures / f"{name}.png").stat().st_size > 5000
+    assert "SYNTHETIC" in (figures / "table5.md").read_text()
+    assert "RecentTopic" in (figures / "one_dialogue.md").read_text()
+    assert "Nothing to be done" in snakemake(study, "all")
