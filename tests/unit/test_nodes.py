@@ -59,6 +59,7 @@ OTHER_TRAINING: dict[str, Any] = {
     "limit_dev": 5,
     "limit_test": 5,
     "deterministic": True,
+    "weight_decay": 0.01,
 }
 OTHER_SELECTION: dict[str, Any] = {
     "tasks": (A,),
@@ -67,7 +68,12 @@ OTHER_SELECTION: dict[str, Any] = {
     "patience": 3,
     "keep": "every",
 }
-OTHER_MODEL: dict[str, Any] = {"family": "decoder", "weights": "w2", "max_length": 129}
+OTHER_MODEL: dict[str, Any] = {
+    "family": "decoder",
+    "weights": "w2",
+    "max_length": 129,
+    "adapter_reduction": 16,
+}
 OTHER_DATA: dict[str, Any] = {
     "name": "Friends",
     "revision": "r2",

@@ -10,7 +10,7 @@ from tasktransfer.core.fidelity import DEFAULT, Fidelity
 Family = Literal["encoder", "decoder", "encoder_decoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
 
-Sampler = Literal["task_batches", "uniform", "together"]
+Sampler = Literal["task_batches", "uniform", "mixed", "together"]
 """How updates are made of the training tasks' instances, see ``training.samplers``."""
 
 Keep = Literal["best", "every"]
@@ -33,7 +33,8 @@ class ModelSpec:
     ``weights`` names the content, never a path: ``<hub name>@<revision>`` for the Hugging Face
     hub, ``sha256:<digest>`` of the files for a local folder, ``tiny:<digest>`` of the recipe for
     the built-in tiny models. ``name`` is how the study calls it; it stands in paths and tables
-    and is not part of the identity.
+    and is not part of the identity. ``adapter_reduction``: an adapter for each task, whose
+    bottleneck is so many times narrower than the hidden states (``models.adapters``); None: none.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -42,11 +43,15 @@ class ModelSpec:
     family: Family
     weights: str
     max_length: int
+    adapter_reduction: int | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of the model changes numbers."""
-        return {"family": self.family, "weights": self.weights, "max_length": self.max_length}
+        values = {"family": self.family, "weights": self.weights, "max_length": self.max_length}
+        if self.adapter_reduction is None:
+            return values
+        return {**values, "adapter_reduction": self.adapter_reduction}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class Training:
     ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
     ``fidelity``: what is done where the paper and its toolkit differ. ``deterministic``: equal
     seeds give equal numbers on a GPU too, which takes other and slower kernels there.
+    ``weight_decay``: of AdamW, per step and unit of the learning rate; 0: plain Adam.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -75,14 +81,15 @@ class Training:
     limit_dev: int | None = None
     limit_test: int | None = None
     deterministic: bool = False
+    weight_decay: float = 0.0
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All of it as plain values, for an identity; ``deterministic``, which came later, where it
-        is set."""
+        """All of it as plain values, for an identity; what came later where it is set."""
         values = {**plain_fields(self), "fidelity": self.fidelity.identity}
-        if not self.deterministic:
-            del values["deterministic"]
+        for later in ("deterministic", "weight_decay"):
+            if not values[later]:
+                del values[later]
         return values
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import config as configs
+from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
 from tasktransfer.core.validation import Problem, unknown
 from tasktransfer.designs.design import Design
@@ -50,6 +51,8 @@ def checked_config(document: Document) -> CommonConfig:
     name = named if isinstance(named, str) else "transfer"  # and its config refuses any other type
     if name not in DESIGNS:
         raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
+    for dataset in DESIGNS[name].datasets:
+        datasets.add(dataset)
     return configs.validated(document, DESIGNS[name].config)
 
 

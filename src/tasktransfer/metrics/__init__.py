@@ -38,7 +38,7 @@ import numpy as np
 
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
-from tasktransfer.metrics import labels, texts
+from tasktransfer.metrics import labels, ratings, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
@@ -89,6 +89,8 @@ def tally(
         _width(task, spec, fidelity)  # refuses a card with an average that there is not
     if task.kind == "span":
         parts = _text_tallies(task, guesses, right, fidelity)
+    elif task.kind == "rating":
+        parts = [ratings.tally(task, spec, guesses, right) for spec in task.metrics]
     else:
         parts = _label_tallies(task, guesses, right, fidelity)
     return np.concatenate(parts, axis=1)
@@ -143,11 +145,13 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
     Classification and multiple choice: 100 or 0. Multi-output: the share of right traits.
     Multi-label: F1 of the two label sets, restricted to the labels that the card's first
     metric scores; 100 when neither has any. Spans: token-F1 with the best right answer, or exact
-    match where the card has no token-F1. Raises DataError as ``evaluate`` does for answers of a
+    match where the card has no token-F1. Ratings: the card's first metric. Raises DataError as ``evaluate`` does for answers of a
     wrong shape.
     """
     guesses, right = coded(predictions), coded(golds)
     check(task, guesses, right)
+    if task.kind == "rating":
+        return [float(100 * row[0]) for row in ratings.tally(task, task.metrics[0], guesses, right)]
     each = {"span": texts.text_scores, "multi_label": labels.set_f1}.get(
         task.kind, labels.share_right
     )
@@ -156,7 +160,7 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
 
 
 def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
-    if spec.name in ("accuracy", "exact_match"):
+    if spec.name in ("accuracy", "exact_match", "closeness"):
         return 2
     if spec.name == "token_f1":
         return texts.token_f1_width(task, spec)
@@ -191,7 +195,7 @@ def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scorin
 
 def _finish(spec: MetricSpec, sums: Sums) -> Sums:
     match spec.name:
-        case "accuracy" | "exact_match":
+        case "accuracy" | "exact_match" | "closeness":
             return labels.share_finish(sums)
         case "f1" | "multilabel_f1":
             return labels.f1_finish(spec, sums)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Training
 from tasktransfer.errors import TrainingError
 from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
@@ -102,7 +103,7 @@ def train(
     measure = selecting_measure(stage, tasks)
     schedule = Schedule.of(stage, train_splits)
     moving = freeze_all_but(model, stage.trains)
-    optimiser = torch.optim.Adam(moving, lr=stage.training.learning_rate, fused=True)
+    optimiser = _optimiser(moving, stage.training)
     trained = _resumed(model, optimiser, snapshots) or Trained(best_score=measure.worst)
     if trained.rounds:
         progress.say(f"goes on after round {trained.last}, where it was interrupted")
@@ -137,6 +138,14 @@ def train(
         if snapshots is not None and number < schedule.rounds:
             snapshots.keep(partial(_state, model, optimiser, trained))
     return trained
+
+
+def _optimiser(moving: Sequence[nn.Parameter], training: Training) -> torch.optim.Optimizer:
+    """Adam, or AdamW where weights decay."""
+    rate, decay = training.learning_rate, training.weight_decay
+    if decay:
+        return torch.optim.AdamW(moving, lr=rate, weight_decay=decay, fused=True)
+    return torch.optim.Adam(moving, lr=rate, fused=True)
 
 
 def _train_round(

@@ -50,6 +50,7 @@ def load_start(
             dropout=stage.training.dropout,
             device=device,
             plain=job.plain,
+            adapter_reduction=of.model.adapter_reduction,
             note=note if of is stage else lambda text: None,
         )
 
