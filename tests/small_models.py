@@ -97,6 +97,7 @@ def loader(base: Path) -> Loader:
         others: tuple[str, ...] = (),
         fidelity: Fidelity = DEFAULT,
         dropout: float = 0.0,
+        adapter_reduction: int | None = None,
     ) -> tuple[FamilyModel, EncodedSplit]:
         folder = base / f"{dataset}-{family}"
         model = load_model(
@@ -111,6 +112,7 @@ def loader(base: Path) -> Loader:
             loss_on="answer",
             dropout=dropout,
             plain=plain,
+            adapter_reduction=adapter_reduction,
             device=torch.device("cpu"),
         )
         return model, read_split(folder, task, split)

@@ -62,6 +62,7 @@ OTHER_TRAINING: dict[str, Any] = {
     "deterministic": True,
     "optimiser": "adamax",
     "cosine_scale": 20.0,
+    "weight_decay": 0.01,
 }
 OTHER_SELECTION: dict[str, Any] = {
     "tasks": (A,),
@@ -75,6 +76,7 @@ OTHER_MODEL: dict[str, Any] = {
     "weights": "w2",
     "max_length": 129,
     "beside": ModelSpec("n", "encoder", "w3", 128),
+    "adapter_reduction": 16,
 }
 OTHER_DATA: dict[str, Any] = {
     "name": "Friends",

@@ -11,7 +11,7 @@ Family = Literal["encoder", "decoder", "encoder_decoder", "dual_encoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
 """Those that have a built-in tiny model."""
 
-Sampler = Literal["task_batches", "uniform", "together"]
+Sampler = Literal["task_batches", "uniform", "mixed", "together"]
 """How updates are made of the training tasks' instances, see ``training.samplers``."""
 
 Keep = Literal["best", "every"]
@@ -34,8 +34,10 @@ class ModelSpec:
     ``weights`` names the content, never a path: ``<hub name>@<revision>`` for the Hugging Face
     hub, ``sha256:<digest>`` of the files for a local folder, ``tiny:<digest>`` of the recipe for
     the built-in tiny models, ``built:<digest>`` of the recipe of an architecture whose weights are
-    drawn. ``name`` is how the study calls it; it stands in paths and tables
-    and is not part of the identity. ``beside``: an encoder that reads the same text beside it.
+    drawn. ``name`` is how the study calls it; it stands in paths and tables and is not part of the
+    identity. ``beside``: an encoder that reads the same text beside it. ``adapter_reduction``: an
+    adapter for each task, whose bottleneck is so many times narrower than the hidden states
+    (``models.adapters``); None: none.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -45,15 +47,24 @@ class ModelSpec:
     weights: str
     max_length: int
     beside: ModelSpec | None = None
+    adapter_reduction: int | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of the model changes numbers."""
-        own = {"family": self.family, "weights": self.weights, "max_length": self.max_length}
-        return own if self.beside is None else {**own, "beside": self.beside.identity}
+        own: dict[str, Any] = {
+            "family": self.family,
+            "weights": self.weights,
+            "max_length": self.max_length,
+        }
+        if self.beside is not None:
+            own["beside"] = self.beside.identity
+        if self.adapter_reduction is not None:
+            own["adapter_reduction"] = self.adapter_reduction
+        return own
 
 
-_LATER = ("deterministic", "optimiser", "cosine_scale")
+_LATER = ("deterministic", "optimiser", "cosine_scale", "weight_decay")
 """Fields of ``Training`` that are no part of older identities."""
 
 
@@ -67,7 +78,8 @@ class Training:
     ``fidelity``: what is done where the paper and its toolkit differ. ``deterministic``: equal
     seeds give equal numbers on a GPU too, which takes other and slower kernels there.
     ``optimiser``: Adam or its variant with the infinity norm. ``cosine_scale``: two encodings are
-    compared by so many times their cosine; null: by their dot product.
+    compared by so many times their cosine; null: by their dot product. ``weight_decay``: of AdamW,
+    per step and unit of the learning rate; 0: plain Adam.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -87,6 +99,7 @@ class Training:
     deterministic: bool = False
     optimiser: Literal["adam", "adamax"] = "adam"
     cosine_scale: float | None = None
+    weight_decay: float = 0.0
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -70,9 +70,9 @@ class Design:
     ``figures`` and ``report`` make theirs. ``choose``: makes the choice that the plan waits for.
     ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
     the provenance of each record says. ``recipes`` of derived data, ``learners`` of fits and
-    ``measures`` of evaluations: those that only this design has, by name. ``rules``: files in
-    ``workflow/rules`` that only this design needs. ``datasets``: those that are known where this
-    design is asked for, beside the package's.
+    ``measures`` of evaluations: those that only this design has, by name. ``datasets``: those that
+    only this design reads, which are there when a config names it. ``rules``: files in
+    ``workflow/rules`` that only this design needs.
     """
 
     name: str

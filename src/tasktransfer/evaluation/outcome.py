@@ -84,6 +84,8 @@ def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
     """The mean of the models' numbers, and the label nearest to it."""
     task = get_task(evaluation.data.name, evaluation.task)
     values = [float(value) for value in np.mean([one.values for one in each], axis=0)]
+    if task.kind == "rating":
+        return Answered([(f"{value:.12g}",) for value in values], values)
     numbers = values_of(task, [(label,) for label in task.labels])
     nearest = (min(range(len(numbers)), key=lambda i: abs(numbers[i] - v)) for v in values)
     return Answered([(task.labels[index],) for index in nearest], values)
@@ -164,6 +166,7 @@ def _merged(
             device=device,
             beside=places.beside(stage.model.name),
             cosine_scale=stage.training.cosine_scale,
+            adapter_reduction=stage.model.adapter_reduction,
         )
 
     model = load(starts[0], stages[0])

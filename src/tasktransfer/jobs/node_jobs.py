@@ -16,7 +16,7 @@ from typing import Any
 from tasktransfer import __version__, metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage
 from tasktransfer.data.cache import read_instances, write_release
-from tasktransfer.data.recipes import Ingredients, Rank, Recipe, recipe_named
+from tasktransfer.data.recipes import Ingredients, Judge, Rank, Recipe, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import ConfigError, DataError
@@ -63,7 +63,8 @@ def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -
 
     def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
         recipe = recipe_named(data.recipe, recipes)
-        derived = recipe(_ingredients(study, data, fits))
+        ingredients = _ingredients(study, data, fits)
+        derived = recipe(ingredients)
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
         release = Release(
             place=str(folder),
@@ -76,7 +77,8 @@ def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -
         )
         few_sample = bool(data.settings.get("few_sample", False))
         write_release(folder, DATASETS[data.name], release, few_sample)
-        return {task: len(derived[task, "train"]) for task in tasks}, {}, []
+        counts = {task: len(derived[task, "train"]) for task in tasks}
+        return counts, ingredients.report, []
 
     _job(study, data, work)
 
@@ -290,6 +292,15 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
 
         return of
 
+    def judge(stage: Stage) -> Judge:
+        def of(task: str, instances: Sequence[Instance]) -> list[float]:
+            from tasktransfer.evaluation.judge import judged  # noqa: PLC0415  # imports torch
+
+            encoded = Path(study.encoded(stage.data, stage.model.name))
+            return judged(stage, Path(study.checkpoint(stage)), encoded, task, instances)
+
+        return of
+
     caches = [Path(study.cache(node)) for node in used(Data)]
     return Ingredients(
         caches=tuple(caches or [Path(study.instances(data.name))]),
@@ -297,6 +308,7 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
         checkpoints=tuple(Path(study.checkpoint(node)) for node in used(Stage)),
         tasks=study.tasks(data),
         settings=data.settings,
+        judges=tuple(judge(node) for node in used(Stage)),
     )
 
 

@@ -38,7 +38,7 @@ import numpy as np
 
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
-from tasktransfer.metrics import bleu, labels, open_labels, replies, texts
+from tasktransfer.metrics import bleu, labels, open_labels, ratings, replies, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
@@ -93,6 +93,8 @@ def tally(
         parts = [_reply_tally(spec, guesses, right) for spec in task.metrics]
     elif task.kind == "span":
         parts = _text_tallies(task, guesses, right, fidelity)
+    elif task.kind == "rating":
+        parts = [ratings.tally(task, spec, guesses, right) for spec in task.metrics]
     else:
         parts = _label_tallies(task, guesses, right, fidelity)
     return np.concatenate(parts, axis=1)
@@ -147,8 +149,8 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
     Classification and multiple choice: 100 or 0. Multi-output: the share of right traits.
     Multi-label: F1 of the two label sets, restricted to the labels that the card's first
     metric scores; 100 when neither has any. Spans: token-F1 with the best right answer, or exact
-    match where the card has no token-F1. Raises DataError as ``evaluate`` does for answers of a
-    wrong shape.
+    match where the card has no token-F1. Ratings and replies: the card's first metric. Raises
+    DataError as ``evaluate`` does for answers of a wrong shape.
     """
     guesses, right = coded(predictions), coded(golds)
     check(task, guesses, right)
@@ -159,6 +161,8 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
         first = task.metrics[0]
         alone = _finish(task, first, _reply_tally(first, guesses, right))
         return [float(100 * value) for value in alone]
+    if task.kind == "rating":
+        return [float(100 * row[0]) for row in ratings.tally(task, task.metrics[0], guesses, right)]
     each = {"span": texts.text_scores, "multi_label": labels.set_f1}.get(
         task.kind, labels.share_right
     )
@@ -171,7 +175,7 @@ def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
         return 3
     if task.kind == "reply":
         return bleu.WIDTH if spec.name == "bleu" else 2
-    if spec.name in ("accuracy", "exact_match"):
+    if spec.name in ("accuracy", "exact_match", "closeness"):
         return 2
     if spec.name == "token_f1":
         return texts.token_f1_width(task, spec)
@@ -214,7 +218,9 @@ def _finish(task: Task, spec: MetricSpec, sums: Sums) -> Sums:
     if task.kind == "open_labels":
         return open_labels.micro_f1(sums)
     match spec.name:
-        case "accuracy" | "exact_match" | "bleu2" | "bleu2_exchanged" | "rouge_l" | "meteor":
+        case "accuracy" | "exact_match" | "closeness":
+            return labels.share_finish(sums)
+        case "bleu2" | "bleu2_exchanged" | "rouge_l" | "meteor":
             return labels.share_finish(sums)
         case "f1" | "multilabel_f1":
             return labels.f1_finish(spec, sums)

@@ -33,6 +33,7 @@ from tasktransfer.tasks.compose import (
     encoder_option_texts,
     encoder_text,
 )
+from tasktransfer.tasks.ratings import STEPS, share_of
 from tasktransfer.tasks.spans import right_spans
 from tasktransfer.tasks.toolkit_texts import encoder_texts
 
@@ -136,6 +137,23 @@ def encode_dataset(
                 write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
+
+
+def encode_instances(
+    out: Path,
+    tokenizer: Tokenizer,
+    card: Task,
+    split: str,
+    rows: Sequence[Instance],
+    family: Family,
+    max_length: int,
+    fidelity: Fidelity = DEFAULT,
+) -> None:
+    """Tokenise instances of one task into the files of a split, in a folder that is there."""
+    limit = 0 if family == "encoder" else _answer_limit(tokenizer, card, family, fidelity)
+    examples = list(_encode(tokenizer, card, rows, family, max_length, limit, fidelity))
+    scoring = [_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows]
+    write_split(out, card.name, split, examples, scoring)
 
 
 def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity) -> int:
@@ -250,7 +268,9 @@ def _encoder_examples(
 ) -> Iterator[Example]:
     pairs = [_encoder_pairs(task, row) for row in rows]
     tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
-    encoded = _encode_pairs(tokenizer, [pair for row in pairs for pair in row], max_length)
+    shortened = "only_second" if task.first == "query" else "only_first"
+    flat = [pair for row in pairs for pair in row]
+    encoded = _encode_pairs(tokenizer, flat, max_length, shortened)
     for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
         mine = [next(encoded) for _ in its_pairs]
         offsets = _context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
@@ -265,16 +285,22 @@ def _encoder_examples(
 
 
 def _encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
-    """(query, context) of each sequence that an encoder reads for an instance."""
+    """(first, second segment) of each sequence that an encoder reads for an instance: query and
+    context, or the other way round."""
     if task.kind == "multiple_choice":
         return [(query, row.context) for query in encoder_option_texts(task, row)]
-    return [encoder_text(task, row)]
+    query, context = encoder_text(task, row)
+    return [(query, context) if task.first == "query" else (context, query)]
 
 
 def _encode_pairs(
-    tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], max_length: int
+    tokenizer: Tokenizer,
+    pairs: Sequence[tuple[str, str]],
+    max_length: int,
+    shortened: str = "only_second",
 ) -> Iterator[Any]:
-    """[CLS] query [SEP] context [SEP], or the context alone; the context loses an end.
+    """[CLS] query [SEP] context [SEP], or the context alone; the context, which ``shortened`` says
+    the place of, loses an end.
 
     Many at a time, since the tokenizers work on a batch in parallel. All pairs of a task have a
     query, or none has.
@@ -282,19 +308,21 @@ def _encode_pairs(
     for begin in range(0, len(pairs), TOKENIZED_TOGETHER):
         some = pairs[begin : begin + TOKENIZED_TOGETHER]
         try:
-            yield from _tokenized(tokenizer, some, max_length, "only_second")
+            yield from _tokenized(tokenizer, some, max_length, shortened)
         except Exception as error:
             # The fast tokenizers raise a bare Exception when a query alone is too long. Then, and
             # only then, the query loses an end too.
             if "Truncation error" not in str(error):
                 raise
             for pair in some:
-                yield from _one_by_one(tokenizer, pair, max_length)
+                yield from _one_by_one(tokenizer, pair, max_length, shortened)
 
 
-def _one_by_one(tokenizer: Tokenizer, pair: tuple[str, str], max_length: int) -> list[Any]:
+def _one_by_one(
+    tokenizer: Tokenizer, pair: tuple[str, str], max_length: int, shortened: str
+) -> list[Any]:
     try:
-        return _tokenized(tokenizer, [pair], max_length, "only_second")
+        return _tokenized(tokenizer, [pair], max_length, shortened)
     except Exception as error:
         if "Truncation error" not in str(error):
             raise
@@ -335,6 +363,8 @@ def _encoder_labels(
         return _span_labels(task, row, offsets, lost_spans)
     if task.kind == "multi_label":
         return [int(label in row.target) for label in task.labels]
+    if task.kind == "rating":
+        return [round(share_of(task, row.target[0]) * STEPS)]
     return [task.labels.index(label) for label in row.target]
 
 

@@ -1,13 +1,15 @@
 """The encoder family (BERT and its kin): one linear head a task on the encoder's outputs.
 
 Paper, Appendix B: pooled output → dropout → linear. Spans: start and end logits a token; multiple
-choice: one score an option; multi-label: a sigmoid a label; multi-output: two-way outputs.
+choice: one score an option; multi-label: a sigmoid a label; multi-output: two-way outputs; a
+rating: one sigmoid.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,14 @@ from tasktransfer.layers.dropout import FastDropout
 from tasktransfer.layers.first_tokens import narrow_last_layer
 from tasktransfer.layers.packing import lay_out
 from tasktransfer.layers.ragged import Ints
+from tasktransfer.models.adapters import AdapterBank
 from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.encoder_inputs import allowed_tokens, options, packed_arrays, padded_arrays
 from tasktransfer.models.encoder_inputs import labels as labels_of
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
 from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.ratings import STEPS, rating_texts
 
 HEADS_FILE = "heads.safetensors"
 MULTI_LABEL_THRESHOLD = 0.5
@@ -44,7 +48,7 @@ def head_width(task: Task) -> int:
     match task.kind:
         case "span":
             return 2
-        case "multiple_choice":
+        case "multiple_choice" | "rating":
             return 1
         case "multi_output":
             return len(task.outputs) * task.classes
@@ -67,6 +71,7 @@ class Encoder:
         fidelity: Fidelity,
         device: torch.device,
         first_position: int | None = None,
+        adapter_reduction: int | None = None,
     ) -> None:
         self.backbone = backbone
         self.tasks = tasks
@@ -101,15 +106,19 @@ class Encoder:
                 for name, task in tasks.items()
             }
         )
-        self.module = nn.ModuleDict(
-            {"backbone": backbone, "heads": self.heads, "dropout": self.dropout}
-        ).to(device)
+        modules = {"backbone": backbone, "heads": self.heads, "dropout": self.dropout}
+        self.adapters: AdapterBank | None = None
+        if adapter_reduction is not None:
+            self.adapters = AdapterBank(backbone, tuple(tasks), adapter_reduction, seed)
+            modules["adapters"] = self.adapters
+        self.module = nn.ModuleDict(modules).to(device)
 
     # --- the protocol ---------------------------------------------------------------------------
 
     def parts(self) -> dict[str, dict[str, nn.Parameter]]:
         heads = {f"head.{task}": dict(head.named_parameters()) for task, head in self.heads.items()}
-        return {"encoder": dict(self.backbone.named_parameters()), **heads}
+        adapters = self.adapters.parts() if self.adapters is not None else {}
+        return {"encoder": dict(self.backbone.named_parameters()), **heads, **adapters}
 
     def start_training(self) -> None:
         self.module.train()
@@ -141,6 +150,9 @@ class Encoder:
                 flat = logits.view(-1, task.classes)
                 total = functional.cross_entropy(flat, labels.view(-1), reduction="sum")
                 return total / len(task.outputs)
+            case "rating":
+                shares = labels[:, 0].to(logits.dtype) / STEPS
+                return _rating_loss(task, logits[:, 0], shares)
             case _:
                 return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
 
@@ -178,6 +190,9 @@ class Encoder:
             case "multi_output":
                 best = logits.view(len(examples), len(task.outputs), task.classes).argmax(-1)
                 return [tuple(task.labels[i] for i in row) for row in best.tolist()]
+            case "rating":
+                shares = torch.sigmoid(logits[:, 0].double())
+                return list(rating_texts(task, shares.tolist()))
             case _:
                 return [(task.labels[i],) for i in logits.argmax(-1).tolist()]
 
@@ -189,15 +204,20 @@ class Encoder:
             name: t.detach().cpu().contiguous() for name, t in self.heads.state_dict().items()
         }
         save_file(tensors, folder / HEADS_FILE)
+        if self.adapters is not None:
+            self.adapters.save(folder)
 
     def load_heads(self, file: Path) -> None:
-        """Take the heads of the tasks that this model and the parent have in common."""
+        """Take the heads of the tasks that this model and the parent have in common, and their
+        adapters."""
         from safetensors.torch import load_file
 
         for name, tensor in load_file(file).items():
             task = name.rsplit(".", 1)[0]
             if task in self.tasks:
                 self.heads.get_parameter(name).data.copy_(tensor)
+        if self.adapters is not None:
+            self.adapters.load(file.parent)
 
     def _edges_anywhere(self, task: str) -> bool:
         """Whether start and end are chosen among all tokens of the padded batch, as in the
@@ -248,7 +268,8 @@ class Encoder:
         """
         each_token = task.kind == "span"
         read = self._read_padded if inputs.pack is None else self._read_packed
-        hidden = self.dropout(read(inputs, each_token))
+        with self.adapters.using(task.name) if self.adapters is not None else nullcontext():
+            hidden = self.dropout(read(inputs, each_token))
         logits: Tensor = self.heads[task.name](hidden).float()
         if each_token and inputs.pack is not None:
             return logits[inputs["wanted"]]
@@ -364,6 +385,13 @@ def fresh_head(hidden: int, task: Task, seed: int, start: str) -> nn.Linear:
 def _span_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
     """Summed over the rows whose answer the input holds; 0 if it holds none."""
     return functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
+
+
+def _rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
+    """Summed over examples; ``shares``: the right ratings, 0 to 1, (examples,)."""
+    if task.loss == "squared_error":
+        return functional.mse_loss(torch.sigmoid(logits), shares, reduction="sum")
+    return functional.binary_cross_entropy_with_logits(logits, shares, reduction="sum")
 
 
 def _chosen_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ def load_model(
     dropout: float | None,
     device: torch.device,
     plain: bool = False,
+    adapter_reduction: int | None = None,
     note: Note = lambda text: None,
     beside: str | None = None,
     cosine_scale: float | None = None,
@@ -56,6 +57,7 @@ def load_model(
         dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
         plain: transformers' own attention, dropout and generation on padded rows: the reference
             that the fast paths are held to.
+        adapter_reduction: of the adapters that an encoder has for each task; None: it has none.
         note: told which pooler and heads the checkpoint lacks or has in vain.
         beside: name or folder of the encoder that reads beside a model.
         cosine_scale: see ``core.specs.Training``.
@@ -76,6 +78,7 @@ def load_model(
             fidelity=fidelity,
             device=device,
             first_position=None if plain else first_position(backbone.config),
+            adapter_reduction=adapter_reduction,
         )
         heads = Path(start) / HEADS_FILE
         if heads.is_file():

@@ -22,11 +22,13 @@ Kind = Literal[
     "span",
     "reply",
     "open_labels",
+    "rating",
 ]
 """How an instance is answered. Utterance and dialogue classification differ in their input only;
 both take one label. ``span`` answers with a piece of the context, ``reply`` with the next
-utterance, chosen among candidates or written. ``open_labels``: any number of labels out of those of the training split, which the card
-does not list."""
+utterance, chosen among candidates or written. ``open_labels``: any number of labels out of those of
+the training split, which the card does not list. ``rating`` answers with a number on a scale, whose
+two ends are the card's labels (``tasks.ratings``)."""
 
 MetricName = Literal[
     "accuracy",
@@ -39,6 +41,7 @@ MetricName = Literal[
     "bleu2_exchanged",
     "rouge_l",
     "meteor",
+    "closeness",
 ]
 
 WITHOUT_LABELS = ("span", "reply", "open_labels")
@@ -150,6 +153,10 @@ class Task:
     by_head: bool = False
     """Whether any family answers by a linear layer on its encoding of the context, text-to-text
     models too."""
+    first: Literal["query", "context"] = "query"
+    """Which of the two an encoder reads first. Truncation cuts the context either way."""
+    loss: Literal["cross_entropy", "squared_error"] = "cross_entropy"
+    """Of ratings: between the rating as a share of its scale and the sigmoid of the output."""
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
     """The recipe (``core.nodes.RECIPE_VERSION``) of a family's trainings on this task, where it is
     a later one than other tasks': raised when what this family reads or answers here changes."""

@@ -140,9 +140,12 @@ def train(
 
 
 def _optimiser(moving: Sequence[nn.Parameter], stage: Stage) -> torch.optim.Optimizer:
-    rate = stage.training.learning_rate
+    """Adam, AdamW where weights decay, or Adamax."""
+    rate, decay = stage.training.learning_rate, stage.training.weight_decay
     if stage.training.optimiser == "adamax":
-        return torch.optim.Adamax(moving, lr=rate)
+        return torch.optim.Adamax(moving, lr=rate, weight_decay=decay)
+    if decay:
+        return torch.optim.AdamW(moving, lr=rate, weight_decay=decay, fused=True)
     return torch.optim.Adam(moving, lr=rate, fused=True)
 
 
