@@ -9,8 +9,8 @@ from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate, generate_part
 from tasktransfer.designs import design_of
+from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
-from tasktransfer.models.encode import encode_dataset
 from tasktransfer.results.revisions import own_tiny_version
 from tasktransfer.results.study import Study
 from tasktransfer.training.build import build

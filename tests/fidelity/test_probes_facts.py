@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from tasktransfer.core.architecture import Architecture
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.multiwoz.dialogues import Dialogue, files_of, read_dialogues
 from tasktransfer.datasets.multiwoz.labels import labels_of
 from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.probes import published
-from tasktransfer.models.architecture import Architecture
 from tasktransfer.tasks.card import SPLITS
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "dialogue"

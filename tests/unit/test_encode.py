@@ -10,10 +10,10 @@ import pytest
 
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encode import _encoder_examples, longer_answers, longest_span, told
+from tasktransfer.encoding.encoded import IGNORED, Example, read_split, write_split
+from tasktransfer.encoding.text import text_to_text_examples
 from tasktransfer.errors import ModelError
-from tasktransfer.models.encode import _encoder_examples, longer_answers, longest_span, told
-from tasktransfer.models.encode_text import text_to_text_examples
-from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.spans import mentions_of
 from tasktransfer.training.tiny import new_tokenizer

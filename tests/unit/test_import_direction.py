@@ -25,6 +25,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"datasets"}),
     frozenset({"data"}),
     frozenset({"layers"}),
+    frozenset({"encoding"}),
     frozenset({"models"}),
     frozenset({"results"}),
     frozenset({"training"}),
@@ -42,7 +43,7 @@ writes the folder of its node; ``operate`` below ``designs`` because a design's 
 the opening of a study for Snakemake) walk nodes as the others do."""
 
 TORCH = ("torch.", "transformers.", "tokenizers.", "safetensors.torch.")
-TORCH_HOMES = frozenset({"layers", "models", "training", "evaluation"})
+TORCH_HOMES = frozenset({"encoding", "layers", "models", "training", "evaluation"})
 
 LIGHT = frozenset({"yaml", "pydantic", "pydantic_core", "typing_extensions"})
 """What every start may import beside the standard library."""

@@ -10,11 +10,11 @@ import torch
 from transformers import BertConfig, BertModel
 
 from tasktransfer.core.fidelity import DEFAULT
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.ragged import ragged
 from tasktransfer.models.built import two_copies
 from tasktransfer.models.dual_encoder import DualEncoder
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task
 from tasktransfer.training.ahead import MicroBatch
 from tasktransfer.training.gradients import set_gradients

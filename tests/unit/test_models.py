@@ -11,8 +11,8 @@ from small_models import Loader
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ModelError
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import _best_spans
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model

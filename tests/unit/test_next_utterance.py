@@ -9,9 +9,10 @@ from typing import get_args
 import pytest
 import torch
 
+from tasktransfer.core.architecture import Architecture, Kind, of_weights, refuse_other
+from tasktransfer.encoding.word_tokenizer import word_tokenizer
 from tasktransfer.errors import ModelError
-from tasktransfer.models.architecture import Architecture, Kind, of_weights, refuse_other
-from tasktransfer.models.next_utterance import Network, NextUtterance, load, word_tokenizer
+from tasktransfer.models.next_utterance import Network, NextUtterance, load
 
 KINDS = get_args(Kind)
 TEXTS = ["hello there <turn> it 's fine <turn> what now ? <turn>"] * 3

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from test_toy_design import snakemake
 
+from tasktransfer.core.architecture import of_weights
 from tasktransfer.datasets.multiwoz.tiny_world import generate
 from tasktransfer.designs import open_study
 from tasktransfer.designs.probes.intervals import read_statistics
-from tasktransfer.models.architecture import of_weights
 from tasktransfer.models.next_utterance import Network
 from tasktransfer.results.rounds import ROUNDS
 

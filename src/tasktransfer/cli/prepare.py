@@ -209,9 +209,9 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.core.nodes import Data
     from tasktransfer.data.cache import read_manifest
-    from tasktransfer.models.encode import MAKER, encode_dataset, made_from, told
-    from tasktransfer.models.encoded import read_manifest as read_encoded
-    from tasktransfer.models.recipe import ENCODING_VERSION
+    from tasktransfer.encoding import ENCODING_VERSION
+    from tasktransfer.encoding.encode import MAKER, encode_dataset, made_from, told
+    from tasktransfer.encoding.encoded import read_manifest as read_encoded
     from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(chosen, need_inputs=False)

@@ -10,13 +10,13 @@ import torch
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encode import encode_instances
+from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.evaluation.outcome import TOKENS
 from tasktransfer.metrics.measures import values_of
-from tasktransfer.models.encode import encode_instances
-from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
-from tasktransfer.models.tokenizer import load_tokenizer
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.memory import TokenBudget

@@ -12,13 +12,13 @@ import torch
 from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.nodes import Data, Evaluation, Outcome, Stage, Start
 from tasktransfer.datasets import find_task, get_task
+from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.measures import values_of
-from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.models.parts import lay_over
-from tasktransfer.models.tokenizer import load_tokenizer
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.setup import Setup

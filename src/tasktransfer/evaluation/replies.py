@@ -24,6 +24,7 @@ import torch
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Evaluation, Outcome, Pool
+from tasktransfer.encoding.encoded import EncodedSplit, kept_instances, read_split
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.decoding import diverse_beams
 from tasktransfer.evaluation.outcome import TOKENS, Places, load_judged
@@ -32,7 +33,6 @@ from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import coded
 from tasktransfer.metrics.retrieval import p_at_1
 from tasktransfer.models.dual_encoder import CANDIDATE, CONTEXT, DualEncoder
-from tasktransfer.models.encoded import EncodedSplit, kept_instances, read_split
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance

@@ -89,7 +89,7 @@ def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], pl
 
 
 def _represented(study: Study, node: Fit, texts: list[str]) -> Any:
-    from tasktransfer.models.architecture import is_recipe, refuse_other  # noqa: PLC0415
+    from tasktransfer.core.architecture import is_recipe, refuse_other  # noqa: PLC0415
     from tasktransfer.models.representation import represent  # noqa: PLC0415  # imports torch
 
     pooling = node.settings.get("representation", "mean")

@@ -19,13 +19,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import Fidelity
+from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout
 from tasktransfer.layers.first_tokens import narrow_last_layer
 from tasktransfer.layers.packing import lay_out
 from tasktransfer.layers.ragged import Ints
 from tasktransfer.models.adapters import AdapterBank
-from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.encoder_inputs import allowed_tokens, options, packed_arrays, padded_arrays
 from tasktransfer.models.encoder_inputs import labels as labels_of
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on

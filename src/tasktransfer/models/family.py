@@ -14,8 +14,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import Ints, padded, ragged
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.staging import Inputs
 
 

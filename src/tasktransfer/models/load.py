@@ -7,14 +7,15 @@ from typing import Any
 
 import torch
 
+from tasktransfer.core.architecture import is_recipe, saved_in
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.gelu import use_one_gelu
 from tasktransfer.layers.packing import first_position
 from tasktransfer.models import next_utterance
-from tasktransfer.models.architecture import is_recipe, saved_in
 from tasktransfer.models.built import drawn, encoders_of_config, is_built, two_copies, two_encoders
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
@@ -23,7 +24,6 @@ from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
-from tasktransfer.models.tokenizer import load_tokenizer
 from tasktransfer.tasks.card import Task
 
 

@@ -7,8 +7,7 @@ the Transformer's too.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -19,22 +18,18 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasktransfer.datasets.reply_pairs import TURN
+from tasktransfer.core.architecture import FILE, Architecture, is_recipe, of_weights, saved_in
+from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
+from tasktransfer.encoding.word_tokenizer import END, PAD, TURN_END
 from tasktransfer.errors import ModelError
 from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.layers.ragged import padded
-from tasktransfer.models.architecture import FILE, Architecture, is_recipe, of_weights, saved_in
-from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.micro_batches import micro_batches_by_length
 from tasktransfer.models.staging import Inputs, put
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
-from tasktransfer.tasks.words import words
 
 WEIGHTS = "model.safetensors"
-SPECIAL = ("<pad>", "</s>", "<unk>", TURN)
-PAD, END, UNKNOWN, TURN_END = range(len(SPECIAL))
-"""Answers begin after an end, as BART's do."""
 
 TOGETHER = 64
 """Texts whose representations are computed at once."""
@@ -189,27 +184,6 @@ def _fill(network: Network, file: Path) -> None:
         raise ModelError(
             f"{file}: does not hold the weights of its architecture ({first}); train it again"
         ) from error
-
-
-def word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
-    """A tokenizer of the words that are seen so often, in lower case; the more frequent first."""
-    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    counts = Counter(word for text in texts for word in words(text.replace(TURN, " ")))
-    kept = sorted((w for w, n in counts.items() if n >= least_count), key=lambda w: (-counts[w], w))
-    vocabulary = {word: number for number, word in enumerate([*SPECIAL, *kept])}
-    core = Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIAL[UNKNOWN]))
-    core.normalizer = normalizers.Lowercase()
-    core.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+|[^\w\s]+"), "removed", invert=True)
-    core.add_special_tokens(list(SPECIAL))
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=core,
-        pad_token=SPECIAL[PAD],
-        eos_token=SPECIAL[END],
-        unk_token=SPECIAL[UNKNOWN],
-        clean_up_tokenization_spaces=False,
-    )
 
 
 def _padded_rows(rows: Any) -> dict[str, Any]:

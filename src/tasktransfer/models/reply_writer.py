@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import padded
 from tasktransfer.models.dual_encoder import mean_over_tokens, projection
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import HEADS_FILE, fresh_head
 from tasktransfer.models.encoder_inputs import labels as labels_of
 from tasktransfer.models.staging import Inputs, put

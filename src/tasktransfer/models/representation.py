@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tasktransfer.core.architecture import saved_in
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.models import next_utterance
-from tasktransfer.models.architecture import saved_in
 from tasktransfer.models.checkpoint import load_pretrained
-from tasktransfer.models.tokenizer import load_tokenizer
 
 TOGETHER = 32
 

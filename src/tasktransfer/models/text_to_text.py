@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
+from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.packing import first_position, lay_out
 from tasktransfer.layers.prompt_trees import prompt_trees
 from tasktransfer.layers.ragged import Ragged, padded, spans
-from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
 from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
 from tasktransfer.models.micro_batches import (

@@ -23,8 +23,8 @@ from tasktransfer.core.nodes import Data, Node, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import ConfigError
-from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.results.revisions import (
     UNKNOWN,
     Revisions,

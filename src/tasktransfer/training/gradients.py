@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.dropout import dropout_drawn_from
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.ahead import MicroBatch, MicroBatches
 from tasktransfer.training.half_weights import HalfWeights

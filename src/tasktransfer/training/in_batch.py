@@ -14,7 +14,7 @@ from typing import Protocol, TypeGuard
 import torch
 from torch import Tensor
 
-from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.staging import Inputs
 from tasktransfer.training.setup import Setup

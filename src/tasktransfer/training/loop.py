@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import TrainingError
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.tasks.card import Task

@@ -20,8 +20,8 @@ import torch
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Stage
+from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.errors import DataError
-from tasktransfer.models.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.results.records import PredictionsFile, Record, write_record

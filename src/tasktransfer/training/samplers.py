@@ -15,8 +15,8 @@ import numpy as np
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Sampler, Training
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
-from tasktransfer.models.encoded import EncodedSplit
 
 Sizes = Mapping[str, int]
 """Examples per task; the order does not matter."""

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, TrainingError
 from tasktransfer.metrics.measures import CORRELATIONS, MEASURES, Measure, correlation_of, values_of
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import evaluate

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from tasktransfer.config import ALL, CommonConfig, ModelConfig, TrainingConfig
 from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Checkpoint, Count, Section
 from tasktransfer.config.sections import _named_once as named_once
+from tasktransfer.core.architecture import Architecture, Kind
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.probes.facts import (
     CONTROL,
@@ -19,7 +20,6 @@ from tasktransfer.designs.probes.facts import (
     Probe,
     reply_of,
 )
-from tasktransfer.models.architecture import Architecture, Kind
 from tasktransfer.results.study import Study
 
 BUILT = "recipe"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from tasktransfer.config import TINY
+from tasktransfer.core.architecture import of_weights
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
-from tasktransfer.models.architecture import of_weights
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 

@@ -15,19 +15,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.architecture import is_recipe, of_weights
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
+from tasktransfer.encoding import ENCODING_VERSION, toolkit
+from tasktransfer.encoding.encoded import IGNORED, Example, write_split
+from tasktransfer.encoding.replies import encoded_apart, with_beside
+from tasktransfer.encoding.text import longest_answer, text_to_text_examples
+from tasktransfer.encoding.tokenizer import check_words, load_tokenizer
+from tasktransfer.encoding.word_tokenizer import word_tokenizer
 from tasktransfer.files import Maker, replacing_folder
-from tasktransfer.models import toolkit_encoding
-from tasktransfer.models.architecture import is_recipe, of_weights
-from tasktransfer.models.encode_replies import encoded_apart, with_beside
-from tasktransfer.models.encode_text import longest_answer, text_to_text_examples
-from tasktransfer.models.encoded import IGNORED, Example, write_split
-from tasktransfer.models.next_utterance import word_tokenizer
-from tasktransfer.models.recipe import ENCODING_VERSION
-from tasktransfer.models.tokenizer import check_words, load_tokenizer
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.compose import (
     encoder_option_texts,
@@ -159,7 +158,7 @@ def encode_instances(
 def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity) -> int:
     """Tokens that generation may take."""
     if fidelity.generation_length == "tlidb" and task.toolkit:
-        return toolkit_encoding.answer_limit(task.toolkit, family)
+        return toolkit.answer_limit(task.toolkit, family)
     return longest_answer(tokenizer, task, family)
 
 
@@ -235,10 +234,10 @@ def _encode(
         return encoded_apart([tokenizer, *beside], task, rows, max_length, candidates=False)
     if fidelity.inputs == "tlidb" and task.toolkit:
         if family == "encoder":
-            return toolkit_encoding.encoder_examples(
+            return toolkit.encoder_examples(
                 task.toolkit, tokenizer, task, rows, max_length, fidelity
             )
-        return toolkit_encoding.text_to_text_examples(
+        return toolkit.text_to_text_examples(
             task.toolkit,
             tokenizer,
             task,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.encoded import Example
 from tasktransfer.errors import ModelError
-from tasktransfer.models.encoded import Example
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import answer_text, label_words, prompt_parts
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tasktransfer.models.encoded import Example
+from tasktransfer.encoding.encoded import Example
 from tasktransfer.tasks.card import Instance, Task
 
 Tokenizer = Any

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.reading import reading
 from tasktransfer.errors import ModelError
-from tasktransfer.models.checkpoint import reading
 
 LEAST_SHARE_OF_ROWS = 0.5
 """A model's embeddings have some rows more than its tokenizer has tokens (to a round number); with
