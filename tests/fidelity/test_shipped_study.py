@@ -9,6 +9,7 @@ import pytest
 
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config, open_study
+from tasktransfer.designs.transfer.collect.planned import plan_file
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import Pack, read_pack, unpacked
 from tasktransfer.results.study import Study
@@ -57,3 +58,7 @@ def test_answers_are_labels_and_nothing_else_is_text(pack: Pack) -> None:
 
 def test_sources_and_licences_travel_with_it(pack: Pack) -> None:
     assert pack.facts["provenance"] == (ROOT / "shipped" / "PROVENANCE.md").read_text()
+
+
+def test_its_cuts_are_in_the_plan_that_tables_are_collected_by(study: Study) -> None:
+    assert plan_file(study, study.plan)["cuts"] == "limit_train 900, limit_test 1200"

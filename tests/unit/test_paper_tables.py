@@ -25,6 +25,7 @@ from record_factory import ALGORITHMS, Run, single_source_runs, write_study
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.figures.style import heading
 from tasktransfer.designs.transfer.outputs import PRINTED, PRINTED_ENDINGS
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
@@ -254,6 +255,20 @@ def test_tables_of_several_sources_say_what_chose_them(
     for name in ("table3", "table6"):
         assert said in (tmp_path / "printed" / f"{name}.md").read_text()
     assert "chosen by" not in (tmp_path / "printed" / "table2.md").read_text()
+
+
+def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
+    runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
+    plan = write_study(tmp_path, runs, several_score)
+    plan.write_text(json.dumps(json.loads(plan.read_text()) | {"cuts": "limit_test 1200"}))
+    results = results_of(tmp_path, plan)
+    write_all_tables(results, tmp_path / "printed")
+    for name in ("table2", "table3", "table6"):
+        assert (
+            "PART OF THE DATA (limit_test 1200). "
+            in (tmp_path / "printed" / f"{name}.md").read_text()
+        )
+    assert heading("Deltas", None, results.metadata)[0] == "PART OF THE DATA (limit_test 1200)"
 
 
 def test_a_study_without_several_sources_says_so(single: Results, printed: Path) -> None:

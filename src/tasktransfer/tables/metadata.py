@@ -32,6 +32,8 @@ class Metadata:
     """Datasets whose dialogues are real though those of another are generated."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """What the design says of the whole study, for captions; the design knows the keys."""
+    cuts: str = ""
+    """The settings that leave a part of the data away, such as ``limit_test 1200``."""
 
     def is_synthetic(self, dataset: str) -> bool:
         """Whether a dataset's dialogues are generated."""
@@ -39,8 +41,10 @@ class Metadata:
 
     @property
     def mark(self) -> str:
-        """What captions of studies on generated dialogues start with; empty for real data."""
-        return synthetic_mark(self.real) if self.synthetic else ""
+        """What captions of studies on generated dialogues, or on a part of the data, start with;
+        empty for all of real data."""
+        generated = synthetic_mark(self.real) if self.synthetic else ""
+        return generated + (f"PART OF THE DATA ({self.cuts}). " if self.cuts else "")
 
     def ordered(self, kind: str, names: Iterable[str]) -> list[str]:
         """Distinct names of a kind in the study's order."""

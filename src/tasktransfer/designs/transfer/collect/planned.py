@@ -17,8 +17,9 @@ from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
 BASELINE = "baseline"
+CUTS = "cuts"
 SOURCES_CHOSEN_BY = "sources_chosen_by"
-"""Key in a plan file and in the tables' facts, see ``StudyPlan``."""
+"""Keys in a plan file and in the tables' facts, see ``StudyPlan``."""
 TABLES_VERSION = 2
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
@@ -65,6 +66,8 @@ class StudyPlan:
     sources_chosen_by: str = ""
     """The scores that chose the targets and sources of multi-source runs, dev or test, or
     ``config``; empty: not known, or there are none."""
+    cuts: str = ""
+    """The limits of instances a split, see ``tables.metadata.Metadata``."""
 
     @property
     def order(self) -> dict[str, list[str]]:
@@ -114,6 +117,17 @@ def shorts_of(study: Study) -> dict[str, str]:
     return {task: short for dataset in datasets for task, short in dataset.shorts}
 
 
+def cuts_of(study: Study) -> str:
+    """The limits that the config sets on instances, by name and in numbers; empty: none."""
+    training = study.config.training
+    limits = {
+        "limit_train": training.limit_train,
+        "limit_dev": training.limit_dev,
+        "limit_test": training.limit_test,
+    }
+    return ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
+
+
 def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
     """What the analysis needs to know of a plan, as ``read_plan`` reads it."""
     asked = transfer_config(study).multi_source
@@ -122,6 +136,7 @@ def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
         "study": study.config.study,
         "config_digest": study.config.digest,
         "shorts": shorts_of(study),
+        CUTS: cuts_of(study),
         SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
         "runs": [
             {
@@ -151,8 +166,14 @@ def read_plan(path: Path) -> StudyPlan:
     try:
         value = json_text.loads(path.read_bytes())
         runs = tuple(_expected(run) for run in value["runs"])
-        chosen_by = value.get(SOURCES_CHOSEN_BY, "")
-        return StudyPlan(value["study"], value["config_digest"], value["shorts"], runs, chosen_by)
+        return StudyPlan(
+            value["study"],
+            value["config_digest"],
+            value["shorts"],
+            runs,
+            value.get(SOURCES_CHOSEN_BY, ""),
+            value.get(CUTS, ""),
+        )
     except (OSError, ValueError, TypeError) as error:
         raise RecordError(f"{path}: not a plan file: {error}; write it again") from error
     except KeyError as error:

@@ -66,6 +66,7 @@ def collect(
         shorts=study.shorts,
         order=study.order,
         facts={SOURCES_CHOSEN_BY: study.sources_chosen_by} if study.sources_chosen_by else {},
+        cuts=study.cuts,
     )
     write_tables(out, tables, metadata)
     checks.write(out / CHECKED)

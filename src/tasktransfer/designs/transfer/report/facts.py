@@ -10,7 +10,7 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect.collect import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.metadata import Metadata, synthetic_mark
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 _SHORT = 12
@@ -46,8 +46,9 @@ def _all_seeds(runs: pd.DataFrame) -> str:
 
 
 def _data(metadata: Metadata) -> str:
-    mark = metadata.mark.rstrip(". ")
-    return mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
+    mark = synthetic_mark(metadata.real).rstrip(". ") if metadata.synthetic else ""
+    data = mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
+    return f"{data}, a part of it ({metadata.cuts})" if metadata.cuts else data
 
 
 def _algorithms(results: Results) -> list[str]:
