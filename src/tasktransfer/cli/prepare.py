@@ -178,7 +178,7 @@ def tiny_model(chosen: argparse.Namespace) -> None:
     named = study.tiny_model(chosen.model)
     instances = [Path(folder) for folder in study.texts_of_made(named)]
     model = study.model(chosen.model)
-    family, architecture = model.family, model.architecture
+    family, architecture = model.family, model.built
     if architecture is not None:
         weights = study.revisions.models[chosen.model].weights
         with _making(
@@ -244,8 +244,8 @@ def encode(chosen: argparse.Namespace) -> None:
                 model.max_unknown_words,
                 spec.identity,
                 study.fidelity,
-                (study.base_model(model.beside), study.revision(model.beside))
-                if model.beside
+                (study.base_model(model.second), study.revision(model.second))
+                if model.second
                 else None,
             )
             for line in told(read_encoded(chosen.out)):

@@ -6,7 +6,7 @@ and its description. To add one, add it to its section's class and, with a comme
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -29,8 +29,8 @@ from tasktransfer.config.fields import (
 from tasktransfer.config.places import for_results, may_be_on_the_hub
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.fidelity import TRAINING, Setting
-from tasktransfer.core.specs import Family
-from tasktransfer.core.validation import Problem, refuse
+from tasktransfer.core.specs import FAMILIES, Family
+from tasktransfer.core.validation import Problem, refuse, unknown
 
 TINY_WORLD = "tiny_world"
 TINY = "tiny"
@@ -101,10 +101,12 @@ class ModelConfig(Section):
     """A model as the config names it; ``study`` finds out what its weights are."""
 
     name: ModelName = Field(description="what tables, figures and paths call the model")
-    family: Family = Field(description="encoder, decoder, encoder_decoder or dual_encoder")
+    family: Family = Field(
+        description="encoder, decoder or encoder_decoder",
+        json_schema_extra={"enum": list(FAMILIES)},
+    )
     checkpoint: Checkpoint = Field(
-        description="'tiny' (built in), a local folder (./path), a name on the Hugging Face hub, "
-        "or 'built' from architecture"
+        description="'tiny' (built in), a local folder (./path) or a name on the Hugging Face hub"
     )
     revision: Revision | None = Field(
         default=None, description="branch, tag or commit of a hub name; null means main"
@@ -117,46 +119,29 @@ class ModelConfig(Section):
         description="the largest share of the study's words that its tokenizer may not know",
     )
 
-    architecture: ArchitectureConfig | None = Field(
-        default=None, description="what is built, where checkpoint is 'built'"
-    )
-    beside: ModelName | None = Field(
-        default=None, description="another model of the study, whose encoder reads beside this one"
-    )
+    families: ClassVar[tuple[Family, ...]] = FAMILIES
+    """Those that models of the design have."""
 
-    @field_validator("checkpoint")
+    @field_validator("family")
     @classmethod
-    def _of_a_family(cls, checkpoint: str, info: ValidationInfo) -> str:
-        family = info.data.get("family")
-        if checkpoint == TINY and family == "dual_encoder":
-            raise ValueError(f"no tiny model is of family {family}: build one (checkpoint: built)")
-        if checkpoint == BUILT and family in ("encoder", "decoder"):
-            raise ValueError(
-                f"a model of family {family} cannot be built: take a dual_encoder or an "
-                "encoder_decoder, or name a checkpoint"
-            )
-        return checkpoint
-
-    @field_validator("architecture")
-    @classmethod
-    def _of_built(
-        cls, architecture: ArchitectureConfig | None, info: ValidationInfo
-    ) -> ArchitectureConfig | None:
-        checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
-        if architecture is not None and architecture.positions < longest:
-            raise ValueError(
-                f"positions is {architecture.positions}, and max_length {longest}: raise positions"
-            )
-        if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
-            wanted = "give one" if architecture is None else "remove it, or write checkpoint: built"
-            raise ValueError(
-                f"goes with checkpoint: built, and the checkpoint is {checkpoint!r}: {wanted}"
-            )
-        return architecture
+    def _of_the_design(cls, family: Family) -> Family:
+        if family not in cls.families:
+            raise ValueError(unknown("family", family, cls.families))
+        return family
 
     @property
     def recipe(self) -> str | None:
         """What the model is built from, where it is none of a checkpoint; the weights' name."""
+        return None
+
+    @property
+    def built(self) -> ArchitectureConfig | None:
+        """The Transformer that a folder is made of, whose weights a training draws; None: none."""
+        return None
+
+    @property
+    def second(self) -> str | None:
+        """The model of the study whose encoder reads beside this one; None: none does."""
         return None
 
     @field_validator("revision")
@@ -240,7 +225,7 @@ class CheckpointConfig(Section):
     )
 
 
-def _named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
+def named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
     first: dict[str, int] = {}
     repeated = []
     for index, model in enumerate(models):
@@ -269,7 +254,7 @@ class CommonConfig(Section):
     )
     data: DataConfig = Field(default=DataConfig(), description="which dialogues are studied")
     models: Annotated[
-        tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(_named_once)
+        tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(named_once)
     ] = Field(description="the models, each a checkpoint with its family")
     seeds: Seeds = Field(default=(0,), description="a list of seeds, or n for 0 to n-1")
     training: TrainingConfig = Field(default=TrainingConfig(), description="hyperparameters")
@@ -327,6 +312,6 @@ class CommonConfig(Section):
             del content["training"]["deterministic"]
         for model in content["models"]:
             for key in ("architecture", "beside"):
-                if model[key] is None:
+                if model.get(key, "") is None:
                     del model[key]
         return content

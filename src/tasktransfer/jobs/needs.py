@@ -128,7 +128,7 @@ def _model_files(study: Study, name: str) -> list[str]:
     other checkpoints."""
     model = study.model(name)
     own = [f"{study.tiny_model(name)}/config.json"] if model.checkpoint in (TINY, BUILT) else []
-    return own + (_model_files(study, model.beside) if model.beside else [])
+    return own + (_model_files(study, model.second) if model.second else [])
 
 
 def _unless_there(file: str, needed: list[str]) -> list[str]:

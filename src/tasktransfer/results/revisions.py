@@ -140,7 +140,7 @@ class _Inputs:
         return self.seen[key]
 
     def model_spec(self, model: ModelConfig) -> ModelSpec:
-        beside = next((one for one in self.config.models if one.name == model.beside), None)
+        beside = next((one for one in self.config.models if one.name == model.second), None)
         return ModelSpec(
             model.name,
             model.family,
@@ -159,8 +159,8 @@ class _Inputs:
                 "data": tiny_revision(self.config),
             }
             return f"tiny:{digest_of(recipe)}"
-        if model.architecture is not None:
-            return f"built:{digest_of(self._recipe(model.architecture))}"
+        if model.built is not None:
+            return f"built:{digest_of(self._recipe(model.built))}"
         if is_hub_name(model.checkpoint):
             return f"{model.checkpoint}@{hub_revision(model)}"
         folder = on_disk(model.checkpoint)

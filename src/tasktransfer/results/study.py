@@ -251,8 +251,8 @@ class Study:
 
     def beside(self, name: str) -> str | None:
         """Where the encoder that reads beside a model is loaded from; None: it has none."""
-        beside = self.model(name).beside
-        return self.base_model(beside) if beside else None
+        second = self.model(name).second
+        return self.base_model(second) if second else None
 
     def revision(self, name: str) -> str | None:
         """The hub revision of a model's checkpoint; None for folders and recipes."""

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from tasktransfer.config import CommonConfig, DataConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Count, ModelName, Place, Section
-from tasktransfer.core.specs import Training
+from tasktransfer.config import (
+    BUILT,
+    TINY,
+    ArchitectureConfig,
+    CommonConfig,
+    DataConfig,
+    ModelConfig,
+    TrainingConfig,
+)
+from tasktransfer.config.fields import (
+    DISTINCT,
+    LIST,
+    NUMBER,
+    Checkpoint,
+    Count,
+    ModelName,
+    Place,
+    Section,
+)
+from tasktransfer.config.sections import named_once
+from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.core.validation import Problem, unknown
 from tasktransfer.datasets.dailydialog.cards import TOPIC_CLASSIFICATION
 from tasktransfer.designs.empathetic.sources.cards import (
@@ -48,6 +66,62 @@ class EmpatheticData(DataConfig):
 
     def release_of(self, dataset: str) -> str:
         return self.releases.get(dataset, self.release)
+
+
+class EmpatheticModel(ModelConfig):
+    """A model that is built here, or one of a checkpoint."""
+
+    families: ClassVar[tuple[Family, ...]] = (*FAMILIES, "dual_encoder")
+
+    family: Family = Field(description="encoder, decoder, encoder_decoder or dual_encoder")
+    checkpoint: Checkpoint = Field(
+        description="'tiny' (built in), a local folder (./path), a name on the Hugging Face hub, "
+        "or 'built' from architecture"
+    )
+    architecture: ArchitectureConfig | None = Field(
+        default=None, description="what is built, where checkpoint is 'built'"
+    )
+    beside: ModelName | None = Field(
+        default=None, description="another model of the study, whose encoder reads beside this one"
+    )
+
+    @field_validator("checkpoint")
+    @classmethod
+    def _of_a_family(cls, checkpoint: str, info: ValidationInfo) -> str:
+        family = info.data.get("family")
+        if checkpoint == TINY and family == "dual_encoder":
+            raise ValueError(f"no tiny model is of family {family}: build one (checkpoint: built)")
+        if checkpoint == BUILT and family in ("encoder", "decoder"):
+            raise ValueError(
+                f"a model of family {family} cannot be built: take a dual_encoder or an "
+                "encoder_decoder, or name a checkpoint"
+            )
+        return checkpoint
+
+    @field_validator("architecture")
+    @classmethod
+    def _of_built(
+        cls, architecture: ArchitectureConfig | None, info: ValidationInfo
+    ) -> ArchitectureConfig | None:
+        checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
+        if architecture is not None and architecture.positions < longest:
+            raise ValueError(
+                f"positions is {architecture.positions}, and max_length {longest}: raise positions"
+            )
+        if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
+            wanted = "give one" if architecture is None else "remove it, or write checkpoint: built"
+            raise ValueError(
+                f"goes with checkpoint: built, and the checkpoint is {checkpoint!r}: {wanted}"
+            )
+        return architecture
+
+    @property
+    def built(self) -> ArchitectureConfig | None:
+        return self.architecture
+
+    @property
+    def second(self) -> str | None:
+        return self.beside
 
 
 class EmpatheticTraining(TrainingConfig):
@@ -157,6 +231,9 @@ class EmpatheticConfig(CommonConfig):
     data: EmpatheticData = Field(
         default=EmpatheticData(), description="which dialogues are studied"
     )
+    models: Annotated[
+        tuple[EmpatheticModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
+    ] = Field(description="the models: built, or each a checkpoint with its family")
     training: EmpatheticTraining = Field(
         default=EmpatheticTraining(), description="hyperparameters"
     )

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tasktransfer.config import ALL, CommonConfig, ModelConfig, TrainingConfig
 from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Checkpoint, Count, Section
-from tasktransfer.config.sections import _named_once as named_once
+from tasktransfer.config.sections import named_once
 from tasktransfer.core.architecture import Architecture, Kind
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.probes.facts import (

@@ -76,7 +76,7 @@ _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 def model_size(study: Study, name: str) -> ModelSize:
     """The size of a model of a study: from its files where they are on this disk, else by name."""
     model = study.model(name)
-    checkpoint, made = model.checkpoint, model.architecture
+    checkpoint, made = model.checkpoint, model.built
     if model.recipe is not None:
         built = of_weights(model.recipe)
         return ModelSize(
