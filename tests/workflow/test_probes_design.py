@@ -8,7 +8,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 import yaml
+from safetensors.torch import load_file
 from test_toy_design import snakemake
 
 from tasktransfer.datasets.multiwoz.tiny_world import generate
@@ -79,9 +81,6 @@ def test_what_is_said_is_read_and_the_coin_is_not(intervals: pd.DataFrame, model
 def test_round_0_is_the_untrained_model_bit_for_bit(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torch
-    from safetensors.torch import load_file
-
     monkeypatch.chdir(study)
     opened = open_study("study.yaml")
     stage = next(s for s in opened.plan.stages if s.model.name == "LSTM" and s.seed == 3)

@@ -13,7 +13,6 @@ from tasktransfer.config.sections import _named_once as named_once
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.probes.facts import (
     CONTROL,
-    CORPUS_NAMES,
     EVERY,
     NAMES,
     Probe,
@@ -130,7 +129,9 @@ class ProbesConfig(CommonConfig):
 
     corpora: Annotated[
         tuple[Literal["MultiWOZ", "PersonaChat"], ...], LIST, DISTINCT, Field(min_length=1)
-    ] = Field(default=CORPUS_NAMES, description="the corpora, MultiWOZ and PersonaChat")
+    ] = Field(
+        default=("MultiWOZ", "PersonaChat"), description="the corpora, MultiWOZ and PersonaChat"
+    )
     models: Annotated[
         tuple[ProbedModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
     ] = Field(description="models that are built, or checkpoints")

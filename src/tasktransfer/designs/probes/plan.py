@@ -65,9 +65,11 @@ def _snapshots(config: ProbesConfig) -> Iterator[tuple[str, Round]]:
     """Names with the rounds that they stand for."""
     epochs, chosen = config.training.epochs, config.probes.snapshots
     for each in range(epochs + 1) if chosen == ALL else chosen:
-        at: Round = {"untrained": 0, "last": epochs, "best": "best"}.get(each, each)  # type: ignore[call-overload]
-        named = {0: "untrained", epochs: "last"}.get(at, f"epoch {at}")  # type: ignore[call-overload]
-        yield ("best" if at == "best" else named), at
+        if each == "best":
+            yield "best", "best"
+            continue
+        number = int({"untrained": 0, "last": epochs}.get(str(each), each))
+        yield {0: "untrained", epochs: "last"}.get(number, f"epoch {number}"), number
 
 
 def _fit(

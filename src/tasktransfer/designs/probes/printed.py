@@ -68,12 +68,14 @@ def _table3(rounds: pd.DataFrame) -> pd.DataFrame:
     tested = rounds.dropna(subset=["test_bleu2"])
     by = tested.groupby(["corpus", "model"], sort=False)["test_bleu2"]
     ours = by.agg(bleu2="mean", sd="std", seeds="count").reset_index()
-    theirs = published.table(3)
-    names = {"LSTM": "LSTM", "LSTM-attention": "LSTM + Attn", "BiLSTM-attention": "BiLSTM + Attn"}
-    corpora = {"MultiWOZ": "MultiWOZ", "PersonaChat": "PersonaChat"}
     ours["published"] = [
-        _one(theirs, "bleu2", model=names.get(row.model, row.model), dataset=corpora[row.corpus])
-        for row in ours.itertuples()
+        _one(
+            published.table(3),
+            "bleu2",
+            model=_named(row["model"]).table3,
+            dataset=published.CORPORA[str(row["corpus"])],
+        )
+        for row in ours.to_dict("records")
     ]
     return ours
 
@@ -86,11 +88,11 @@ def _table5(intervals: pd.DataFrame, corpus: str, number: int) -> pd.DataFrame:
         _one(
             theirs,
             "f1",
-            model=_named(row.model, 0),
-            snapshot=SNAPSHOTS.get(row.snapshot, ""),
-            task=_PUBLISHED_PROBE[row.probe],
+            model=_named(row["model"]).probes,
+            snapshot=SNAPSHOTS.get(str(row["snapshot"]), ""),
+            task=_PUBLISHED_PROBE[str(row["probe"])],
         )
-        for row in own.itertuples()
+        for row in own.to_dict("records")
     ]
     kept = ["model", "snapshot", "probe", "value", "sd", "low", "high", "seeds", "published"]
     return own[kept].rename(columns={"value": "f1"})
@@ -107,7 +109,7 @@ def _table6(chosen: pd.DataFrame) -> pd.DataFrame:
     ):
         grouped = by_bleu.assign(group=by_bleu["probe"].map(_PUBLISHED_PROBE).map(groups))
         for (model, group), some in grouped.groupby(["model", "group"], sort=False):
-            number = _one(theirs, "f1", model=_named(model, 1), group=group)
+            number = _one(theirs, "f1", model=_named(model).table6, group=str(group))
             printed = number if way == "as used" else None
             rows.append(
                 (way, model, group, some["f1"].mean(), some["f1"].std(), len(some), printed)
@@ -134,11 +136,11 @@ def _table8(chosen: pd.DataFrame, number: int) -> pd.DataFrame:
         _one(
             theirs,
             "f1",
-            model=_named(row.model, 0),
-            selected_by=row.selected_by,
-            task=_PUBLISHED_PROBE[row.probe],
+            model=_named(row["model"]).probes,
+            selected_by=str(row["selected_by"]),
+            task=_PUBLISHED_PROBE[str(row["probe"])],
         )
-        for row in own.itertuples()
+        for row in own.to_dict("records")
     ]
     return own
 
@@ -165,7 +167,7 @@ def _beyond(intervals: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
     keys = ["corpus", "model", "snapshot", "probe"]
     more = scores.groupby(keys, sort=False, as_index=False)[["f1", "prior", "minority"]].mean()
     words = more[more["model"] == "words"].set_index(["corpus", "probe"])["f1"]
-    more["words"] = [words.get((row.corpus, row.probe)) for row in more.itertuples()]
+    more["words"] = [words.get((row["corpus"], row["probe"])) for row in more.to_dict("records")]
     return own.merge(more, on=keys)
 
 
@@ -177,8 +179,9 @@ def _one(frame: pd.DataFrame, column: str, **where: str) -> float | None:
     return float(rows[column].iloc[0]) if len(rows) == 1 else None
 
 
-def _named(model: str, place: int) -> str:
-    return published.MODELS.get(model, ("", ""))[place]
+def _named(model: object) -> published.Names:
+    """What the paper calls a model of the study; nothing, for one that it has not."""
+    return published.MODELS.get(str(model), published.Names("", "", ""))
 
 
 def _one_dialogue(study: Study, metadata: Metadata) -> str:
