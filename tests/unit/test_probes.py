@@ -10,8 +10,9 @@ import pytest
 
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config, open_study
-from tasktransfer.designs.probes.figures import ties_resampled
+from tasktransfer.designs.probes.figures import read_judgements, ties_resampled
 from tasktransfer.designs.probes.plan import plan
+from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits.probes import Given, best_constant, fit_probes, micro_f1, shuffled_by_type
 from tasktransfer.jobs.probe_job import limited, refuse_mixed
@@ -155,6 +156,31 @@ def test_ties_under_resampling() -> None:
     assert shares.std() == pytest.approx(100 * np.sqrt(0.35 * 0.65 / 200 * 1800 / 1999), abs=0.05)
 
 
+def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
+    file = tmp_path / "judgements.csv"
+    file.write_text("id,choice\n1,tie\n2,first\n3, tie\n4,second\n")
+    assert read_judgements(file).tolist() == [True, False, True, False]
+    file.write_text("id,answer\n1,tie\n")
+    with pytest.raises(DataError, match=r"judgements\.csv: found the columns id, answer"):
+        read_judgements(file)
+    with pytest.raises(DataError, match=r"none\.csv: cannot be read"):
+        read_judgements(tmp_path / "none.csv")
+
+
+def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.txt"
+    file.write_text("3 2\ncat 1 0\ndog 0 1\nhot 2 2\n")
+    vectors = read_vectors(file)
+    assert agreement([("Hot cat", "cat hot")], vectors) == 0
+    # (1, 0) - (0, 1): mean square 1. (2, 2) - nothing: 4.
+    assert agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
+    file.write_text("cat 1 0\ndog 0 1 2\n")
+    with pytest.raises(
+        DataError, match=r"vectors\.txt, line 2: found 'dog 0 1 2', expected .* 2 n"
+    ):
+        read_vectors(file)
+
+
 # --- plan and config ----------------------------------------------------------------------------
 
 
@@ -190,6 +216,13 @@ def test_no_two_seeds_share_a_fit_and_defaults_stay_out_of_identities() -> None:
     other = of_preset("probes.yaml", release_compat=True)
     assert next(f for f in other.fits if f.on).settings["representation"] == "sum"
     assert {stage.selection.measure for stage in other.stages} == {"bleu2_exchanged"}
+
+
+def test_word_vectors_ask_what_each_snapshot_says_and_change_no_other_node() -> None:
+    plain, more = of_preset("probes.yaml"), of_preset("probes.yaml", word_vectors="glove.txt")
+    assert len(more.evaluations) == 30 * 3
+    assert {node.digest for node in plain.fits} == {node.digest for node in more.fits}
+    assert {node.split for node in more.evaluations} == {"dev"}
 
 
 @pytest.mark.parametrize(

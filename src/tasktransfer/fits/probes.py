@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save_file
 
 from tasktransfer.errors import DataError
 from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_rest
@@ -34,7 +33,7 @@ Say = Callable[[str], None]
 SHUFFLED, PRIOR, MLP = "shuffled", "prior", "mlp"
 """Ends of the names under which rows of other classifiers stand: ``<task>+<end>``."""
 
-PROJECTION = "projection.safetensors"
+PROJECTION = "projection.npz"
 """The training representations on their first two principal components."""
 
 MLP_UNITS = 100
@@ -249,6 +248,8 @@ def _rows(task: str, instances: Sequence[Instance], answers: Labels, golds: Labe
 
 
 def _save(probe: Probe, folder: Path) -> None:
+    from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
+
     folder.mkdir(parents=True, exist_ok=True)
     save_file({"weights": probe.linear.weights.astype(np.float32)}, folder / "probe.safetensors")
     said = {"labels": probe.labels, "one": probe.one}
@@ -265,4 +266,4 @@ def _project(given: Given) -> None:
     squares, turn = np.linalg.eigh(centred.T @ centred)
     kept = {"projection": (centred @ turn[:, :-3:-1]).astype(np.float32)}
     kept["variance"] = (squares[:-3:-1] / max(squares.sum(), 1e-300)).astype(np.float32)
-    save_file(kept, given.folder / PROJECTION)
+    np.savez(given.folder / PROJECTION, **kept)

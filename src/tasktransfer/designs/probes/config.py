@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from tasktransfer.config import ALL, CommonConfig, ModelConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Checkpoint, Count, Section
+from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Checkpoint, Count, Place, Section
 from tasktransfer.config.sections import _named_once as named_once
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.probes.facts import (
@@ -109,6 +109,16 @@ class ProbesSection(Section):
     words: bool = Field(default=True, description="fit the same probes on counts of words")
     limit_train: Count | None = Field(
         default=None, description="training turns of a probe at most; null means all"
+    )
+    word_vectors: Place | None = Field(
+        default=None,
+        description="a text file of word vectors (a word and its numbers a line), by which "
+        "snapshots are selected too; null: they are not",
+    )
+    judgements: Place | None = Field(
+        default=None,
+        description="a CSV file of human judgements whose column choice says tie, for the figure "
+        "of ties; null: made-up ones",
     )
     word_in: Literal["context", "target"] = Field(
         default="context", description="where WordCont's word is"
