@@ -175,9 +175,7 @@ def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
     # (1, 0) - (0, 1): mean square 1. (2, 2) - nothing: 4.
     assert agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
     file.write_text("cat 1 0\ndog 0 1 2\n")
-    with pytest.raises(
-        DataError, match=r"vectors\.txt, line 2: found 'dog 0 1 2', expected .* 2 n"
-    ):
+    with pytest.raises(DataError, match=r"vectors\.txt, line 2: found 'dog 0 1 2', expected"):
         read_vectors(file)
 
 
