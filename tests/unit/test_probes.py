@@ -98,7 +98,7 @@ def test_a_representation_that_is_no_number_is_refused(tmp_path: Path) -> None:
     rows, matrix = some(30, np.random.default_rng(0))
     matrix[7, 2] = np.nan
     inputs, _ = given(tmp_path, rows[:20], rows[20:], matrix)
-    with pytest.raises(DataError, match="instance d7-1 holds nan; train the stage again"):
+    with pytest.raises(DataError, match="instance d7-1, dialogue d7, holds nan; train the"):
         fit_probes(inputs)
 
 
@@ -107,7 +107,7 @@ def test_a_class_that_only_the_test_has_is_noted(tmp_path: Path) -> None:
     rows[59] = instance(59, ("maybe",))
     inputs, notes = given(tmp_path, rows[:40], rows[40:], matrix)
     fit_probes(inputs)
-    assert "1 labels are in the test split only, such as 'maybe'" in notes[0]
+    assert "1 labels are in the test split only, such as 'maybe' of instance d59-1" in notes[0]
 
 
 def test_too_few_iterations_are_noted(tmp_path: Path) -> None:

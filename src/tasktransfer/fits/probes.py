@@ -92,7 +92,7 @@ def fit_probes(given: Given) -> Fitted:
         features = {split: _finite(given, task, read[split]) for split in ("train", "test")}
         golds = {split: [one.target for one in read[split]] for split in ("train", "test")}
         _refuse_one_class(task, golds["train"])
-        _note_unseen(given, task, golds)
+        _note_unseen(given, task, golds, test)
         measures, answers = _fitted(given, task, features, golds)
         mixed = {split: shuffled_by_type(read[split], given.seed) for split in golds}
         others, guesses = _fitted(given, task, features, mixed, keep=False)
@@ -202,8 +202,10 @@ def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
     values = features.data if hasattr(features, "tocsr") else features
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        one = instances[row]
         raise DataError(
-            f"{task}: the representation of instance {instances[row].id} holds "
+            f"{given.folder}: {task}: the representation of instance {one.id}, dialogue "
+            f"{one.dialogue_id}, holds "
             f"{features[row][~np.isfinite(features[row])][0]}; train the stage again with a lower "
             "training.learning_rate, or leave this snapshot out"
         )
@@ -220,13 +222,17 @@ def _refuse_one_class(task: str, golds: Labels) -> None:
         raise DataError(f"{task}: no training instance has a label; leave the probe out")
 
 
-def _note_unseen(given: Given, task: str, golds: Mapping[str, Labels]) -> None:
+def _note_unseen(
+    given: Given, task: str, golds: Mapping[str, Labels], test: Sequence[Instance]
+) -> None:
     seen = {label for gold in golds["train"] for label in gold}
     unseen = sorted({label for gold in golds["test"] for label in gold} - seen)
     if unseen:
+        where = next(one for one in test if unseen[0] in one.target)
         given.note(
-            f"{task}: {len(unseen)} labels are in the test split only, such as {unseen[0]!r}; no "
-            "probe can name them, and they count as missed"
+            f"{task}: {len(unseen)} labels are in the test split only, such as {unseen[0]!r} of "
+            f"instance {where.id}, dialogue {where.dialogue_id}; no probe can name them, and they "
+            "count as missed; more training dialogues may have them"
         )
 
 
