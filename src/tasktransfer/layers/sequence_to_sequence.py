@@ -63,7 +63,8 @@ class HierarchicalEncoder(nn.Module):
         read = _run(self.sentence, self.embed(pad_sequence(flat, batch_first=True)), sizes)
         assert read.last is not None
         vectors = read.last[0][-1]
-        return _run(self.context, pad_sequence(torch.split(vectors, counts.tolist()), True), counts)
+        of_rows = list(torch.split(vectors, counts.tolist()))
+        return _run(self.context, pad_sequence(of_rows, batch_first=True), counts)
 
     def _sentences(self, row: Tensor) -> list[Tensor]:
         """Pieces that end with the mark of a sentence's end; the last may end without."""
