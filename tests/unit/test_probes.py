@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
+import yaml
 
+from tasktransfer.config import schema
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.designs import load_config, open_study
+from tasktransfer.designs import DESIGNS, load_config, open_study
 from tasktransfer.designs.probes.figures import read_judgements, ties_resampled
 from tasktransfer.designs.probes.plan import plan
 from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
@@ -235,6 +239,15 @@ def test_word_vectors_ask_what_each_snapshot_says_and_change_no_other_node() -> 
 def test_what_cannot_be_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_config(PRESETS / "probes.yaml", changed)
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.glob("probes*.yaml")), ids=lambda path: path.name)
+def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
+    load_config(path)
+    of_design = schema(DESIGNS["probes"].config)
+    jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
+    on_disk = json.loads((PRESETS.parent / "schemas" / "probes.schema.json").read_text())
+    assert on_disk == of_design, "stale: make schemas"
 
 
 def test_the_laptop_plans(monkeypatch: pytest.MonkeyPatch) -> None:
