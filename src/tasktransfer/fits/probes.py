@@ -24,17 +24,12 @@ from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
 from tasktransfer.results.node_records import Row
+from tasktransfer.results.probe_rows import MLP, PRIOR, PROJECTION, SHUFFLED
 from tasktransfer.tasks.card import Instance
 
 Floats = npt.NDArray[np.float64]
 Labels = Sequence[tuple[str, ...]]
 Say = Callable[[str], None]
-
-SHUFFLED, PRIOR, MLP = "shuffled", "prior", "mlp"
-"""Ends of the names under which rows of other classifiers stand: ``<task>+<end>``."""
-
-PROJECTION = "projection.npz"
-"""The training representations on their first two principal components."""
 
 MLP_UNITS = 100
 

@@ -22,9 +22,9 @@ from tasktransfer.designs.probes.plan import stage_of
 from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
-from tasktransfer.fits.probes import PROJECTION
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.node_records import read_node_record, read_rows
+from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import Record, read_record
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata

@@ -19,12 +19,12 @@ import pyarrow as pa
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.facts import reply_of
-from tasktransfer.fits.probes import PRIOR, SHUFFLED
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.node_records import read_rows
 from tasktransfer.results.predictions import read_predictions, rows_of
+from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.state import PREDICTIONS
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import Trainings, confidence, estimate
