@@ -95,6 +95,7 @@ format: $(SETUP) ## put code and rules into the project's style
 schemas: $(SETUP) ## write JSON schemas and docs/columns.md again, after a change of their code
 	python -m tasktransfer.designs > workflow/schemas/config.schema.json
 	python -m tasktransfer.designs empathetic > workflow/schemas/empathetic.schema.json
+	python -m tasktransfer.designs probes > workflow/schemas/probes.schema.json
 	python -m tasktransfer.results.records > workflow/schemas/run-record.schema.json
 	python -m tasktransfer.designs.transfer.collect.columns_page > docs/columns.md
 

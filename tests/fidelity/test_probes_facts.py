@@ -29,7 +29,7 @@ needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no data in {SHARED
 
 def test_table6_comes_from_tables_8_and_9() -> None:
     ours = published.recomputed_table6(published.difficulty())
-    names = dict(published.MODELS.values())
+    names = {each.probes: each.table6 for each in published.MODELS.values()}
     ours["model"] = ours["model"].map(names)
     both = published.table(6).merge(ours, on=["model", "group"], suffixes=("", "_ours"))
     assert len(both) == 15

@@ -48,9 +48,24 @@ def unknown_domain(log: Any) -> None:
     log[1]["metadata"] = {"spaceport": {"semi": {}}}
 
 
+def act_of_an_unknown_domain(log: Any) -> None:
+    log[0]["dialog_act"] = {"Spaceport-Inform": [["a", "b"]]}
+
+
+def metadata_of_another_type(log: Any) -> None:
+    log[1]["metadata"] = ["hotel"]
+
+
+def slots_of_another_type(log: Any) -> None:
+    log[1]["metadata"] = {"hotel": {"semi": None}}
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
+        (act_of_an_unknown_domain, "dialogue D0, turn 0: act 'Spaceport-Inform' of an unknown dom"),
+        (metadata_of_another_type, r"dialogue D0, turn 1: metadata is \"\['hotel'\]\", expected"),
+        (slots_of_another_type, r"dialogue D0, turn 1: domain hotel has .*None.*, expected semi"),
         (without_metadata, "dialogue D0, turn 1: no metadata, the belief state; take MultiWOZ 2.0"),
         (out_of_order, "dialogue D0, turn 1: a user turn out of order .* by turns, the user first"),
         (no_slots, r"dialogue D0, turn 1: act 'general-bye' has no slots, found '\[\]'; expected"),

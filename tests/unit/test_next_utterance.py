@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 import torch
 
 from tasktransfer.core.architecture import Architecture, Kind, of_weights, refuse_other
+from tasktransfer.data.cache import prepare
+from tasktransfer.datasets import add
+from tasktransfer.datasets.multiwoz import MULTIWOZ
+from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.word_tokenizer import word_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.models.next_utterance import Network, NextUtterance, load
@@ -78,6 +83,32 @@ def test_a_snapshot_of_another_architecture_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"architecture\.json.*another architecture; remove"):
         refuse_other(tmp_path, other.weights)
     assert of_weights(other.weights) == other
+
+
+def test_the_vocabulary_is_of_training_dialogues_alone_and_counts_each_turn_once(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "multiwoz20"
+    place.mkdir()
+    state = {"hotel": {"semi": {}}}
+
+    def dialogue(user: str, system: str) -> dict[str, Any]:
+        turns = [(user, {}), (system, state), ("and so", {}), ("as well", state)]
+        return {"log": [{"text": text, "metadata": of} for text, of in turns]}
+
+    said = {"train": "often often often", "val": "later " * 9, "test": "never " * 9}
+    for split, words in said.items():
+        log = dialogue(words, "twice twice")
+        (place / f"{split}.json").write_text(json.dumps({f"{split}1": log}))
+    add(MULTIWOZ)
+    prepare("MultiWOZ", tmp_path, False, tmp_path / "instances")
+    weights = Architecture("lstm").weights
+    names, out = ["MultiWOZ_reply"], tmp_path / "encoded"
+    encode_dataset(
+        tmp_path / "instances", "MultiWOZ", names, weights, None, "encoder_decoder", 100, out
+    )
+    vocabulary = json.loads((out / "tokenizer" / "tokenizer.json").read_text())["model"]["vocab"]
+    assert vocabulary.keys() - {"<pad>", "</s>", "<unk>", "<turn>"} == {"often"}
 
 
 def test_words_that_are_seen_too_seldom_are_unknown() -> None:

@@ -70,6 +70,7 @@ OTHER_SELECTION: dict[str, Any] = {
     "every": 100,
     "patience": 3,
     "keep": "every",
+    "rounds": (0, 4),
 }
 OTHER_MODEL: dict[str, Any] = {
     "family": "decoder",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
+import yaml
 
+from tasktransfer.config import schema
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.designs import load_config, open_study
-from tasktransfer.designs.probes.figures import ties_resampled
+from tasktransfer.designs import DESIGNS, load_config, open_study
+from tasktransfer.designs.probes.figures import read_judgements, ties_resampled
 from tasktransfer.designs.probes.plan import plan
+from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits.probes import Given, best_constant, fit_probes, micro_f1, shuffled_by_type
 from tasktransfer.jobs.probe_job import limited, refuse_mixed
@@ -97,7 +102,7 @@ def test_a_representation_that_is_no_number_is_refused(tmp_path: Path) -> None:
     rows, matrix = some(30, np.random.default_rng(0))
     matrix[7, 2] = np.nan
     inputs, _ = given(tmp_path, rows[:20], rows[20:], matrix)
-    with pytest.raises(DataError, match="instance d7-1 holds nan; train the stage again"):
+    with pytest.raises(DataError, match="instance d7-1, dialogue d7, holds nan; train the"):
         fit_probes(inputs)
 
 
@@ -106,7 +111,7 @@ def test_a_class_that_only_the_test_has_is_noted(tmp_path: Path) -> None:
     rows[59] = instance(59, ("maybe",))
     inputs, notes = given(tmp_path, rows[:40], rows[40:], matrix)
     fit_probes(inputs)
-    assert "1 labels are in the test split only, such as 'maybe'" in notes[0]
+    assert "1 labels are in the test split only, such as 'maybe' of instance d59-1" in notes[0]
 
 
 def test_too_few_iterations_are_noted(tmp_path: Path) -> None:
@@ -155,6 +160,29 @@ def test_ties_under_resampling() -> None:
     assert shares.std() == pytest.approx(100 * np.sqrt(0.35 * 0.65 / 200 * 1800 / 1999), abs=0.05)
 
 
+def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
+    file = tmp_path / "judgements.csv"
+    file.write_text("id,choice\n1,tie\n2,first\n3, tie\n4,second\n")
+    assert read_judgements(file).tolist() == [True, False, True, False]
+    file.write_text("id,answer\n1,tie\n")
+    with pytest.raises(DataError, match=r"judgements\.csv: found the columns id, answer"):
+        read_judgements(file)
+    with pytest.raises(DataError, match=r"none\.csv: cannot be read"):
+        read_judgements(tmp_path / "none.csv")
+
+
+def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.txt"
+    file.write_text("3 2\ncat 1 0\ndog 0 1\nhot 2 2\n")
+    vectors = read_vectors(file)
+    assert agreement([("Hot cat", "cat hot")], vectors) == 0
+    # (1, 0) - (0, 1): mean square 1. (2, 2) - nothing: 4.
+    assert agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
+    file.write_text("cat 1 0\ndog 0 1 2\n")
+    with pytest.raises(DataError, match=r"vectors\.txt, line 2: found 'dog 0 1 2', expected"):
+        read_vectors(file)
+
+
 # --- plan and config ----------------------------------------------------------------------------
 
 
@@ -192,6 +220,13 @@ def test_no_two_seeds_share_a_fit_and_defaults_stay_out_of_identities() -> None:
     assert {stage.selection.measure for stage in other.stages} == {"bleu2_exchanged"}
 
 
+def test_word_vectors_ask_what_each_snapshot_says_and_change_no_other_node() -> None:
+    plain, more = of_preset("probes.yaml"), of_preset("probes.yaml", word_vectors="glove.txt")
+    assert len(more.evaluations) == 30 * 3
+    assert {node.digest for node in plain.fits} == {node.digest for node in more.fits}
+    assert {node.split for node in more.evaluations} == {"dev"}
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -204,6 +239,15 @@ def test_no_two_seeds_share_a_fit_and_defaults_stay_out_of_identities() -> None:
 def test_what_cannot_be_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_config(PRESETS / "probes.yaml", changed)
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.glob("probes*.yaml")), ids=lambda path: path.name)
+def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
+    load_config(path)
+    of_design = schema(DESIGNS["probes"].config)
+    jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
+    on_disk = json.loads((PRESETS.parent / "schemas" / "probes.schema.json").read_text())
+    assert on_disk == of_design, "stale: make schemas"
 
 
 def test_the_laptop_plans(monkeypatch: pytest.MonkeyPatch) -> None:

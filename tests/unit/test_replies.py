@@ -50,3 +50,37 @@ def test_meteor_by_hand() -> None:
     assert meteor(words("a b d"), words("a b c d")) == pytest.approx(
         mean * (1 - 0.5 * (2 / 3) ** 3)
     )
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "by_nltk", "exchanged_by_nltk"),
+    [
+        (
+            "i have booked it for you",
+            "i have booked the table for you today",
+            0.5066641486,
+            0.5175491695,
+        ),
+        (
+            "there are 3 hotels in the north , which price range ?",
+            "there are three hotels in the north . what price range would you like ?",
+            0.4547216905,
+            0.4629100499,
+        ),
+        (
+            "the train leaves at 17:15 and the price is 10 pounds",
+            "the train leaves at 17:15",
+            0.5188745217,
+            0.4243728457,
+        ),
+        ("you are welcome", "you are very welcome , goodbye !", 0.1863913239, 0.2672612419),
+    ],
+)
+def test_bleu2_is_nltks(
+    hypothesis: str, reference: str, by_nltk: float, exchanged_by_nltk: float
+) -> None:
+    """``sentence_bleu`` of NLTK 3.10.4 on the same words, weights (0.5, 0.5), not smoothed."""
+    ours = bleu2(words(hypothesis), words(reference))
+    assert ours == pytest.approx(by_nltk, abs=1e-9)
+    exchanged = bleu2_exchanged(words(hypothesis), words(reference))
+    assert exchanged == pytest.approx(exchanged_by_nltk, abs=1e-9)

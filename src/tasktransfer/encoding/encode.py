@@ -189,10 +189,11 @@ def _words(
 
 
 def _training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) -> list[str]:
-    """The last context of each training dialogue, which holds those before, and every answer."""
+    """Every turn of the training dialogues once: the last context of each, which holds those
+    before, and the answer to it."""
     rows = [row for card in cards for row in _instances(folder, cached, card.name, "train")]
-    contexts = {row.dialogue_id: row.context for row in rows}
-    return [*contexts.values(), *(row.target[0] for row in rows)]
+    last = {row.dialogue_id: row for row in rows}
+    return [text for row in last.values() for text in (row.context, row.target[0])]
 
 
 def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:

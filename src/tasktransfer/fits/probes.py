@@ -18,24 +18,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save_file
 
 from tasktransfer.errors import DataError
 from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_rest
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
 from tasktransfer.results.node_records import Row
+from tasktransfer.results.probe_rows import MLP, PRIOR, PROJECTION, SHUFFLED
 from tasktransfer.tasks.card import Instance
 
 Floats = npt.NDArray[np.float64]
 Labels = Sequence[tuple[str, ...]]
 Say = Callable[[str], None]
-
-SHUFFLED, PRIOR, MLP = "shuffled", "prior", "mlp"
-"""Ends of the names under which rows of other classifiers stand: ``<task>+<end>``."""
-
-PROJECTION = "projection.safetensors"
-"""The training representations on their first two principal components."""
 
 MLP_UNITS = 100
 
@@ -93,7 +87,7 @@ def fit_probes(given: Given) -> Fitted:
         features = {split: _finite(given, task, read[split]) for split in ("train", "test")}
         golds = {split: [one.target for one in read[split]] for split in ("train", "test")}
         _refuse_one_class(task, golds["train"])
-        _note_unseen(given, task, golds)
+        _note_unseen(given, task, golds, test)
         measures, answers = _fitted(given, task, features, golds)
         mixed = {split: shuffled_by_type(read[split], given.seed) for split in golds}
         others, guesses = _fitted(given, task, features, mixed, keep=False)
@@ -203,8 +197,10 @@ def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
     values = features.data if hasattr(features, "tocsr") else features
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        one = instances[row]
         raise DataError(
-            f"{task}: the representation of instance {instances[row].id} holds "
+            f"{given.folder}: {task}: the representation of instance {one.id}, dialogue "
+            f"{one.dialogue_id}, holds "
             f"{features[row][~np.isfinite(features[row])][0]}; train the stage again with a lower "
             "training.learning_rate, or leave this snapshot out"
         )
@@ -221,13 +217,17 @@ def _refuse_one_class(task: str, golds: Labels) -> None:
         raise DataError(f"{task}: no training instance has a label; leave the probe out")
 
 
-def _note_unseen(given: Given, task: str, golds: Mapping[str, Labels]) -> None:
+def _note_unseen(
+    given: Given, task: str, golds: Mapping[str, Labels], test: Sequence[Instance]
+) -> None:
     seen = {label for gold in golds["train"] for label in gold}
     unseen = sorted({label for gold in golds["test"] for label in gold} - seen)
     if unseen:
+        where = next(one for one in test if unseen[0] in one.target)
         given.note(
-            f"{task}: {len(unseen)} labels are in the test split only, such as {unseen[0]!r}; no "
-            "probe can name them, and they count as missed"
+            f"{task}: {len(unseen)} labels are in the test split only, such as {unseen[0]!r} of "
+            f"instance {where.id}, dialogue {where.dialogue_id}; no probe can name them, and they "
+            "count as missed; more training dialogues may have them"
         )
 
 
@@ -249,6 +249,8 @@ def _rows(task: str, instances: Sequence[Instance], answers: Labels, golds: Labe
 
 
 def _save(probe: Probe, folder: Path) -> None:
+    from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
+
     folder.mkdir(parents=True, exist_ok=True)
     save_file({"weights": probe.linear.weights.astype(np.float32)}, folder / "probe.safetensors")
     said = {"labels": probe.labels, "one": probe.one}
@@ -265,4 +267,4 @@ def _project(given: Given) -> None:
     squares, turn = np.linalg.eigh(centred.T @ centred)
     kept = {"projection": (centred @ turn[:, :-3:-1]).astype(np.float32)}
     kept["variance"] = (squares[:-3:-1] / max(squares.sum(), 1e-300)).astype(np.float32)
-    save_file(kept, given.folder / PROJECTION)
+    np.savez(given.folder / PROJECTION, **kept)

@@ -63,7 +63,8 @@ class HierarchicalEncoder(nn.Module):
         read = _run(self.sentence, self.embed(pad_sequence(flat, batch_first=True)), sizes)
         assert read.last is not None
         vectors = read.last[0][-1]
-        return _run(self.context, pad_sequence(vectors.split(counts.tolist()), True), counts)
+        of_rows = list(torch.split(vectors, counts.tolist()))
+        return _run(self.context, pad_sequence(of_rows, batch_first=True), counts)
 
     def _sentences(self, row: Tensor) -> list[Tensor]:
         """Pieces that end with the mark of a sentence's end; the last may end without."""
@@ -208,8 +209,8 @@ def _run(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> Read:
     outputs, (hidden, cells) = lstm(packed)
     memory, _ = pad_packed_sequence(outputs, batch_first=True)
     if lstm.bidirectional:
-        memory = memory.unflatten(-1, (2, -1)).sum(-2)
-        hidden, cells = (states.unflatten(0, (-1, 2)).sum(1) for states in (hidden, cells))
+        memory = torch.unflatten(memory, -1, (2, -1)).sum(-2)
+        hidden, cells = (torch.unflatten(states, 0, (-1, 2)).sum(1) for states in (hidden, cells))
     return Read(memory, _mask(memory[..., 0], lengths), (hidden, cells))
 
 

@@ -43,7 +43,8 @@ def represent(
     tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
     if saved_in(checkpoint):
         model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, torch.device("cpu"))
-        return model.represent(texts, max_length, pooling).numpy().astype(np.float64)
+        how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
+        return model.represent(texts, max_length, how).numpy().astype(np.float64)
     tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
     model = load_pretrained(family, str(checkpoint), None, dropout=None).eval()
     body = model.get_encoder() if family == "encoder_decoder" else model.base_model

@@ -23,6 +23,9 @@ FILES = {"train": "train.json", "dev": "val.json", "test": "test.json"}
 """Official split → its file."""
 
 DOMAINS = ("attraction", "hotel", "restaurant", "taxi", "train", "hospital", "police", "bus")
+NO_DOMAINS = ("booking", "general")
+"""What acts begin with besides."""
+
 EMPTY = ("", "not mentioned", "none")
 """Values of slots that nothing is known of."""
 
@@ -103,6 +106,11 @@ def _dialogue(file: Path, name: str, dialogue: Any) -> Dialogue:
             raise DataError(
                 f"{place}: no metadata, the belief state; take MultiWOZ 2.0 as it was released"
             )
+        if not isinstance(turn["metadata"], dict):
+            raise DataError(
+                f"{place}: metadata is {str(turn['metadata'])[:60]!r}, expected domains with their "
+                "slots, none at a user's turn; take MultiWOZ 2.0 as it was released"
+            )
         turns.append(" ".join(turn["text"].split()))
         if _is_system(turn) != bool(number % 2):
             side = ("user", "system")[_is_system(turn)]
@@ -126,6 +134,11 @@ def _acts(place: str, acts: Any) -> dict[str, list[list[str]]]:
     if not isinstance(acts, dict):
         return {}
     for act, slots in acts.items():
+        if act.partition("-")[0].lower() not in (*DOMAINS, *NO_DOMAINS):
+            raise DataError(
+                f"{place}: act {act!r} of an unknown domain; MultiWOZ 2.0 has "
+                f"{', '.join((*DOMAINS, *NO_DOMAINS))}"
+            )
         right = isinstance(slots, list) and all(
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
             for pair in slots
@@ -153,7 +166,13 @@ def _state(place: str, metadata: Any) -> dict[str, str]:
                 f"{place}: unknown domain {domain!r}; MultiWOZ 2.0 has {', '.join(DOMAINS)}"
             )
         for part, prefix in (("semi", ""), ("book", "book ")):
-            for slot, value in parts.get(part, {}).items():
+            slots = parts.get(part, {}) if isinstance(parts, dict) else None
+            if not isinstance(slots, dict):
+                raise DataError(
+                    f"{place}: domain {domain} has {str(parts)[:60]!r}, expected semi and book "
+                    "with slots and values; take MultiWOZ 2.0 as it was released"
+                )
+            for slot, value in slots.items():
                 if slot != "booked" and value not in EMPTY:
                     state[f"{domain}-{prefix}{slot}"] = str(value)
     return state

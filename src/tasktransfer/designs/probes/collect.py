@@ -8,19 +8,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tasktransfer.config.places import on_disk
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.facts import BY_TASK, Probe, reply_of
 from tasktransfer.designs.probes.plan import stage_of
+from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
 from tasktransfer.results.finished import is_whole
-from tasktransfer.results.node_records import read_node_record
+from tasktransfer.results.node_records import read_node_record, read_rows
+from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import Record, read_record
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
@@ -56,6 +60,7 @@ ROUNDS: Columns = (
     ("bleu2", NUMBER, "mean sentence BLEU-2 on the dev split, 0-100"),
     ("rouge_l", NUMBER, "mean ROUGE-L F1 on the dev split"),
     ("meteor", NUMBER, "mean METEOR (exact matches) on the dev split"),
+    ("vectors", NUMBER, "negated mean squared difference of summed word vectors on the dev split"),
     ("test_bleu2", NUMBER, "BLEU-2 on the test split, of the best round alone"),
 )
 LABELS: Columns = (
@@ -69,7 +74,26 @@ LABELS: Columns = (
     ("share", NUMBER, "share of the turns that have it, per cent"),
     ("empty", NUMBER, "share of the turns without any label, per cent"),
 )
-TABLES: dict[str, Columns] = {"scores": SCORES, "rounds": ROUNDS, "labels": LABELS}
+PROJECTIONS: Columns = (
+    ("corpus", TEXT, "dialogues"),
+    ("model", TEXT, "model, as the study names it"),
+    ("snapshot", TEXT, "the first or the last that was probed"),
+    ("variance", NUMBER, "share of the variance on both components, per cent"),
+    ("first", NUMBER, "a training turn's representation on the first principal component"),
+    ("second", NUMBER, "the same on the second"),
+)
+TABLES: dict[str, Columns] = {
+    "scores": SCORES,
+    "rounds": ROUNDS,
+    "labels": LABELS,
+    "projections": PROJECTIONS,
+}
+
+
+STAND_INS = [
+    "dialogues split anew where no training set is there",
+    "labels by our definitions",
+]
 
 
 def collect(study: Study, complete: bool) -> None:
@@ -84,11 +108,17 @@ def collect(study: Study, complete: bool) -> None:
     whole = [run for run in study.plan.runs if run not in missing]
     stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
     records = {stage.digest: read_record(Path(study.record(stage))) for stage in stages}
+    by_vectors = _by_vectors(study, whole, records)
     rows = {
         "scores": list(_scores(study, whole, records)),
-        "rounds": [row for stage in stages for row in _rounds(stage, records[stage.digest])],
+        "rounds": [
+            row
+            for stage in stages
+            for row in _rounds(stage, records[stage.digest], by_vectors.get(stage.digest, {}))
+        ],
         "labels": list(_labels(study)),
     }
+    rows["projections"] = list(_projections(study, frame_of(rows["scores"], SCORES)))
     metadata = metadata_of(study, len(rows["scores"]))
     Path(study.tables).mkdir(parents=True, exist_ok=True)
     for name, columns in TABLES.items():
@@ -110,7 +140,9 @@ def metadata_of(study: Study, records: int) -> Metadata:
     """What every table says of the study, with the stand-ins that captions name."""
     config = probes_config(study)
     synthetic = any(study.synthetic(corpus) for corpus in config.corpora)
-    stand_ins = "dialogues split anew where no training set is there; labels by our definitions"
+    stand_ins = [] if synthetic else STAND_INS
+    if config.probes.word_vectors is not None:
+        stand_ins = [*stand_ins, f"word vectors of {Path(config.probes.word_vectors).name}"]
     return Metadata(
         study.config.study,
         study.config.digest,
@@ -120,7 +152,7 @@ def metadata_of(study: Study, records: int) -> Metadata:
             "model": [model.name for model in config.models],
             "probe": [p.name for corpus in config.corpora for p in config.probes_of(corpus)],
         },
-        facts={"stand-ins": "" if synthetic else stand_ins},
+        facts={"stand-ins": "; ".join(stand_ins)},
     )
 
 
@@ -152,15 +184,57 @@ def _epoch(run: Run, record: Record | None) -> int | None:
     return None if record is None else record["best_round"]
 
 
-def _rounds(stage: Stage, record: Record) -> Iterator[tuple[Any, ...]]:
+def _by_vectors(
+    study: Study, runs: list[Run], records: dict[str, Record]
+) -> dict[str, dict[int, float]]:
+    """Stage → round → how its replies agree with the references by word vectors."""
+    place = probes_config(study).probes.word_vectors
+    if place is None:
+        return {}
+    vectors = read_vectors(Path(on_disk(place)))
+    told: dict[str, dict[int, float]] = {}
+    for run in runs:
+        stage = stage_of(run)
+        number = None if stage is None else _epoch(run, records.get(stage.digest))
+        if stage is None or number is None or number in told.get(stage.digest, {}):
+            continue
+        for node in run.evaluations:
+            if is_whole(study, node):
+                rows = read_rows(Path(study.folder(node)))
+                pairs = zip(rows["prediction"].to_pylist(), rows["gold"].to_pylist(), strict=True)
+                said = [(reply, reference) for (reply,), (reference,) in pairs]
+                told.setdefault(stage.digest, {})[number] = agreement(said, vectors)
+    return told
+
+
+def _rounds(
+    stage: Stage, record: Record, by_vectors: dict[int, float]
+) -> Iterator[tuple[Any, ...]]:
     task = reply_of(stage.dataset)
     for one in record["rounds"]:
         dev, best = one["dev"][task], one["round"] == record["best_round"]
         yield (
             *(stage.dataset, stage.model.name, stage.seed, one["round"], best),
             *(dev.get("bleu2"), dev.get("rouge_l"), dev.get("meteor")),
+            by_vectors.get(one["round"]),
             record["test"][task]["metrics"]["bleu2"] if best else None,
         )
+
+
+def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Of each model's first seed, the first and the last epoch that was probed."""
+    encoders = scores[scores["model"] != "words"]
+    first = encoders[encoders["seed"] == encoders["seed"].min()].drop_duplicates("record")
+    for (corpus, model), places in first.groupby(["corpus", "model"], sort=False):
+        ordered = places.sort_values("epoch", kind="stable")
+        for place in ordered.iloc[sorted({0, len(ordered) - 1})].to_dict("records"):
+            file = Path(study.config.results, str(place["record"]), PROJECTION)
+            if not file.is_file():
+                continue
+            with np.load(file) as kept:
+                share, points = 100 * float(kept["variance"].sum()), kept["projection"]
+            for point in points.astype(float):
+                yield (corpus, model, place["snapshot"], share, *point)
 
 
 def _labels(study: Study) -> Iterator[tuple[Any, ...]]:

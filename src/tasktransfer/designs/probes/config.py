@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from tasktransfer.config import ALL, CommonConfig, ModelConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Checkpoint, Count, Section
+from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Checkpoint, Count, Place, Section
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.architecture import Architecture, Kind
 from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.probes.facts import (
     CONTROL,
-    CORPUS_NAMES,
     EVERY,
     NAMES,
     Probe,
@@ -111,6 +110,16 @@ class ProbesSection(Section):
     limit_train: Count | None = Field(
         default=None, description="training turns of a probe at most; null means all"
     )
+    word_vectors: Place | None = Field(
+        default=None,
+        description="a text file of word vectors (a word and its numbers a line), by which "
+        "snapshots are selected too; null: they are not",
+    )
+    judgements: Place | None = Field(
+        default=None,
+        description="a CSV file of human judgements whose column choice says tie, for the figure "
+        "of ties; null: made-up ones",
+    )
     word_in: Literal["context", "target"] = Field(
         default="context", description="where WordCont's word is"
     )
@@ -130,7 +139,9 @@ class ProbesConfig(CommonConfig):
 
     corpora: Annotated[
         tuple[Literal["MultiWOZ", "PersonaChat"], ...], LIST, DISTINCT, Field(min_length=1)
-    ] = Field(default=CORPUS_NAMES, description="the corpora, MultiWOZ and PersonaChat")
+    ] = Field(
+        default=("MultiWOZ", "PersonaChat"), description="the corpora, MultiWOZ and PersonaChat"
+    )
     models: Annotated[
         tuple[ProbedModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
     ] = Field(description="models that are built, or checkpoints")

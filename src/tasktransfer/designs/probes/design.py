@@ -18,9 +18,16 @@ from tasktransfer.tasks.card import Instance
 if TYPE_CHECKING:  # imports pyarrow
     from tasktransfer.data.recipes import Ingredients, Split
 
-TABLES = ("scores", "rounds", "labels")
-STATISTICS = ("intervals", "claims", "agreement")
-PRINTED = (*(f"table{number}" for number in range(3, 10)), "beyond", "probe_labels")
+TABLES = ("scores", "rounds", "labels", "projections")
+STATISTICS = ("intervals", "replies", "claims", "agreement")
+PRINTED = (
+    *(f"table{number}" for number in range(3, 10)),
+    "beyond",
+    "claims",
+    "agreement",
+    "unsolved",
+    "probe_labels",
+)
 FIGURES = ("f1_by_epoch", "representations", "bleu_against_f1", "ties")
 SHOWN_DIALOGUE = "figures/one_dialogue.md"
 

@@ -8,7 +8,6 @@ from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.personachat import PERSONACHAT
 
 CORPORA = (MULTIWOZ, PERSONACHAT)
-CORPUS_NAMES = tuple(corpus.name for corpus in CORPORA)
 RECIPE = "dialogue_labels"
 """What derives the probes' data (``labels``)."""
 

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tasktransfer.config.places import on_disk
 from tasktransfer.designs.probes.collect import read_table
+from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.intervals import read_statistics
-from tasktransfer.fits.probes import PROJECTION
+from tasktransfer.errors import DataError
 from tasktransfer.results.study import Study
 from tasktransfer.stats.resampling import generator
 from tasktransfer.tables.metadata import Metadata
@@ -25,19 +27,20 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#0
 """Okabe and Ito's, told apart by colour-blind readers."""
 MARKERS = "osD^vP*"
 
-DRAWS, DRAWN, JUDGEMENTS, TIES = 50_000, 200, 2_000, 0.35
-"""Figure 1: so many draws of 200 of 2,000 judgements, about 35 % of them ties."""
+DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
+"""Figure 1: so many draws of a tenth of 2,000 judgements, about 35 % of them ties."""
 
 
 def write_figures(study: Study) -> None:
     """Draw every figure, PNG and PDF."""
     scores, metadata = read_table(study, "scores")
     rounds, _ = read_table(study, "rounds")
+    projections, _ = read_table(study, "projections")
     claims = read_statistics(study, "claims")
     _save(study, "f1_by_epoch", _f1_by_epoch(scores, metadata))
-    _save(study, "representations", _representations(study, scores, metadata))
+    _save(study, "representations", _representations(projections, metadata))
     _save(study, "bleu_against_f1", _bleu_against_f1(scores, rounds, claims, metadata))
-    _save(study, "ties", _ties())
+    _save(study, "ties", _ties(probes_config(study).probes.judgements))
 
 
 def _save(study: Study, name: str, figure: Any) -> None:
@@ -93,10 +96,10 @@ def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Any:
         axis.set_ylim(0, 100)
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.tick_params(labelsize=7)
-    figure.supxlabel("epoch (0: untrained)")
     figure.supylabel("micro-F1 of the probe")
     _legend(figure, axes)
-    figure.suptitle(f"{metadata.mark}{metadata.study}: what the encoder knows by epoch")
+    title = "what the encoder knows by epoch (0: untrained)"
+    figure.suptitle(f"{metadata.mark}{metadata.study}: {title}")
     return figure
 
 
@@ -106,25 +109,16 @@ def _legend(figure: Any, axes: Iterable[Any]) -> None:
         figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
 
 
-def _representations(study: Study, scores: pd.DataFrame, metadata: Metadata) -> Any:
+def _representations(projections: pd.DataFrame, metadata: Metadata) -> Any:
     """Training turns on two principal components, log counts (Figure 2); the first seed."""
-    from safetensors.numpy import load_file  # noqa: PLC0415  # not in figures' environment
-
-    rows = scores[scores["model"] != "words"]
-    order = ["corpus", "model", "epoch", "snapshot", "seed"]
-    places = rows.sort_values(order).drop_duplicates("record")
-    places = places[places["seed"] == places["seed"].min()]
-    keys = ["corpus", "model"]
-    ends = pd.concat([places.groupby(keys).head(1), places.groupby(keys).tail(1)])
-    ends = ends.drop_duplicates("record").sort_values(order)
-    figure, axes = _panels(len(ends), 2.8, 2.6)
-    for axis, row in zip(axes, ends.itertuples(), strict=False):
-        kept = load_file(Path(study.config.results, row.record, PROJECTION))
-        points = kept["projection"]
-        axis.hexbin(points[:, 0], points[:, 1], gridsize=80, bins="log", cmap="viridis", mincnt=1)
-        share = 100 * float(kept["variance"].sum())
-        title = f"{row.model}, {row.snapshot}\n{row.corpus}, {share:.0f} % of the variance"
-        axis.set_title(title, fontsize=8)
+    keys = ["corpus", "model", "snapshot"]
+    clouds = dict(list(projections.groupby(keys, sort=False)))
+    figure, axes = _panels(len(clouds), 2.8, 2.6)
+    for axis, ((corpus, model, snapshot), cloud) in zip(axes, clouds.items(), strict=False):
+        points = cloud["first"], cloud["second"]
+        axis.hexbin(*points, gridsize=80, bins="log", cmap="viridis", mincnt=1)
+        share = f"{cloud['variance'].iloc[0]:.0f} % of the variance"
+        axis.set_title(f"{model}, {snapshot}\n{corpus}, {share}", fontsize=8)
         axis.tick_params(labelsize=6)
     figure.suptitle(f"{metadata.mark}Representations on two principal components")
     return figure
@@ -153,7 +147,7 @@ def _bleu_against_f1(
 
 
 def ties_resampled(
-    judgements: npt.NDArray[np.bool_], draws: int = DRAWS, drawn: int = DRAWN
+    judgements: npt.NDArray[np.bool_], draws: int = DRAWS, drawn: int = JUDGEMENTS // TENTH
 ) -> npt.NDArray[np.float64]:
     """The share of ties, per cent, in each of many draws of so many judgements without repetition
     (Figure 1's method).
@@ -166,16 +160,41 @@ def ties_resampled(
     return 100 * chance.hypergeometric(ties, len(judgements) - ties, drawn, draws) / drawn
 
 
-def _ties() -> Any:
-    """On made-up judgements: the paper's are not released."""
-    judgements = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS
-    shares = ties_resampled(judgements)
+def _ties(place: str | None) -> Any:
+    """Of a user's judgements, or of made-up ones: the paper's are not released."""
+    if place is None:
+        judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "MADE-UP judgements"
+    else:
+        judgements, named = read_judgements(Path(on_disk(place))), f"Judgements of {place}"
+    drawn = max(1, len(judgements) // TENTH)
+    shares = ties_resampled(judgements, drawn=drawn)
     figure, (axis,) = _panels(1, 6.0, 3.6)
-    axis.hist(shares, bins=np.arange(17.75, 53, 0.5), color=COLOURS[0])
-    axis.set(xlabel=f"ties among {DRAWN} judgements, per cent", ylabel="draws")
+    step = max(0.5, 100 / drawn)
+    axis.hist(shares, bins=np.arange(shares.min() - step / 2, shares.max() + step, step))
+    axis.set(xlabel=f"ties among {drawn} judgements, per cent", ylabel="draws")
     figure.suptitle(
-        f"MADE-UP judgements ({JUDGEMENTS:,}, {TIES:.0%} ties): {DRAWS:,} draws of {DRAWN}\n"
+        f"{named} ({len(judgements):,}, {judgements.mean():.0%} ties): {DRAWS:,} draws of {drawn}\n"
         f"standard deviation {shares.std():.1f} points, by sampling alone",
         fontsize=10,
     )
     return figure
+
+
+def read_judgements(file: Path) -> npt.NDArray[np.bool_]:
+    """Whether each judgement of a CSV file is a tie: its column ``choice`` says ``tie`` then.
+
+    Raises:
+        DataError: the file cannot be read, lacks the column, or has no judgement.
+    """
+    try:
+        table = pd.read_csv(file, dtype=str)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: cannot be read ({error}); see probes.judgements") from None
+    if "choice" not in table or not len(table):
+        found = ", ".join(map(str, table.columns))
+        raise DataError(
+            f"{file}: found the columns {found} and {len(table)} rows; expected a column "
+            "choice and a judgement a row, tie where both are alike"
+        )
+    judgements: npt.NDArray[np.bool_] = (table["choice"].str.strip() == "tie").to_numpy(bool)
+    return judgements

@@ -16,11 +16,16 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from tasktransfer.core.nodes import Stage
 from tasktransfer.designs.probes.collect import read_table
-from tasktransfer.fits.probes import PRIOR, SHUFFLED
+from tasktransfer.designs.probes.facts import reply_of
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
+from tasktransfer.results.finished import is_whole
 from tasktransfer.results.node_records import read_rows
+from tasktransfer.results.predictions import read_predictions, rows_of
+from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
+from tasktransfer.results.state import PREDICTIONS
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import Trainings, confidence, estimate
 from tasktransfer.stats.correlation import spearman
@@ -63,7 +68,21 @@ AGREEMENT: Columns = (
     ("models", WHOLE, "models that both rank"),
     ("rho", NUMBER, "Spearman's correlation of the two rankings of models"),
 )
-TABLES: dict[str, Columns] = {"intervals": INTERVALS, "claims": CLAIMS, "agreement": AGREEMENT}
+REPLIES: Columns = (
+    ("corpus", TEXT, "dialogues"),
+    ("model", TEXT, "model, as the study names it"),
+    ("seeds", WHOLE, "trainings"),
+    ("bleu2", NUMBER, "mean BLEU-2 on the test split, of the best round by the dev split"),
+    ("sd", NUMBER, "sample standard deviation over seeds; null with one"),
+    ("low", NUMBER, "95 % interval over seeds and dialogues"),
+    ("high", NUMBER, "95 % interval over seeds and dialogues"),
+)
+TABLES: dict[str, Columns] = {
+    "intervals": INTERVALS,
+    "replies": REPLIES,
+    "claims": CLAIMS,
+    "agreement": AGREEMENT,
+}
 
 REFERENCES = (PRIOR, SHUFFLED, "untrained")
 
@@ -75,6 +94,7 @@ def write_statistics(study: Study) -> None:
     cells = list(_intervals(study, scores))
     frames = {
         "intervals": frame_of(cells, INTERVALS),
+        "replies": frame_of(_replies(study), REPLIES),
         "claims": frame_of(_claims(scores, rounds), CLAIMS),
         "agreement": frame_of(_agreement(scores), AGREEMENT),
     }
@@ -158,6 +178,35 @@ def _compared(
     sure = confidence(estimated)
     p = sure.p if tested else None
     return len(ours.seeds), estimated.delta, sd, sure.low, sure.high, p, None
+
+
+def _replies(study: Study) -> Iterator[tuple[Any, ...]]:
+    """BLEU-2 of the models' own replies, a mean over instances: dialogues are resampled whole."""
+    groups: dict[tuple[str, str], list[Stage]] = {}
+    for stage in study.plan.stages:
+        if is_whole(study, stage):
+            groups.setdefault((stage.dataset, stage.model.name), []).append(stage)
+    for (corpus, model), stages in groups.items():
+        task, scores, resampled = reply_of(corpus), [], []
+        for stage in sorted(stages, key=lambda one: one.seed):
+            rows = rows_of(read_predictions(Path(study.folder(stage), PREDICTIONS)), task)
+            unit = dialogues(rows["dialogue_id"].to_pylist())
+            sums = np.stack([rows["score"].to_numpy(), np.ones(rows.num_rows)], axis=1)
+            weights = unit_weights(corpus, task, unit.count)
+            scores.append(float(sums[:, 0].mean()))
+            resampled.append(resampled_scores(unit.summed(sums), weights, _mean))
+        ours = Trainings(
+            tuple(sorted(stage.seed for stage in stages)), np.array(scores), np.stack(resampled)
+        )
+        zero = Trainings(ours.seeds, np.zeros(len(scores)), np.zeros_like(np.stack(resampled)))
+        sd = float(ours.scores.std(ddof=1)) if len(scores) > 1 else None
+        sure = confidence(estimate(ours, zero, unit))
+        yield (corpus, model, len(scores), float(ours.scores.mean()), sd, sure.low, sure.high)
+
+
+def _mean(sums: Floats) -> Floats:
+    means: Floats = sums[..., 0] / sums[..., 1]
+    return means
 
 
 # --- the paper's claim --------------------------------------------------------------------------

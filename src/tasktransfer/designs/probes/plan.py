@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasktransfer.config import ALL
-from tasktransfer.core.nodes import Data, Fit, Round, Stage, Start
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Round, Stage, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
@@ -51,7 +51,8 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
                 (stage,) = builder.stages(steps, read, spec, training, seed).values()
                 for name, at in _snapshots(config):
                     fit = _fit("probes", labels, probes, config, on=Start(stage, at))
-                    _add(builder, probes, fit, name, spec.name, seed)
+                    said = _said(stage, at, read, config)
+                    _add(builder, probes, fit, name, spec.name, seed, said)
     return builder.plan()
 
 
@@ -65,9 +66,11 @@ def _snapshots(config: ProbesConfig) -> Iterator[tuple[str, Round]]:
     """Names with the rounds that they stand for."""
     epochs, chosen = config.training.epochs, config.probes.snapshots
     for each in range(epochs + 1) if chosen == ALL else chosen:
-        at: Round = {"untrained": 0, "last": epochs, "best": "best"}.get(each, each)  # type: ignore[call-overload]
-        named = {0: "untrained", epochs: "last"}.get(at, f"epoch {at}")  # type: ignore[call-overload]
-        yield ("best" if at == "best" else named), at
+        if each == "best":
+            yield "best", "best"
+            continue
+        number = int({"untrained": 0, "last": epochs}.get(str(each), each))
+        yield {0: "untrained", epochs: "last"}.get(number, f"epoch {number}"), number
 
 
 def _fit(
@@ -106,10 +109,21 @@ def _add(
     method: str,
     model: str,
     seed: int,
+    evaluations: tuple[Evaluation, ...] = (),
 ) -> None:
     for probe in probes:
         about = {"corpus": probe.corpus, "probe": probe.name}
-        builder.add(Run(method, model, seed, about, fit))
+        builder.add(Run(method, model, seed, about, fit, evaluations))
+
+
+def _said(stage: Stage, at: Round, read: Data, config: ProbesConfig) -> tuple[Evaluation, ...]:
+    """What a snapshot says on the dev split, where word vectors are to judge it."""
+    if config.probes.word_vectors is None:
+        return ()
+    (task,), limit = stage.train_tasks, config.training.limit_dev
+    settings = {} if limit is None else {"limit": limit}
+    of = Outcome((Start(stage, at),))
+    return (Evaluation(of, read, task, ("bleu2",), "dev", settings),)
 
 
 def _changed(settings: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.printed import plain_layout, to_markdown
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}
-SELECTED_BY = {"bleu2": "BLEU", "rouge_l": "F1", "meteor": "METEOR"}
+SELECTED_BY = {"bleu2": "BLEU", "rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
 """Measure of a round → as Tables 8 and 9 call what chooses by it."""
 
 _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
@@ -33,10 +33,10 @@ def write_printed(study: Study) -> None:
     scores, metadata = read_table(study, "scores")
     rounds, _ = read_table(study, "rounds")
     labels, _ = read_table(study, "labels")
-    intervals = read_statistics(study, "intervals")
+    intervals, replies = (read_statistics(study, name) for name in ("intervals", "replies"))
     chosen = _chosen(scores, rounds)
     tables = {
-        "table3": (_table3(rounds), "BLEU-2 of greedy replies on the test split, mean over seeds"),
+        "table3": (_table3(replies), "BLEU-2 of greedy replies on the test split, mean over seeds"),
         "table4": (_table5(intervals, "PersonaChat", 4), "Probes on PersonaChat, micro-F1"),
         "table5": (_table5(intervals, "MultiWOZ", 5), "Probes on MultiWOZ, micro-F1"),
         "table6": (_table6(chosen), "MultiWOZ by difficulty, snapshots chosen by BLEU-2"),
@@ -44,6 +44,15 @@ def write_printed(study: Study) -> None:
         "table8": (_table8(chosen, 8), "MultiWOZ by what chooses the snapshot, first half"),
         "table9": (_table8(chosen, 9), "MultiWOZ by what chooses the snapshot, second half"),
         "beyond": (_beyond(intervals, scores), "Beyond the paper: differences with intervals"),
+        "claims": (
+            read_statistics(study, "claims"),
+            "Spearman's correlation of BLEU-2 on the dev split and probe F1",
+        ),
+        "agreement": (
+            read_statistics(study, "agreement"),
+            "Spearman's correlation of the rankings of models by two probes",
+        ),
+        "unsolved": (_unsolved(intervals), "Probes that no trained model answers above the prior"),
         "probe_labels": (labels, "Classes, priors and turns of each probe"),
     }
     folder = Path(study.figures)
@@ -64,16 +73,16 @@ def _write(folder: Path, name: str, frame: pd.DataFrame, caption: str, said: Met
         part.write_text(to_markdown(plain_layout(frame), text, name), encoding="utf-8")
 
 
-def _table3(rounds: pd.DataFrame) -> pd.DataFrame:
-    tested = rounds.dropna(subset=["test_bleu2"])
-    by = tested.groupby(["corpus", "model"], sort=False)["test_bleu2"]
-    ours = by.agg(bleu2="mean", sd="std", seeds="count").reset_index()
-    theirs = published.table(3)
-    names = {"LSTM": "LSTM", "LSTM-attention": "LSTM + Attn", "BiLSTM-attention": "BiLSTM + Attn"}
-    corpora = {"MultiWOZ": "MultiWOZ", "PersonaChat": "PersonaChat"}
+def _table3(replies: pd.DataFrame) -> pd.DataFrame:
+    ours = replies.copy()
     ours["published"] = [
-        _one(theirs, "bleu2", model=names.get(row.model, row.model), dataset=corpora[row.corpus])
-        for row in ours.itertuples()
+        _one(
+            published.table(3),
+            "bleu2",
+            model=_named(row["model"]).table3,
+            dataset=published.CORPORA[str(row["corpus"])],
+        )
+        for row in ours.to_dict("records")
     ]
     return ours
 
@@ -86,11 +95,11 @@ def _table5(intervals: pd.DataFrame, corpus: str, number: int) -> pd.DataFrame:
         _one(
             theirs,
             "f1",
-            model=_named(row.model, 0),
-            snapshot=SNAPSHOTS.get(row.snapshot, ""),
-            task=_PUBLISHED_PROBE[row.probe],
+            model=_named(row["model"]).probes,
+            snapshot=SNAPSHOTS.get(str(row["snapshot"]), ""),
+            task=_PUBLISHED_PROBE[str(row["probe"])],
         )
-        for row in own.itertuples()
+        for row in own.to_dict("records")
     ]
     kept = ["model", "snapshot", "probe", "value", "sd", "low", "high", "seeds", "published"]
     return own[kept].rename(columns={"value": "f1"})
@@ -107,7 +116,7 @@ def _table6(chosen: pd.DataFrame) -> pd.DataFrame:
     ):
         grouped = by_bleu.assign(group=by_bleu["probe"].map(_PUBLISHED_PROBE).map(groups))
         for (model, group), some in grouped.groupby(["model", "group"], sort=False):
-            number = _one(theirs, "f1", model=_named(model, 1), group=group)
+            number = _one(theirs, "f1", model=_named(model).table6, group=str(group))
             printed = number if way == "as used" else None
             rows.append(
                 (way, model, group, some["f1"].mean(), some["f1"].std(), len(some), printed)
@@ -134,11 +143,11 @@ def _table8(chosen: pd.DataFrame, number: int) -> pd.DataFrame:
         _one(
             theirs,
             "f1",
-            model=_named(row.model, 0),
-            selected_by=row.selected_by,
-            task=_PUBLISHED_PROBE[row.probe],
+            model=_named(row["model"]).probes,
+            selected_by=str(row["selected_by"]),
+            task=_PUBLISHED_PROBE[str(row["probe"])],
         )
-        for row in own.itertuples()
+        for row in own.to_dict("records")
     ]
     return own
 
@@ -151,6 +160,8 @@ def _chosen(scores: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for measure, name in SELECTED_BY.items():
         trained = rounds[rounds["epoch"] > 0].dropna(subset=[measure])
+        if trained.empty:
+            continue
         best = trained.loc[trained.groupby(keys)[measure].idxmax(), [*keys, "epoch"]]
         parts.append(probed.merge(best, on=[*keys, "epoch"]).assign(selected_by=name))
     rows = pd.concat(parts).query("corpus == 'MultiWOZ'")
@@ -163,10 +174,24 @@ def _beyond(intervals: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
     the same probe on counts of words."""
     own = intervals[intervals["compared_with"] != "nothing"].drop(columns=["sd"])
     keys = ["corpus", "model", "snapshot", "probe"]
-    more = scores.groupby(keys, sort=False, as_index=False)[["f1", "prior", "minority"]].mean()
+    told = ["f1", "prior", "minority", "mlp"]
+    more = scores.groupby(keys, sort=False, as_index=False)[told].mean()
     words = more[more["model"] == "words"].set_index(["corpus", "probe"])["f1"]
-    more["words"] = [words.get((row.corpus, row.probe)) for row in more.itertuples()]
+    more["words"] = [words.get((row["corpus"], row["probe"])) for row in more.to_dict("records")]
     return own.merge(more, on=keys)
+
+
+def _unsolved(intervals: pd.DataFrame) -> pd.DataFrame:
+    """The probes of which no trained snapshot's difference to the prior is surely above 0, with the
+    one that comes nearest."""
+    trained = intervals[~intervals["snapshot"].isin(["untrained", "words"])]
+    above = trained[trained["compared_with"] == "prior"]
+    best = above.sort_values("low", ascending=False, na_position="last").drop_duplicates(
+        ["corpus", "probe"]
+    )
+    unsolved = best[~(best["low"] > 0)].sort_index()
+    kept = ["corpus", "probe", "model", "snapshot", "value", "low", "high"]
+    return unsolved[kept].rename(columns={"value": "above_prior"})
 
 
 def _one(frame: pd.DataFrame, column: str, **where: str) -> float | None:
@@ -177,8 +202,9 @@ def _one(frame: pd.DataFrame, column: str, **where: str) -> float | None:
     return float(rows[column].iloc[0]) if len(rows) == 1 else None
 
 
-def _named(model: str, place: int) -> str:
-    return published.MODELS.get(model, ("", ""))[place]
+def _named(model: object) -> published.Names:
+    """What the paper calls a model of the study; nothing, for one that it has not."""
+    return published.MODELS.get(str(model), published.Names("", "", ""))
 
 
 def _one_dialogue(study: Study, metadata: Metadata) -> str:

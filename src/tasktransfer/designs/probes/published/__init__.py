@@ -5,17 +5,30 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import pandas as pd
 
+
+class Names(NamedTuple):
+    """What the paper calls a model: in Table 3, in Table 6, and in Tables 4, 5, 8 and 9."""
+
+    table3: str
+    table6: str
+    probes: str
+
+
 MODELS = {
-    "LSTM": ("LSTM Seq2Seq", "Seq2Seq"),
-    "LSTM-attention": ("LSTM Seq2Seq + Attention", "LSTM-Attn"),
-    "BiLSTM-attention": ("Bi-LSTM Seq2Seq + Attention", "BiLSTM"),
-    "HRED": ("HRED", "HRED"),
-    "Transformer": ("Transformer", "Transformer"),
+    "LSTM": Names("Seq2Seq", "Seq2Seq", "LSTM Seq2Seq"),
+    "LSTM-attention": Names("Seq2Seq + Attn", "LSTM-Attn", "LSTM Seq2Seq + Attention"),
+    "BiLSTM-attention": Names("BiLSTM + Attn", "BiLSTM", "Bi-LSTM Seq2Seq + Attention"),
+    "HRED": Names("HRED", "HRED", "HRED - LSTM"),
+    "Transformer": Names("Transformer", "Transformer", "Transformer Architecture"),
 }
-"""Our presets' models → as Tables 4, 5, 8, 9 and as Table 6 call them."""
+"""Our presets' models as the paper calls them."""
+
+CORPORA = {"MultiWOZ": "MultiWoZ", "PersonaChat": "PersonaChat"}
+"""As Table 3 calls them."""
 
 EASY = ("RepeatInfo", "NumRepeatInfo", "NumAllTopics", "IsMultiTask")
 MEDIUM = ("UtteranceLoc", "RecentSlots", "NumRecentInfo", "AllTopics")
@@ -43,7 +56,7 @@ def difficulty() -> dict[str, str]:
 def difficulty_by_threshold() -> dict[str, str]:
     """The same by what Table 6 prints: mean Untrained F1 of the recurrent models (Table 5) above 50
     easy, 25 to 50 medium, below hard."""
-    untrained = table(5).query("snapshot == 'Untrained' and model != 'Transformer'")
+    untrained = table(5).query("snapshot == 'Untrained'")
     recurrent = untrained[untrained["model"].str.contains("Seq2Seq")]
     means = recurrent.groupby("task", sort=False)["f1"].mean()
     return {
