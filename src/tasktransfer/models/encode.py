@@ -78,7 +78,7 @@ def encode_dataset(
     tokenizer = load_tokenizer(checkpoint, revision, family)
     others = [load_tokenizer(*beside, "encoder")] if beside else []
     cached = read_manifest(instances)
-    cards = [DATASETS[dataset].tasks[name] for name in (tasks or cached.tasks)]
+    cards = cards_of(dataset, tasks or cached.tasks, family)
     words = _words(instances, cached, cards, list(tokenizer.get_added_vocab()))
     check_words(tokenizer, words, max_unknown_words, checkpoint)
     with replacing_folder(out, MAKER) as building:
@@ -130,6 +130,13 @@ def encode_dataset(
                 write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
+
+
+def cards_of(dataset: str, tasks: Sequence[str], family: Family) -> list[Task]:
+    """The tasks that a family can answer: a dataset may have replies beside labels, and an encoder
+    has no way to give them."""
+    cards = [DATASETS[dataset].tasks[name] for name in tasks]
+    return [card for card in cards if family != "encoder" or card.kind != "reply"]
 
 
 def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity) -> int:
