@@ -5,19 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from transformers import BertConfig, BertModel, MarianMTModel
 
 from tasktransfer.config import ArchitectureConfig
 from tasktransfer.core.fidelity import DEFAULT
+from tasktransfer.evaluation import replies as replies_judged
 from tasktransfer.evaluation.decoding import diverse_beams
+from tasktransfer.layers.ragged import ragged
 from tasktransfer.models.built import two_encoders
 from tasktransfer.models.dual_encoder import DualEncoder
+from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
-from tasktransfer.tasks.card import MetricSpec, Prompt, Task
+from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
 from tasktransfer.training.build import config_of, tokenizer_of
 
 SMALL = ArchitectureConfig(
@@ -145,3 +149,30 @@ def test_words_are_numbered_by_frequency_then_alphabet() -> None:
         "<pad>", "</s>", "<s>", "<unk>", "<SOC>", "<EOC>", "a", "b", "c",
     ]  # fmt: skip
     assert tokenizer("A zebra <SOC> b").input_ids == [6, 3, 4, 7, 1]
+
+
+def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
+    words, replies = 46, [[7, 8, 9, 1], [6, 1]]
+    tokenizer = tokenizer_of(iter(["a b c d e f g"]), 40)
+    module = drawn(SMALL, words)
+    for each in (*module.parameters(), *module.buffers()):
+        each.data.zero_()
+    model = EncoderDecoder(
+        module, tokenizer, TASKS, max_answer_tokens={"reply": 8, "feeling": 0}, device=CPU
+    )
+    numbers = np.arange(3, dtype=np.int32)
+    split = EncodedSplit(
+        task="reply", instance=numbers[:2], output=np.zeros(2, np.int32), first_sequence=numbers,
+        sequences=ragged([np.array([6, 7, 1], np.int32)] * 2), second_starts=np.zeros(2, np.int32),
+        labels=ragged([np.array(ids, np.int32) for ids in replies]),
+        offsets=ragged([np.zeros(0, np.int32)] * 2), ids=["0", "1"], dialogue_ids=["0", "1"],
+        targets=[("b c d",), ("a",)], contexts=["", ""],
+    )  # fmt: skip
+    rows = [
+        Instance(i, i, "reply", "a b", 0, {}, (), (t,)) for i, t in (("0", "b c d"), ("1", "a"))
+    ]
+    asked: Any = None
+    with torch.inference_mode():
+        told = replies_judged.perplexity(asked, model, split, rows).measures
+    assert told["perplexity"] == pytest.approx(words, rel=1e-5)
+    assert told["word_perplexity"] == pytest.approx(words, rel=1e-5)

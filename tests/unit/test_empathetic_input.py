@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tasktransfer import datasets
+from tasktransfer.cli import main
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
-from tasktransfer.designs.empathetic.human import read_choices, read_ratings
+from tasktransfer.designs.empathetic.human import read_choices, read_ratings, sum_up
 from tasktransfer.designs.empathetic.recipes import label_words, prepend
 from tasktransfer.designs.empathetic.sources import tiny
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
@@ -307,3 +308,21 @@ def test_choices_become_ratios(tmp_path: Path) -> None:
     file.write_text("first,second,instance,rater,choice\nA,B,1,r,both\n")
     with pytest.raises(DataError, match="line 2: choice 'both'; write first, second"):
         read_choices(file)
+
+
+def test_judgements_are_summed_up_by_a_command(tmp_path: Path) -> None:
+    ratings, choices, out = (tmp_path / name for name in ("ratings.csv", "choices.csv", "out"))
+    ratings.write_text("model,instance,rater,empathy,relevance,fluency\nBase,1,a,2,3,5\n")
+    choices.write_text("first,second,instance,rater,choice\nA,B,1,r,first\nA,B,2,r,both\n")
+    words = ["judgements", "--ratings", str(ratings), "--choices", str(choices), "--out", str(out)]
+    assert main(words) != 0
+    assert not out.exists()
+    choices.write_text("first,second,instance,rater,choice\nA,B,1,r,first\nA,B,2,r,second\n")
+    assert main(words) == 0
+    assert (out / "choices.csv").read_text() == "model,A,B\nA,,1\nB,1,\n"
+    assert (out / "ratings.csv").read_text().splitlines()[1].startswith("Base,1,2,3,5")
+    assert {file.name for file in out.iterdir()} == {
+        "ratings.csv", "choices.csv", "choices.png", "choices.pdf",
+    }  # fmt: skip
+    with pytest.raises(DataError, match="there is no such file"):
+        sum_up(tmp_path / "none.csv", None, out)

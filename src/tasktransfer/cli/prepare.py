@@ -210,7 +210,7 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.core.nodes import Data
     from tasktransfer.data.cache import read_manifest
     from tasktransfer.encoding import ENCODING_VERSION
-    from tasktransfer.encoding.encode import MAKER, encode_dataset, made_from, told
+    from tasktransfer.encoding.encode import MAKER, cards_of, encode_dataset, made_from, told
     from tasktransfer.encoding.encoded import read_manifest as read_encoded
     from tasktransfer.operate.lacking import refuse_lacking
 
@@ -226,7 +226,8 @@ def encode(chosen: argparse.Namespace) -> None:
         cached = read_manifest(instances)
         of = made_from(cached, spec.identity, study.fidelity)
         same = {"encoding": ENCODING_VERSION, **of}.items()
-        return noted.items() >= same and set(tasks) <= noted["max_answer_tokens"].keys()
+        wanted = {card.name for card in cards_of(data.name, tasks, model.family)}
+        return noted.items() >= same and wanted <= noted["max_answer_tokens"].keys()
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:

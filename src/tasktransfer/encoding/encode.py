@@ -78,7 +78,7 @@ def encode_dataset(
             something else.
     """
     cached = read_manifest(instances)
-    cards = [DATASETS[dataset].tasks[name] for name in (tasks or cached.tasks)]
+    cards = cards_of(dataset, tasks or cached.tasks, family)
     others = [load_tokenizer(*beside, "encoder")] if beside else []
     if is_recipe(checkpoint):  # its words are those of the training instances
         texts = _training_texts(instances, cached, cards)
@@ -153,6 +153,13 @@ def encode_instances(
     examples = list(_encode(tokenizer, card, rows, family, max_length, limit, fidelity))
     scoring = [_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows]
     write_split(out, card.name, split, examples, scoring)
+
+
+def cards_of(dataset: str, tasks: Sequence[str], family: Family) -> list[Task]:
+    """The tasks that a family can answer: a dataset may have replies beside labels, and an encoder
+    has no way to give them."""
+    cards = [DATASETS[dataset].tasks[name] for name in tasks]
+    return [card for card in cards if family != "encoder" or card.kind != "reply"]
 
 
 def _answer_limit(tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity) -> int:

@@ -96,7 +96,7 @@ def judged(asked: Asked, threads: int) -> Judged:
         (DualEncoder, "p_at_1"): _p_at_1,
         (DualEncoder, "bleu"): _retrieved,
         (EncoderDecoder, "bleu"): _written,
-        (EncoderDecoder, "perplexity"): _perplexity,
+        (EncoderDecoder, "perplexity"): perplexity,
     }
     kind = EncoderDecoder if isinstance(model, ReplyWriter) else type(model)
     if (kind, first) not in ways:
@@ -256,9 +256,10 @@ def _bleu(
 # --- generation ---------------------------------------------------------------------------------
 
 
-def _perplexity(
+def perplexity(
     asked: Asked, model: EncoderDecoder | ReplyWriter, split: EncodedSplit, rows: list[Instance]
 ) -> Judged:
+    """exp of the mean -log p of the right replies, per token of the model and per word."""
     losses = np.zeros(len(split))
     for some in model.prediction_micro_batches(split, range(len(split)), TOKENS):
         losses[some] = model.each_loss(split, some).double().cpu().numpy()

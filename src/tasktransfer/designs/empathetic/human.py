@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.errors import DataError
+from tasktransfer.files import replacing
 
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
 CHOICES = ("first", "second", "instance", "rater", "choice")
@@ -104,18 +105,26 @@ def read_choices(file: Path) -> pd.DataFrame:
 
 
 def _lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    if not file.is_file():
+        raise DataError(f"{file}: there is no such file; give a CSV of {', '.join(columns)}")
     with file.open(newline="", encoding="utf-8") as lines:
         reader = csv.reader(lines)
         head = next(reader, [])
         if head != list(columns):
-            raise DataError(f"{file}, line 1: columns {head}, expected {list(columns)}")
+            raise DataError(
+                f"{file}, line 1: columns {head}, expected {list(columns)}; mend the first line"
+            )
+        empty = True
         for row in reader:
+            empty = False
             if len(row) != len(columns) or not all(cell.strip() for cell in row):
                 raise DataError(
                     f"{file}, line {reader.line_num}: expected {len(columns)} values that are not "
                     f"empty ({', '.join(columns)}), found {row}"
                 )
             yield reader.line_num, row
+        if empty:
+            raise DataError(f"{file}: no line after the first; give judgements")
 
 
 # --- the paper's --------------------------------------------------------------------------------
@@ -170,3 +179,32 @@ def as_rows(rated: Sequence[Rated]) -> list[dict[str, Any]]:
         }
         for one in rated
     ]
+
+
+def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
+    """Write what is made of a user's judgements into ``out``: ``ratings.csv`` (Table 3),
+    ``choices.csv``, ``choices.png`` and ``choices.pdf`` (Figure 5). Both files are read before
+    anything is written.
+
+    Raises:
+        DataError: with file, line, value and remedy.
+    """
+    from tasktransfer.designs.empathetic.show import draw_ratios  # imports this
+
+    rated = pd.DataFrame(as_rows(read_ratings(ratings))) if ratings else None
+    ratios = read_choices(choices) if choices else None
+    out.mkdir(parents=True, exist_ok=True)
+    made = []
+    if rated is not None:
+        made.append(_write(rated, out / "ratings.csv", index=False))
+    if ratios is not None:
+        made.append(_write(ratios.rename_axis("model"), out / "choices.csv", index=True))
+        draw_ratios(ratios, f"Choices of {choices}", out, "choices")
+        made += [out / "choices.png", out / "choices.pdf"]
+    return made
+
+
+def _write(frame: pd.DataFrame, file: Path, *, index: bool) -> Path:
+    with replacing(file) as part:
+        frame.to_csv(part, index=index, float_format="%.4g")
+    return file

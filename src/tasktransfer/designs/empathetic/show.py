@@ -72,7 +72,9 @@ def show(study: Study) -> None:
     for name, (frame, said) in tables.items():
         write_table(out, name, frame, metadata, said, layout=_layout(frame))
     _draw_scores(read["summary"], metadata, out, caption)
-    _draw_figure5(out)
+    draw_ratios(
+        figure5(), "Figure 5 of the paper (cited human judgements)", out, "human_comparisons"
+    )
 
 
 # --- tables -------------------------------------------------------------------------------------
@@ -260,14 +262,15 @@ def _draw_scores(summary: pd.DataFrame, metadata: Metadata, out: Path, caption: 
     plt.close(figure)
 
 
-def _draw_figure5(out: Path) -> None:
-    """The paper's ratios of choices, row over column, on a scale of logarithms."""
+def draw_ratios(ratios: pd.DataFrame, title: str, out: Path, name: str) -> None:
+    """Ratios of choices as in Figure 5, row over column, on a scale of logarithms; cells without a
+    ratio (0 or NaN) stay empty."""
+    os.environ.setdefault("MPLBACKEND", "agg")
     from matplotlib import pyplot as plt
     from matplotlib.colors import LogNorm
 
-    ratios = figure5()
     values = ratios.to_numpy(float)
-    shown = np.ma.masked_less_equal(values, 0)
+    shown = np.ma.masked_less_equal(np.ma.masked_invalid(values), 0)
     figure, axis = plt.subplots(figsize=(9.5, 8), layout="constrained")
     image = axis.imshow(shown, cmap="RdBu", norm=LogNorm(1 / 30, 30))
     places = range(len(ratios))
@@ -282,8 +285,8 @@ def _draw_figure5(out: Path) -> None:
                     fontsize=6, color="white" if strong else "black",
                 )  # fmt: skip
     figure.colorbar(image, label="times the row was chosen over the column / the contrary")
-    figure.suptitle("Figure 5 of the paper (cited human judgements)", fontsize=11)
-    _save(figure, out, "human_comparisons")
+    figure.suptitle(title, fontsize=11)
+    _save(figure, out, name)
     plt.close(figure)
 
 
