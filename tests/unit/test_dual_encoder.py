@@ -12,12 +12,12 @@ from transformers import BertConfig, BertModel, MarianMTModel
 
 from tasktransfer.config import ArchitectureConfig
 from tasktransfer.core.fidelity import DEFAULT
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.evaluation import replies as replies_judged
 from tasktransfer.evaluation.decoding import diverse_beams
 from tasktransfer.layers.ragged import ragged
 from tasktransfer.models.built import two_encoders
 from tasktransfer.models.dual_encoder import DualEncoder
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
