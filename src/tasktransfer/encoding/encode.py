@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +155,7 @@ def encode_instances(
     write_split(out, card.name, split, examples, scoring)
 
 
-def cards_of(dataset: str, tasks: Sequence[str], family: Family) -> list[Task]:
+def cards_of(dataset: str, tasks: Iterable[str], family: Family) -> list[Task]:
     """The tasks that a family can answer: a dataset may have replies beside labels, and an encoder
     has no way to give them."""
     cards = [DATASETS[dataset].tasks[name] for name in tasks]

@@ -242,15 +242,15 @@ def _embedded(
 
 def _bleu(
     instances: list[Instance],
-    replies: list[tuple[str, ...]],
-    predictions: list[tuple[str, ...]],
+    replies: Sequence[tuple[str, ...]],
+    predictions: Sequence[tuple[str, ...]],
 ) -> Judged:
     golds = [gold_of(one) for one in instances]
     tally = bleu.tally(coded(replies), coded([gold[:1] for gold in golds]))
     none: list[float | None] = [None] * len(instances)
     alone: list[float | None] = [100 * float(value) for value in bleu.finish(tally)]
     measures = {"bleu": 100 * float(bleu.finish(tally.sum(axis=0)))}
-    return Judged(measures, instances, predictions, golds, none, none, alone)
+    return Judged(measures, instances, list(predictions), golds, none, none, alone)
 
 
 # --- generation ---------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def perplexity(
         "word_perplexity": math.exp(losses.sum() / count),
     }
     golds = [gold_of(one) for one in rows]
-    values: list[float | None] = losses.tolist()
+    values: list[float | None] = list(losses.tolist())
     counts: list[float | None] = tokens.astype(float).tolist()
     none: list[float | None] = [None] * len(rows)
     return Judged(measures, rows, [("",)] * len(rows), golds, values, counts, none)

@@ -32,7 +32,8 @@ def drawn(start: str, dropout: float | None) -> Any:
     config = AutoConfig.from_pretrained(start)
     if dropout is not None:
         config.dropout = dropout
-    model = AutoModelForSeq2SeqLM.from_config(config)
+    classes: Any = AutoModelForSeq2SeqLM  # transformers leaves from_config untyped
+    model = classes.from_config(config)
     vectors = Path(start) / VECTORS_FILE
     if vectors.is_file():
         given = load_file(vectors)
@@ -62,7 +63,8 @@ def encoders_of_config(start: str, dropout: float | None) -> tuple[Any, Any]:
         return two_encoders(drawn(start, dropout), 0)
     if dropout is not None:
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    return two_copies(AutoModel.from_config(config))
+    classes: Any = AutoModel  # transformers leaves from_config untyped
+    return two_copies(classes.from_config(config))
 
 
 def two_copies(encoder: Any) -> tuple[Any, Any]:

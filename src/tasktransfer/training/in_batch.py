@@ -59,7 +59,7 @@ def slopes_of(
     with torch.enable_grad():
         loss = model.in_batch_loss(whole)
     (slopes,) = torch.autograd.grad(loss * factor, whole)
-    return loss.detach(), list(slopes.split([len(each) for each in encodings]))
+    return loss.detach(), list(torch.split(slopes, [len(each) for each in encodings]))
 
 
 def dev_loss(

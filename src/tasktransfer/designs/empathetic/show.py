@@ -107,7 +107,7 @@ def _table2(summary: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
                 "high": one.high,
                 "seeds": one.seeds,
                 "published": theirs,
-                "difference": one.value - theirs,
+                "difference": float(str(one.value)) - theirs,
             }
         )
     frame = pd.DataFrame(rows)
@@ -165,7 +165,7 @@ def _table9(summary: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for one in ours.itertuples():
         column, of = theirs.get(str(one.method), ""), sets.get(str(one.measure), "")
-        value = 100 * float(printed.loc[of, column]) if column and of else np.nan
+        value = 100 * float(printed[column][of]) if column and of else np.nan
         rows.append(
             {
                 "classifier": one.method,
@@ -180,7 +180,7 @@ def _table9(summary: pd.DataFrame) -> pd.DataFrame:
         {
             "classifier": f"{name} (cited)",
             "data": of,
-            "published": 100 * float(printed.loc[of, name]),
+            "published": 100 * float(printed[name][of]),
         }
         for of in sets.values()
         for name in ("deepmoji_new", "deepmoji_full", "deepmoji_chain_thaw")

@@ -32,8 +32,13 @@ def score_of(measure: str) -> Callable[[Sums], Sums]:
     if measure == "bleu":
         return lambda sums: 100 * bleu.finish(sums)
     if measure == "perplexity":
-        return lambda sums: np.exp(sums[..., 0] / sums[..., 1])
+        return _perplexity
     return lambda sums: 100 * sums[..., 0] / sums[..., 1]
+
+
+def _perplexity(sums: Sums) -> Sums:
+    means: Sums = sums[..., 0] / sums[..., 1]
+    return np.exp(means)
 
 
 def make_statistics(study: Study) -> None:
@@ -48,7 +53,8 @@ def make_statistics(study: Study) -> None:
 def statistics(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Table → frame, from the rows of all evaluations."""
     cells: dict[tuple[str, ...], tuple[Trainings, Units]] = {
-        key: _trainings(cell, key) for key, cell in rows.groupby(CELL, sort=False)
+        (key := tuple(map(str, group))): _trainings(cell, key)
+        for group, cell in rows.groupby(CELL, sort=False)
     }
     summary = []
     for key, (trainings, units) in cells.items():
@@ -77,7 +83,7 @@ def _trainings(cell: pd.DataFrame, key: tuple[str, ...]) -> tuple[Trainings, Uni
         tally = np.array(one["tally"].tolist(), np.float64)
         units = dialogues(one["dialogue"].tolist())
         weights = unit_weights(key[0], key[2], units.count)
-        seeds.append(int(seed))
+        seeds.append(int(str(seed)))
         scores.append(float(score(tally.sum(axis=0))))
         drawn.append(resampled_scores(units.summed(tally), weights, score))
     assert units is not None
