@@ -127,11 +127,17 @@ class Study:
         Raises:
             ConfigError: the study has no such dataset.
         """
-        for node in self.plan.nodes:
-            data = node if isinstance(node, Data) else node.data
-            if data.name == dataset and not data.recipe:
+        named = [
+            data
+            for data in (node if isinstance(node, Data) else node.data for node in self.plan.nodes)
+            if data.name == dataset
+        ]
+        for data in named:
+            if not data.recipe:
                 return data
-        raise ConfigError(f"{self.config_file}: no training reads a dataset named {dataset!r}")
+        if named:  # derived data are all that the plan names: what they are derived from
+            return Data(dataset, named[0].revision)
+        raise ConfigError(f"{self.config_file}: the study reads no dataset named {dataset!r}")
 
     def instances(self, dataset: str) -> str:
         """Folder of a dataset's cached instances.
