@@ -2,8 +2,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 TORCH ?= torch==2.13.0
-# Two more than there are cores: tests on Slurm, in a browser and of Snakemake mostly wait.
-PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)') --dist loadfile --no-loadscope-reorder
+# One more than there are cores: tests on Slurm and in a browser mostly wait.
+PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)') --dist loadfile --no-loadscope-reorder
 DEMO := workflow/presets/demo.yaml
 SHIPPED := minilm-study
 SETUP := .venv/.ready
@@ -51,7 +51,9 @@ figures: $(NO_TORCH) ## tables, figures and report of the shipped real study: no
 	@echo "heatmaps: results/$(SHIPPED)/figures/heatmap_*.png (and .pdf)"
 	@echo "Table 2:  results/$(SHIPPED)/figures/table2.md (and .csv, .tex)"
 
-test: system lint unit ## every check and every test
+# Side by side: installations and checks fill what tests leave of the cores. Both run to their ends.
+test: system ## every check and every test
+	$(MAKE) --jobs 2 --keep-going lint unit
 
 system: ## system packages that some tests use, where they may be installed
 	tests/system-packages.sh
