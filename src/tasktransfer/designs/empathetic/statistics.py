@@ -30,7 +30,7 @@ BASE, NOT_COMPARABLE = "base", ("emoprepend-gold",)
 def score_of(measure: str) -> Callable[[Sums], Sums]:
     """From summed tallies (..., columns) to the measure."""
     if measure == "bleu":
-        return lambda sums: 100 * bleu.finish(sums)
+        return lambda sums: np.asarray(100 * bleu.finish(sums), np.float64)
     if measure == "perplexity":
         return _perplexity
     return lambda sums: 100 * sums[..., 0] / sums[..., 1]
