@@ -16,8 +16,9 @@ from tasktransfer.designs import open_study
 from tasktransfer.results.node_records import read_node_record, read_rows
 from tasktransfer.results.records import read_record
 from tasktransfer.tables.store import read_frame
+from toy_design import COLUMNS, PART
 
-OTHERS = (("fit", 1), ("data", 1), ("evaluation", 2))
+OTHERS = (("fit", 1), ("data", 1), ("evaluation", 4))
 ROOT = Path(__file__).resolve().parents[2]
 STUDY: dict[str, Any] = {
     "study": "toy",
@@ -78,7 +79,7 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
     opened = open_study("study.yaml")
     plan = opened.plan
     assert [len(nodes) for nodes in (plan.stages, plan.fits, plan.derived)] == [2, 1, 1]
-    assert len(plan.evaluations) == 2
+    assert len(plan.evaluations) == 4
     for stage in plan.stages:
         assert read_record(Path(opened.record(stage)))["stage"]["digest"] == stage.digest
     for evaluation in plan.evaluations:
@@ -89,8 +90,6 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_its_table_and_figure_are_there(study: Path) -> None:
-    from toy_design import COLUMNS
-
     frame, metadata = read_frame(study / "results/tables/spearman.parquet", COLUMNS)
     assert list(frame["method"]) == ["frozen", "fit"]
     assert metadata.synthetic and metadata.study == "toy"
@@ -118,7 +117,7 @@ def test_commands_walk_its_nodes(study: Path) -> None:
     assert seen["others"] == others
     status = call(study, "tasktransfer", "status", "--config", "study.yaml")
     assert "2 of 2 trainings done" in status
-    assert "1 of 1 fits, 1 of 1 derived data, 2 of 2 evaluations" in status
+    assert "1 of 1 fits, 1 of 1 derived data, 4 of 4 evaluations" in status
     gc = call(study, "tasktransfer", "gc", "--config", "study.yaml", "--records")
     assert "nothing to remove" in gc
     record = next((study / "results/evaluations").rglob("metrics.json"))
@@ -130,5 +129,21 @@ def test_commands_walk_its_nodes(study: Path) -> None:
 def test_another_lab_takes_every_node(study: Path) -> None:
     options = ("--config", "study.yaml", "--set", "results=merged")
     seen = call(study, "tasktransfer", "merge", "results", *options, "--json")
-    assert json.loads(seen)["counts"]["taken"] == 6
-    assert "2 of 2 evaluations" in call(study, "tasktransfer", "status", *options)
+    assert json.loads(seen)["counts"]["taken"] == 8
+    assert "4 of 4 evaluations" in call(study, "tasktransfer", "status", *options)
+
+
+def test_a_limit_keeps_each_prediction_with_its_instance(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study)
+    opened = open_study("study.yaml")
+    for run in opened.plan.runs:
+        rows, few = (
+            {row["instance_id"]: row for row in read_rows(Path(opened.folder(node))).to_pylist()}
+            for node in run.evaluations
+        )
+        assert len(few) == PART < len(rows)
+        for name, row in few.items():
+            value = pytest.approx(rows[name]["predicted_value"], abs=1e-5)
+            assert row == rows[name] | {"predicted_value": value}

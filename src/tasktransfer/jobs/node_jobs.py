@@ -136,6 +136,8 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
         instances = read_instances(Path(study.cache(node.data)), node.task, node.split)
         if node.measures[0] in ASKED_OF_THE_MODEL:
             return _replies(study, node, instances, threads)
+        kept = kept_instances(len(instances), node.settings.get("limit"))
+        instances = [instances[place] for place in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, learners)
             classifier = _loaded(learner, Path(study.folder(node.of), node.task), task)
@@ -147,8 +149,6 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
 
             told = answered(node, node.of, _places(study, node), threads)
             predictions, values = told.predictions, told.values
-            kept = kept_instances(len(instances), node.settings.get("limit"))
-            instances = [instances[place] for place in kept]
         golds = [one.target for one in instances]
         scores = measured(task, node.measures, predictions, golds, values)
         return (
