@@ -19,7 +19,8 @@ from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError
-from tasktransfer.models.encoder import Encoder, _chosen_labels, fresh_head
+from tasktransfer.models.encoder import Encoder
+from tasktransfer.models.heads import chosen_labels, fresh_head
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
@@ -221,8 +222,8 @@ def test_labels_are_chosen_by_sigmoid_or_softmax() -> None:
     task = get_task("Friends", "relation_extraction")
     logits = torch.full((task.classes,), -9.0)
     logits[3], logits[5] = -1.0, -2.0
-    assert _chosen_labels(task, logits, "sigmoid") == (task.labels[3],)
-    assert _chosen_labels(task, logits, "softmax") == (task.labels[3], task.labels[5])
+    assert chosen_labels(task, logits, "sigmoid") == (task.labels[3],)
+    assert chosen_labels(task, logits, "softmax") == (task.labels[3], task.labels[5])
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder_decoder"])

@@ -8,19 +8,9 @@ from typing import Any
 import pytest
 
 from tasktransfer.core import node_json
+from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.fidelity import FIDELITIES
-from tasktransfer.core.nodes import (
-    SHORT,
-    Data,
-    Evaluation,
-    Fit,
-    Node,
-    Outcome,
-    Pool,
-    Stage,
-    Start,
-    with_ancestors,
-)
+from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome, Pool, Stage, Start
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.errors import ConfigError

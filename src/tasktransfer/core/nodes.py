@@ -21,19 +21,8 @@ from tasktransfer.core.specs import (
     Selection,
     Training,
 )
+from tasktransfer.core.versions import LIBRARY_VERSION, RECIPE_VERSION
 from tasktransfer.errors import ConfigError
-
-RECIPE_VERSION = 3
-"""Raise this when a change in the code changes the numbers of a training (not for comments,
-speed or logging): every stage then gets a new digest, and old results stay beside the new. What
-changes for some tasks and families alone is raised in their cards (``Task.recipes``), what changes
-for a family on all tasks in ``FAMILY_RECIPES``."""
-
-FAMILY_RECIPES: Mapping[str, int] = {"decoder": 4, "encoder_decoder": 4}
-"""The recipe of a family's trainings, where it is a later one. 4: tanh-GELU is one operation."""
-
-LIBRARY_VERSION = 1
-"""The same for derived data, fits and evaluations."""
 
 SHORT = 12
 """Hex digits of a digest that stand in paths."""
@@ -408,23 +397,6 @@ class Evaluation:
 
 
 Node = Data | Stage | Fit | Evaluation
-
-
-def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Nodes and all that they use, directly or not, each once, what is used before what uses it.
-    Data that are only read are no nodes of a plan."""
-    ordered: dict[str, Node] = {}
-
-    def visit(node: Node) -> None:
-        if node.digest not in ordered:
-            for used in node.uses:
-                visit(used)
-            if not isinstance(node, Data) or node.recipe:
-                ordered[node.digest] = node
-
-    for node in nodes:
-        visit(node)
-    return tuple(ordered.values())
 
 
 def _stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:

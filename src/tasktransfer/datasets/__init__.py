@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from tasktransfer.core.nodes import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.specs import Family
+from tasktransfer.core.versions import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.friends import FRIENDS

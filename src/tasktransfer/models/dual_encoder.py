@@ -19,8 +19,9 @@ from torch.nn import functional
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import padded
-from tasktransfer.models.encoder import HEADS_FILE, fresh_head
+from tasktransfer.models.encoder import HEADS_FILE
 from tasktransfer.models.encoder_inputs import labels as labels_of
+from tasktransfer.models.heads import fresh_head
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
 from tasktransfer.models.staging import Arrays, Inputs, put
 from tasktransfer.tasks.card import Task

@@ -16,8 +16,9 @@ from torch.nn import functional
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import padded
 from tasktransfer.models.dual_encoder import mean_over_tokens, projection
-from tasktransfer.models.encoder import HEADS_FILE, fresh_head
+from tasktransfer.models.encoder import HEADS_FILE
 from tasktransfer.models.encoder_inputs import labels as labels_of
+from tasktransfer.models.heads import fresh_head
 from tasktransfer.models.staging import Inputs, put
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Task

@@ -158,7 +158,7 @@ class Task:
     loss: Literal["cross_entropy", "squared_error"] = "cross_entropy"
     """Of ratings: between the rating as a share of its scale and the sigmoid of the output."""
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
-    """The recipe (``core.nodes.RECIPE_VERSION``) of a family's trainings on this task, where it is
+    """The recipe (``core.versions``) of a family's trainings on this task, where it is
     a later one than other tasks': raised when what this family reads or answers here changes."""
 
     @property

@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.designs.empathetic.figures import draw_ratios
 from tasktransfer.errors import DataError
 from tasktransfer.files import replacing
 
@@ -189,8 +190,6 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
     Raises:
         DataError: with file, line, value and remedy.
     """
-    from tasktransfer.designs.empathetic.show import draw_ratios  # imports this
-
     rated = pd.DataFrame(as_rows(read_ratings(ratings))) if ratings else None
     ratios = read_choices(choices) if choices else None
     out.mkdir(parents=True, exist_ok=True)

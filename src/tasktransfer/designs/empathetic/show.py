@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
 from tasktransfer.designs.empathetic import columns
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
+from tasktransfer.designs.empathetic.figures import draw_ratios, draw_scores
 from tasktransfer.designs.empathetic.human import figure5, published, table5
 from tasktransfer.designs.empathetic.statistics import NOT_COMPARABLE
-from tasktransfer.files import replacing
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata, in_order
 from tasktransfer.tables.numbers import absent, interval, number, p_value
@@ -87,7 +84,8 @@ def show(study: Study) -> None:
     }
     for name, (frame, said) in tables.items():
         write_table(out, name, frame, metadata, said, layout=_layout(frame))
-    _draw_scores(_marked(read["summary"]), metadata, out, caption)
+    summary = _marked(read["summary"])
+    draw_scores(summary, metadata, out, _intervals(summary), caption)
     draw_ratios(
         figure5(), "Figure 5 of the paper (cited human judgements)", out, "human_comparisons"
     )
@@ -248,78 +246,3 @@ def _text(name: Any, value: Any) -> str:
     if isinstance(value, int | np.integer):
         return number(value, ",d")
     return number(value, ".4f" if "hours" in str(name) else ".2f")
-
-
-# --- figures ------------------------------------------------------------------------------------
-
-
-def _draw_scores(summary: pd.DataFrame, metadata: Metadata, out: Path, caption: str) -> None:
-    """P@1 (retrieval) and perplexity (generation) against AVG BLEU, a point a method."""
-    panels = (("retrieval", "p_at_1", "P@1, percent"), ("generation", "perplexity", "perplexity"))
-    figure = Figure(figsize=(11, 4.8), layout="constrained")
-    axes = figure.subplots(1, 2)
-    marks = "osD^vP*Xh<>p"
-    order = in_order(summary["method"], metadata.order.get("method", ()))
-    bars = _intervals(summary)
-    for axis, (setting, measure, label) in zip(axes, panels, strict=True):
-        mine = summary[summary["setting"] == setting]
-        across = mine[mine["measure"] == measure].set_index("method")
-        upward = mine[(mine["measure"] == "bleu") & mine["pool"].isin(["", "ED"])].set_index(
-            "method"
-        )
-        for place, method in enumerate(order):
-            if method not in across.index or method not in upward.index:
-                continue
-            x, y = across.loc[method], upward.loc[method]
-            axis.errorbar(
-                x["value"], y["value"],
-                xerr=[[max(0.0, x["value"] - x["low"])], [max(0.0, x["high"] - x["value"])]],
-                yerr=[[max(0.0, y["value"] - y["low"])], [max(0.0, y["high"] - y["value"])]],
-                fmt=marks[place % len(marks)], color=f"C{place % 10}", elinewidth=0.7,
-                markersize=7, label=method,
-            )  # fmt: skip
-        if not len(across):
-            axis.text(0.5, 0.5, "not studied", ha="center", transform=axis.transAxes)
-        else:
-            axis.legend(fontsize=8)
-        axis.set(xlabel=label, ylabel="AVG BLEU", title=setting)
-        axis.grid(alpha=0.25)
-        if measure == "perplexity" and len(across):
-            axis.set_xscale("log")
-    figure.suptitle(f"{metadata.mark}{metadata.study}", fontsize=11)
-    figure.supxlabel(_wrapped(f"Bars: {bars} {caption}"), fontsize=7)
-    _save(figure, out, "p_at_1_and_bleu")
-
-
-def draw_ratios(ratios: pd.DataFrame, title: str, out: Path, name: str) -> None:
-    """Ratios of choices as in Figure 5, row over column, on a scale of logarithms; cells without a
-    ratio (0 or NaN) stay empty."""
-    values = ratios.to_numpy(float)
-    shown = np.ma.masked_less_equal(np.ma.masked_invalid(values), 0)
-    figure = Figure(figsize=(9.5, 8), layout="constrained")
-    axis = figure.subplots()
-    image = axis.imshow(shown, cmap="RdBu", norm=LogNorm(1 / 30, 30))
-    places = range(len(ratios))
-    axis.set_xticks(places, ratios.columns, rotation=60, ha="right", fontsize=8)
-    axis.set_yticks(places, ratios.index, fontsize=8)
-    for row in places:
-        for column in places:
-            if values[row, column] > 0:
-                strong = abs(np.log(values[row, column])) > np.log(8)
-                axis.text(
-                    column, row, f"{values[row, column]:g}", ha="center", va="center",
-                    fontsize=6, color="white" if strong else "black",
-                )  # fmt: skip
-    figure.colorbar(image, label="times the row was chosen over the column / the contrary")
-    figure.suptitle(title, fontsize=11)
-    _save(figure, out, name)
-
-
-def _wrapped(text: str, width: int = 170) -> str:
-    return "\n".join(textwrap.wrap(text, width))
-
-
-def _save(figure: Figure, out: Path, name: str) -> None:
-    for ending in ("png", "pdf"):
-        with replacing(out / f"{name}.{ending}") as part:
-            figure.savefig(part, format=ending, dpi=150)
