@@ -17,6 +17,7 @@ from tasktransfer.evaluation import replies as replies_judged
 from tasktransfer.evaluation.decoding import diverse_beams
 from tasktransfer.layers.ragged import ragged
 from tasktransfer.models.built import two_encoders
+from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.models.reply_writer import ReplyWriter
@@ -84,6 +85,16 @@ def test_the_papers_models_have_the_papers_parameters() -> None:
     assert count(encoders, learnt=False) == 84_273_000
     head = torch.nn.Linear(paper.hidden, len(LABELS))
     assert (head.weight.numel(), head.bias.numel()) == (9_600, 32)
+
+
+def test_positions_do_not_learn_after_a_checkpoint_either(tmp_path: Path) -> None:
+    first = drawn(SMALL, 46)
+    first.save_pretrained(tmp_path)
+    again = load_pretrained("encoder_decoder", str(tmp_path), None)
+    fixed = {name: p for name, p in again.named_parameters() if not p.requires_grad}
+    assert set(fixed) == {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}
+    for name, positions in first.named_parameters():
+        assert name not in fixed or torch.equal(positions, fixed[name])
 
 
 @pytest.mark.parametrize("make", [dual, writer])

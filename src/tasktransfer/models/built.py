@@ -42,6 +42,16 @@ def drawn(start: str, dropout: float | None) -> Any:
     return model
 
 
+def keep_positions(model: Any) -> None:
+    """Marian's sines do not learn: transformers leaves them trainable where it has read the other
+    weights from a checkpoint, and never saves them."""
+    from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+
+    for module in model.modules():
+        if isinstance(module, MarianSinusoidalPositionalEmbedding):
+            module.requires_grad_(False)
+
+
 def two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
     """Two encoders that share their embedding and nothing else: an encoder-decoder's, and another
     one of its shape drawn from the seed."""

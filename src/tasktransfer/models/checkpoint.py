@@ -16,6 +16,7 @@ import torch
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.reading import reading
 from tasktransfer.errors import ModelError
+from tasktransfer.models.built import keep_positions
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
 
 FAMILY_OF_MODELS = {
@@ -52,6 +53,8 @@ def load_pretrained(
         _set_dropout(config, dropout)
     _check_class(family, config, start, revision)
     model, report = _from_pretrained(_auto_class(family), config, start, revision, attention)
+    if config.model_type == "marian":
+        keep_positions(model)
     check_finite(model, start)
     _check_direction(family, model, config, start)
     check_parameters(family, model, report, start, note)
