@@ -94,7 +94,11 @@ def test_an_mlp_is_fitted_where_it_is_asked_for(tmp_path: Path) -> None:
 def test_one_class_in_training_is_refused(tmp_path: Path) -> None:
     rows = [instance(n, ("only",)) for n in range(5)]
     inputs, _ = given(tmp_path, rows[:3], rows[3:], np.zeros((5, 2)))
-    with pytest.raises(DataError, match=r"t: all 3 training instances have the label \('only',\)"):
+    told = "t: all 3 training instances, d0-1 of dialogue d0 to d2-1 of d2, have 'only'"
+    with pytest.raises(DataError, match=told):
+        fit_probes(inputs)
+    inputs, _ = given(tmp_path, [instance(n, ()) for n in range(3)], rows[3:], np.zeros((5, 2)))
+    with pytest.raises(DataError, match="have no label: nothing can be learnt; leave it out of"):
         fit_probes(inputs)
 
 

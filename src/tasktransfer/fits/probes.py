@@ -86,7 +86,7 @@ def fit_probes(given: Given) -> Fitted:
         train, test = read["train"], read["test"]
         features = {split: _finite(given, task, read[split]) for split in ("train", "test")}
         golds = {split: [one.target for one in read[split]] for split in ("train", "test")}
-        _refuse_one_class(task, golds["train"])
+        _refuse_one_class(task, train)
         _note_unseen(given, task, golds, test)
         measures, answers = _fitted(given, task, features, golds)
         mixed = {split: shuffled_by_type(read[split], given.seed) for split in golds}
@@ -207,14 +207,16 @@ def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
     return features
 
 
-def _refuse_one_class(task: str, golds: Labels) -> None:
-    if len(set(golds)) < 2:
+def _refuse_one_class(task: str, train: Sequence[Instance]) -> None:
+    """There must be two labels, or two sets of them, to tell apart."""
+    golds = {one.target for one in train}
+    if len(golds) < 2:
+        only = " and ".join(map(repr, train[0].target)) or "no label"
         raise DataError(
-            f"{task}: all {len(golds)} training instances have the label {golds[0]!r}, nothing can "
-            "be learnt; leave the probe out of probes.tasks, or give more dialogues"
+            f"{task}: all {len(train)} training instances, {train[0].id} of dialogue "
+            f"{train[0].dialogue_id} to {train[-1].id} of {train[-1].dialogue_id}, have {only}: "
+            "nothing can be learnt; leave it out of probes.tasks, or give more dialogues"
         )
-    if not any(golds):
-        raise DataError(f"{task}: no training instance has a label; leave the probe out")
 
 
 def _note_unseen(
