@@ -29,9 +29,6 @@ from tasktransfer.tables.store import frame_of, read_frame, write_frame
 
 DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
 
-PART = 7
-"""Instances that each evaluation is made on a second time."""
-
 COLUMNS = (
     ("method", pa.string(), "what is judged"),
     ("model", pa.string(), "model, as the study names it"),
@@ -47,9 +44,10 @@ class ToyTraining(TrainingConfig):
 
 
 class ToyConfig(CommonConfig):
-    """A study of this design has the common keys, and a number of epochs."""
+    """A study of this design has the common keys, and two of its own."""
 
     training: ToyTraining = Field(default=ToyTraining(), description="hyperparameters")
+    part: Count | None = Field(default=None, description="judge so many instances besides")
 
     @property
     def dataset_names(self) -> tuple[str, ...]:
@@ -77,8 +75,10 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
             stage = list(builder.stages(steps, data, spec, training, seed).values())[-1]
             for method, of, on in (("frozen", Outcome((Start(stage),)), told), ("fit", fit, data)):
                 judged = Evaluation(of, on, SECOND, ("spearman", "micro_f1"))
-                in_part = replace(judged, settings={"limit": PART})
-                builder.add(Run(method, spec.name, seed, {"task": SECOND}, of, (judged, in_part)))
+                several = [judged]
+                if config.part is not None:
+                    several.append(replace(judged, settings={"limit": config.part}))
+                builder.add(Run(method, spec.name, seed, {"task": SECOND}, of, tuple(several)))
     return builder.plan()
 
 

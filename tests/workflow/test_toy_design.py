@@ -16,7 +16,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.results.node_records import read_node_record, read_rows
 from tasktransfer.results.records import read_record
 from tasktransfer.tables.store import read_frame
-from toy_design import COLUMNS, PART
+from toy_design import COLUMNS
 
 OTHERS = (("fit", 1), ("data", 1), ("evaluation", 4))
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +28,7 @@ STUDY: dict[str, Any] = {
     "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
     "training": {"learning_rate": 2e-3, "batch_size": 16, "epochs": 2},
     "seeds": 1,
+    "part": 7,
 }
 
 
@@ -143,7 +144,7 @@ def test_a_limit_keeps_each_prediction_with_its_instance(
             {row["instance_id"]: row for row in read_rows(Path(opened.folder(node))).to_pylist()}
             for node in run.evaluations
         )
-        assert len(few) == PART < len(rows)
+        assert len(few) == STUDY["part"] < len(rows)
         for name, row in few.items():
             value = pytest.approx(rows[name]["predicted_value"], abs=1e-5)
             assert row == rows[name] | {"predicted_value": value}
