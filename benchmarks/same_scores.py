@@ -20,7 +20,7 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.datasets import get_task
-from tasktransfer.models.encoded import read_manifest, read_split
+from tasktransfer.encoding.encoded import read_manifest, read_split
 from tasktransfer.models.load import load_model
 from tasktransfer.training.evaluate import evaluate
 from tasktransfer.training.loop import train

@@ -11,7 +11,7 @@ from tasktransfer.cli import main
 from tasktransfer.core.nodes import Stage
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.designs import design_of, open_study
-from tasktransfer.models.encode import encode_dataset
+from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.results.study import Study
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage

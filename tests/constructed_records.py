@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from tasktransfer.core.nodes import RECIPE_VERSION, Stage
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.results.build_record import stage_record
 from tasktransfer.results.records import PredictionsFile, Provenance, Record, Round, TaskResult
 

@@ -13,10 +13,10 @@ from fake_device import CUDA
 from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.ragged import ragged
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder

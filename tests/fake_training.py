@@ -19,7 +19,7 @@ from fake_models import batch_of, model_of, move
 from small_models import small_stage
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
-from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training import ahead, loop
 from tasktransfer.training.evaluate import predict

@@ -16,8 +16,8 @@ from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Selection, Training
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.models.encode import encode_dataset
-from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encode import encode_dataset
+from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.training.tiny import new_model, new_tokenizer
@@ -97,6 +97,7 @@ def loader(base: Path) -> Loader:
         others: tuple[str, ...] = (),
         fidelity: Fidelity = DEFAULT,
         dropout: float = 0.0,
+        adapter_reduction: int | None = None,
     ) -> tuple[FamilyModel, EncodedSplit]:
         folder = base / f"{dataset}-{family}"
         model = load_model(
@@ -111,6 +112,7 @@ def loader(base: Path) -> Loader:
             loss_on="answer",
             dropout=dropout,
             plain=plain,
+            adapter_reduction=adapter_reduction,
             device=torch.device("cpu"),
         )
         return model, read_split(folder, task, split)

@@ -6,7 +6,7 @@ Spearman's correlation; a table and a figure of its own.
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,10 @@ class ToyTraining(TrainingConfig):
 
 
 class ToyConfig(CommonConfig):
-    """A study of this design has the common keys, and a number of epochs."""
+    """A study of this design has the common keys, and two of its own."""
 
     training: ToyTraining = Field(default=ToyTraining(), description="hyperparameters")
+    part: Count | None = Field(default=None, description="judge so many instances besides")
 
     @property
     def dataset_names(self) -> tuple[str, ...]:
@@ -73,8 +74,11 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
             steps = [first, Step(**{**vars(second), "data": told})]
             stage = list(builder.stages(steps, data, spec, training, seed).values())[-1]
             for method, of, on in (("frozen", Outcome((Start(stage),)), told), ("fit", fit, data)):
-                evaluation = Evaluation(of, on, SECOND, ("spearman", "micro_f1"))
-                builder.add(Run(method, spec.name, seed, {"task": SECOND}, of, (evaluation,)))
+                judged = Evaluation(of, on, SECOND, ("spearman", "micro_f1"))
+                several = [judged]
+                if config.part is not None:
+                    several.append(replace(judged, settings={"limit": config.part}))
+                builder.add(Run(method, spec.name, seed, {"task": SECOND}, of, tuple(several)))
     return builder.plan()
 
 
@@ -86,7 +90,7 @@ def outputs(study: Study) -> Outputs:
 def collect(study: Study, complete: bool) -> None:
     rows: list[tuple[Any, ...]] = []
     for run in study.plan.runs:
-        for evaluation in run.evaluations:
+        for evaluation in run.evaluations[:1]:
             record = read_node_record(Path(study.folder(evaluation)))
             correlation = record["measures"][SECOND]["spearman"]
             instances, place = record["instances"][SECOND], f"{evaluation.path}/metrics.json"
@@ -100,11 +104,11 @@ def collect(study: Study, complete: bool) -> None:
 
 
 def figures(study: Study) -> None:
-    os.environ.setdefault("MPLBACKEND", "agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     frame, metadata = read_frame(Path(study.tables, "spearman.parquet"), COLUMNS)
-    figure, axes = plt.subplots(layout="constrained")
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
     means = frame.groupby("method", sort=False)["spearman"].mean()
     axes.bar(means.index, means)
     axes.set(ylabel="Spearman's correlation", ylim=(-1, 1))

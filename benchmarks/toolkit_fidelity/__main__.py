@@ -38,7 +38,7 @@ from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import Family, ModelSpec, Selection, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.models.encode import encode_dataset
+from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.toolkit_texts import encoder_texts, prompt_text
 

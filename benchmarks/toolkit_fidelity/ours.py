@@ -19,7 +19,7 @@ from benchmarks.toolkit_fidelity.side import (
 )
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
-from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.tasks.card import Task

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tasktransfer.core.specs import Family
-from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.encoding.encoded import EncodedSplit
 
 UPDATES = 10
 DEV_INSTANCES = 20

@@ -22,7 +22,7 @@ from benchmarks.toolkit_fidelity.side import (
 from benchmarks.training_speed.toolkit import NAMES, import_toolkit, load_locally
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
-from tasktransfer.models.encoded import EncodedSplit, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.samplers import Update
 

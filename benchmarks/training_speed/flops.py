@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ModelError
 from tasktransfer.layers.ragged import Ints
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.tasks.card import Task
 
 TRAINING = 3

@@ -40,7 +40,7 @@ from transformers import (
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed
 from tasktransfer.datasets import get_task
-from tasktransfer.models.encoded import IGNORED, EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import IGNORED, EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import pad
 from tasktransfer.tasks.card import Task
 

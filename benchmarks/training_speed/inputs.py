@@ -20,10 +20,10 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
+from tasktransfer.encoding import ENCODING_VERSION
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.files import replacing
-from tasktransfer.models.encoded import EncodedSplit, read_split
-from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.results.study import Study
 
 RECIPE = 1
@@ -167,7 +167,7 @@ def _make(
     random: bool,
 ) -> None:
     """A family's weights, where they are random, and token ids."""
-    from tasktransfer.models.encode import encode_dataset
+    from tasktransfer.encoding.encode import encode_dataset
 
     if random and not (model / "config.json").exists():
         _make_weights(source, family, model, instances)
@@ -180,8 +180,8 @@ def _make(
 
 def _make_weights(source: Source, family: Family, model: Path, instances: Path) -> None:
     from benchmarks.training_speed import weights
-    from tasktransfer.models.encode import encode_dataset
-    from tasktransfer.models.tokenizer import load_tokenizer
+    from tasktransfer.encoding.encode import encode_dataset
+    from tasktransfer.encoding.tokenizer import load_tokenizer
 
     _say(f"making random weights: {family}, {source.shapes}")
     learned = ("emotion_recognition", "dialogue_reasoning_span_extraction")

@@ -29,7 +29,7 @@ from torch.utils.data import DataLoader, Subset
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed, wait
 from tasktransfer.core.specs import Family, Training
-from tasktransfer.models.encoded import EncodedSplit, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.training.samplers import task_batches
 
 NAMES = {"encoder": "bert", "decoder": "gpt2", "encoder_decoder": "t5"}

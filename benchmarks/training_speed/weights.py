@@ -20,8 +20,8 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.layers.ragged import Ragged
-from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.load import load_model
 from tasktransfer.tasks.compose import answer_text, prompt_parts
 

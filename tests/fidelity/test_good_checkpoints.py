@@ -14,9 +14,9 @@ from releases import tiny_release
 from small_models import small_stage
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.models.check_model import check_model
 from tasktransfer.models.checkpoint import load_pretrained
-from tasktransfer.models.encode import encode_dataset
 from tasktransfer.results.records import read_record
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage

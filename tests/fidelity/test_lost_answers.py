@@ -10,8 +10,8 @@ import pytest
 
 from small_models import make_model
 from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.models.encode import encode_dataset
-from tasktransfer.models.encoded import IGNORED, read_split
+from tasktransfer.encoding.encode import encode_dataset
+from tasktransfer.encoding.encoded import IGNORED, read_split
 
 TASK = "reading_comprehension"
 

@@ -15,8 +15,8 @@ from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
-from tasktransfer.models.encode import encode_dataset
-from tasktransfer.models.encoded import read_split
+from tasktransfer.encoding.encode import encode_dataset
+from tasktransfer.encoding.encoded import read_split
 from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
 from tasktransfer.training.job import Job

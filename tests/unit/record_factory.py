@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from constructed_records import constructed_record, result
-from tasktransfer.core.nodes import RECIPE_VERSION, Data, Stage
+from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.plan import PlanBuilder
 from tasktransfer.core.specs import Family, ModelSpec, Training
+from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.designs.transfer.algorithms import steps
 from tasktransfer.designs.transfer.plan import kind_of
 from tasktransfer.results.records import Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasktransfer.models.encoded import EncodedSplit, Ragged
+from tasktransfer.encoding.encoded import EncodedSplit, Ragged
 
 
 def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:

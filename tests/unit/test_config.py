@@ -22,7 +22,12 @@ from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
-PRESETS = sorted((ROOT / "workflow" / "presets").glob("*.yaml"))
+PRESETS = [
+    path
+    for path in sorted((ROOT / "workflow" / "presets").glob("*.yaml"))
+    if "design:" not in path.read_text()
+]
+"""Those of the default design."""
 SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.json"
 
 DD = ("datasets", "DailyDialog")

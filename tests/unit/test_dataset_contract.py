@@ -21,6 +21,7 @@ from tasktransfer.data.cache import prepare, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS, PACKAGE, dataset_problems
 from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.datasets.tiny_world import MINIMUM_DIALOGUES
+from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.checks import instance_problem
@@ -59,6 +60,7 @@ def in_tiny_world(dataset: Dataset) -> tuple[Dataset, Write, tuple[str, ...]]:
 
 WRITERS: dict[str, tuple[Dataset, Write, tuple[str, ...]]] = {
     **{dataset.name: in_tiny_world(dataset) for dataset in PACKAGE},
+    EMPATHETIC_DIALOGUES.name: in_tiny_world(EMPATHETIC_DIALOGUES),
     ERRANDS.name: (ERRANDS, write_release, tuple(ERRANDS.tasks)),
 }
 

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from small_models import Loader, small_stage
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout, dropout_drawn_from
 from tasktransfer.layers.first_tokens import narrow_last_layer
 from tasktransfer.layers.packing import PLACEHOLDER, first_position, pack
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.generation import TREE_ARCHITECTURES, reads_trees

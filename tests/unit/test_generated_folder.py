@@ -24,8 +24,8 @@ from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
 from tasktransfer.designs.transfer.tables.paper_tables import printed_tables, write_all_tables
+from tasktransfer.encoding.encoded import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
-from tasktransfer.models.encoded import is_synthetic, read_manifest
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from small_models import Loader, small_stage
 from tasktransfer.core.specs import FAMILIES, Family, Sampler, Selection, Training
 from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import EncodedSplit, Ragged
 from tasktransfer.errors import ConfigError, TrainingError
 from tasktransfer.metrics.measures import MEASURES
-from tasktransfer.models.encoded import EncodedSplit, Ragged
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.ahead import micro_batches
 from tasktransfer.training.gradients import set_gradients

@@ -23,7 +23,8 @@ from damaged_study import (
 )
 
 from study_records import write_records, write_stage
-from tasktransfer.core.nodes import RECIPE_VERSION, Start
+from tasktransfer.core.nodes import Start
+from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.errors import RecordError
 from tasktransfer.results.study import Study
 

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 
 from tasktransfer.core import node_json
+from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.fidelity import FIDELITIES
-from tasktransfer.core.nodes import (
-    SHORT,
-    Data,
-    Evaluation,
-    Fit,
-    Node,
-    Outcome,
-    Stage,
-    Start,
-    with_ancestors,
-)
+from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome, Pool, Stage, Start
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.errors import ConfigError
@@ -59,6 +50,9 @@ OTHER_TRAINING: dict[str, Any] = {
     "limit_dev": 5,
     "limit_test": 5,
     "deterministic": True,
+    "optimiser": "adamax",
+    "cosine_scale": 20.0,
+    "weight_decay": 0.01,
 }
 OTHER_SELECTION: dict[str, Any] = {
     "tasks": (A,),
@@ -66,8 +60,15 @@ OTHER_SELECTION: dict[str, Any] = {
     "every": 100,
     "patience": 3,
     "keep": "every",
+    "rounds": (0, 4),
 }
-OTHER_MODEL: dict[str, Any] = {"family": "decoder", "weights": "w2", "max_length": 129}
+OTHER_MODEL: dict[str, Any] = {
+    "family": "decoder",
+    "weights": "w2",
+    "max_length": 129,
+    "beside": ModelSpec("n", "encoder", "w3", 128),
+    "adapter_reduction": 16,
+}
 OTHER_DATA: dict[str, Any] = {
     "name": "Friends",
     "revision": "r2",
@@ -139,7 +140,12 @@ OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
     ),
     "outcome": (
         OUTCOME,
-        {"starts": OUTCOME.starts[:1], "combine": "route", "domains": ("a", "b")},
+        {
+            "starts": OUTCOME.starts[:1],
+            "combine": "route",
+            "domains": ("a", "b"),
+            "model": MODEL,
+        },
     ),
     "evaluation": (
         EVALUATION,
@@ -150,6 +156,7 @@ OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
             "measures": ("f1",),
             "split": "dev",
             "settings": {"beam": 4},
+            "pools": (Pool(DATA, A),),
         },
     ),
     "derived data": (

@@ -13,9 +13,9 @@ import pytest
 from releases import tiny_release
 from tasktransfer import cli
 from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replacing_folder
-from tasktransfer.models.recipe import ENCODING_VERSION
 
 MAKER = Maker("collection", "made.json", "version")
 STUDY = (
@@ -154,10 +154,10 @@ def test_token_ids_of_another_model_are_made_anew(
 ) -> None:
     from tasktransfer.data.cache import read_manifest  # noqa: PLC0415
     from tasktransfer.designs import open_study  # noqa: PLC0415
-    from tasktransfer.models import encode  # noqa: PLC0415
+    from tasktransfer.encoding import encode  # noqa: PLC0415
 
     def fake(instances: Path, dataset: str, tasks: list[str], *rest: Any) -> None:
-        *_, out, _, model, _ = rest
+        out, _, model = rest[4:7]
         with replacing_folder(out, encode.MAKER) as folder:
             facts: dict[str, Any] = {"encoding": ENCODING_VERSION}
             facts["max_answer_tokens"] = dict.fromkeys(tasks, 0)

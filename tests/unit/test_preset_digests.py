@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.core.nodes import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.versions import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import plan as planning
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from small_models import Loader, small_stage
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import MemoryShortageError
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.loop import Trained, train

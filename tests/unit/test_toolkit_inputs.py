@@ -11,10 +11,11 @@ import pytest
 from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
+from tasktransfer.encoding import toolkit
+from tasktransfer.encoding.encode import _scoring_row
+from tasktransfer.encoding.encoded import IGNORED, Example, read_split, write_split
+from tasktransfer.encoding.encoder_examples import encoder_examples
 from tasktransfer.errors import DataError
-from tasktransfer.models import toolkit_encoding
-from tasktransfer.models.encode import _encoder_examples, _scoring_row
-from tasktransfer.models.encoded import IGNORED, Example, read_split, write_split
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import parse_answer
 from tasktransfer.tasks.toolkit_texts import (
@@ -58,7 +59,7 @@ def encoded(
 ) -> Example:
     assert task.toolkit is not None
     fidelity = replace(DEFAULT, inputs="tlidb", **switches)
-    (example,) = toolkit_encoding.encoder_examples(
+    (example,) = toolkit.encoder_examples(
         task.toolkit, tokenizers["encoder"], task, [row], longest, fidelity
     )
     return example
@@ -107,7 +108,7 @@ def test_a_lost_answer_is_the_first_token_or_left_out(tokenizers: dict[Family, A
     assert encoded(tokenizers, QA, QUESTION, 12, lost_spans="first_token").labels == [0, 0]
     assert encoded(tokenizers, QA, QUESTION, 12).labels == [IGNORED, IGNORED]
     ours = [
-        next(_encoder_examples(tokenizers["encoder"], RC, [ENTITIES], 64, lost)).labels
+        next(encoder_examples(tokenizers["encoder"], RC, [ENTITIES], 64, lost)).labels
         for lost in ("skipped", "first_token")
     ]
     assert ours == [[IGNORED, IGNORED], [0, 0]]
@@ -140,7 +141,7 @@ def test_text_to_text_answers_can_be_drawn_too(
 ) -> None:
     assert QA.toolkit is not None
     tokenizer = tokenizers[family]
-    (example,) = toolkit_encoding.text_to_text_examples(
+    (example,) = toolkit.text_to_text_examples(
         QA.toolkit, tokenizer, QA, [QUESTION], 100, family,
         replace(DEFAULT, inputs="tlidb", several_answers="drawn"), 8,
     )  # fmt: skip
@@ -208,8 +209,8 @@ def test_answers_and_generated_labels_are_the_toolkits() -> None:
 
 def test_how_long_answers_may_get() -> None:
     assert QA.toolkit is not None
-    assert toolkit_encoding.answer_limit(QA.toolkit, "decoder") == 64
-    assert toolkit_encoding.answer_limit(QA.toolkit, "encoder_decoder") == 19
+    assert toolkit.answer_limit(QA.toolkit, "decoder") == 64
+    assert toolkit.answer_limit(QA.toolkit, "encoder_decoder") == 19
 
 
 def test_an_answer_across_the_separator_is_read_without_it(tokenizers: dict[Family, Any]) -> None:

@@ -16,8 +16,9 @@ from tasktransfer.designs import open_study
 from tasktransfer.results.node_records import read_node_record, read_rows
 from tasktransfer.results.records import read_record
 from tasktransfer.tables.store import read_frame
+from toy_design import COLUMNS
 
-OTHERS = (("fit", 1), ("data", 1), ("evaluation", 2))
+OTHERS = (("fit", 1), ("data", 1), ("evaluation", 4))
 ROOT = Path(__file__).resolve().parents[2]
 STUDY: dict[str, Any] = {
     "study": "toy",
@@ -27,16 +28,23 @@ STUDY: dict[str, Any] = {
     "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
     "training": {"learning_rate": 2e-3, "batch_size": 16, "epochs": 2},
     "seeds": 1,
+    "part": 7,
+}
+
+
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "HF_HUB_OFFLINE": "1",
 }
 
 
 def call(folder: Path, *words: str) -> str:
     """The output of a command that has to succeed."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,
-        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
@@ -46,14 +54,17 @@ def call(folder: Path, *words: str) -> str:
     return done.stdout + done.stderr
 
 
-def snakemake(folder: Path, *words: str) -> str:
-    return call(
-        folder,
+def snakemake_words(*words: str) -> tuple[str, ...]:
+    return (
         *("snakemake", *words, "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
         *("--workflow-profile", str(ROOT / "profiles" / "default")),
         *("--max-jobs-per-timespan", "100/1s"),
         *("--configfile", "study.yaml"),
     )
+
+
+def snakemake(folder: Path, *words: str) -> str:
+    return call(folder, *snakemake_words(*words))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +80,7 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
     opened = open_study("study.yaml")
     plan = opened.plan
     assert [len(nodes) for nodes in (plan.stages, plan.fits, plan.derived)] == [2, 1, 1]
-    assert len(plan.evaluations) == 2
+    assert len(plan.evaluations) == 4
     for stage in plan.stages:
         assert read_record(Path(opened.record(stage)))["stage"]["digest"] == stage.digest
     for evaluation in plan.evaluations:
@@ -80,8 +91,6 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_its_table_and_figure_are_there(study: Path) -> None:
-    from toy_design import COLUMNS
-
     frame, metadata = read_frame(study / "results/tables/spearman.parquet", COLUMNS)
     assert list(frame["method"]) == ["frozen", "fit"]
     assert metadata.synthetic and metadata.study == "toy"
@@ -109,7 +118,7 @@ def test_commands_walk_its_nodes(study: Path) -> None:
     assert seen["others"] == others
     status = call(study, "tasktransfer", "status", "--config", "study.yaml")
     assert "2 of 2 trainings done" in status
-    assert "1 of 1 fits, 1 of 1 derived data, 2 of 2 evaluations" in status
+    assert "1 of 1 fits, 1 of 1 derived data, 4 of 4 evaluations" in status
     gc = call(study, "tasktransfer", "gc", "--config", "study.yaml", "--records")
     assert "nothing to remove" in gc
     record = next((study / "results/evaluations").rglob("metrics.json"))
@@ -121,5 +130,21 @@ def test_commands_walk_its_nodes(study: Path) -> None:
 def test_another_lab_takes_every_node(study: Path) -> None:
     options = ("--config", "study.yaml", "--set", "results=merged")
     seen = call(study, "tasktransfer", "merge", "results", *options, "--json")
-    assert json.loads(seen)["counts"]["taken"] == 6
-    assert "2 of 2 evaluations" in call(study, "tasktransfer", "status", *options)
+    assert json.loads(seen)["counts"]["taken"] == 8
+    assert "4 of 4 evaluations" in call(study, "tasktransfer", "status", *options)
+
+
+def test_a_limit_keeps_each_prediction_with_its_instance(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study)
+    opened = open_study("study.yaml")
+    for run in opened.plan.runs:
+        rows, few = (
+            {row["instance_id"]: row for row in read_rows(Path(opened.folder(node))).to_pylist()}
+            for node in run.evaluations
+        )
+        assert len(few) == STUDY["part"] < len(rows)
+        for name, row in few.items():
+            value = pytest.approx(rows[name]["predicted_value"], abs=1e-5)
+            assert row == rows[name] | {"predicted_value": value}

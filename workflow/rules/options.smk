@@ -22,6 +22,8 @@ def train_options(wildcards, input, output):
     words += ["--base", study.base_model(stage.model.name)]
     for start in (start for start in stage.starts if start.stage):
         words += ["--start", study.start(start)]
+    beside = study.beside(stage.model.name)
+    words += ["--beside", beside] if beside else []
     revision = study.base_revision(stage)
     words += ["--revision", revision] if revision else []
     words += ["--save-checkpoint"] if "checkpoint" in output.keys() else []

@@ -14,7 +14,16 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tasktransfer import __version__
-from tasktransfer.cli import analyse, challenge, cluster, describe, nodes, operate, prepare
+from tasktransfer.cli import (
+    analyse,
+    challenge,
+    cluster,
+    describe,
+    judgements,
+    nodes,
+    operate,
+    prepare,
+)
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.errors import (
     TaskTransferError,
@@ -27,7 +36,7 @@ from tasktransfer.training import host
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge)
+PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge, judgements)
 """In the order in which ``--help`` lists their commands."""
 
 

@@ -115,16 +115,16 @@ def _validate_models(models: Sequence[ModelConfig]) -> None:
 
 def check_checkpoint(model: ModelConfig) -> None:
     """Refuse weights and a tokenizer that do not fit each other, the family or the study."""
-    from tasktransfer.config import TINY
+    from tasktransfer.config import BUILT, TINY
     from tasktransfer.results.revisions import hub_revision, is_hub_name
 
-    if model.checkpoint == TINY:  # made here
+    if model.checkpoint in (TINY, BUILT) or model.recipe is not None:  # made here
         return
     from tasktransfer.models.check_model import check_model
 
     revision = hub_revision(model) if is_hub_name(model.checkpoint) else None
     check_model(
-        model.family,
+        "encoder" if model.family == "dual_encoder" else model.family,  # begins as two copies
         model.checkpoint,
         revision,
         model.max_length,

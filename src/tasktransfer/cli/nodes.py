@@ -29,6 +29,7 @@ def add_commands(commands: Any) -> None:
     what = "folder or hub name of the base model"
     option(command, "--base", "CHECKPOINT", what, required=True)
     option(command, "--revision", "NAME", "revision of a hub name")
+    option(command, "--beside", "CHECKPOINT", "the encoder that reads beside the model, if any")
     what = "checkpoint of a stage that this one starts from, in the stage's order"
     several(command, "--start", "DIR", what)
     add_out(command, "folder of record, predictions and checkpoint")
@@ -72,6 +73,7 @@ def train(chosen: argparse.Namespace) -> None:
         threads=chosen.threads,
         study=config.study,
         config_digest=config.digest,
+        beside=chosen.beside,
         facts=design_of(config).facts(config),
         plain=chosen.plain,
     )

@@ -106,7 +106,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
             f"--dataset {dataset}: no such dataset; the datasets are {', '.join(DATASETS)}"
         )
     reader = DATASETS[dataset].reader
-    source = study.tiny_world if chosen.tiny_world else study.release
+    source = study.tiny_world if chosen.tiny_world else study.release_of(dataset)
     few_sample = study.config.data.few_sample and not chosen.tiny_world
 
     def is_asked_for() -> bool:
@@ -122,7 +122,22 @@ def data_prepare(chosen: argparse.Namespace) -> None:
         named = study.instances(dataset)
     with _making(chosen.out, named, MAKER, MANIFEST, is_asked_for) as needed:
         if needed:
+            if not chosen.tiny_world:
+                _generate_part(study, dataset)
             prepare(dataset, source, few_sample, chosen.out)
+
+
+def _generate_part(study: Study, dataset: str) -> None:
+    """Write the release of a dataset whose part of the tiny world lies by itself."""
+    from tasktransfer.datasets import DATASETS
+    from tasktransfer.datasets.tiny_world import MAKER, generate_part
+    from tasktransfer.results.revisions import own_tiny_version
+
+    if not study.config.data.generated or not own_tiny_version(dataset):
+        return
+    place, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
+    if MAKER.said_of(place) is None:
+        generate_part(DATASETS[dataset], place, seed=made_from.seed, dialogues=made_from.dialogues)
 
 
 def data_stats(chosen: argparse.Namespace) -> None:
@@ -155,13 +170,23 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
 
 def tiny_model(chosen: argparse.Namespace) -> None:
-    """Build and pre-train a tiny model."""
+    """Build and pre-train a tiny model, or make the folder of a built one."""
+    from tasktransfer.training import build as building
     from tasktransfer.training.tiny import MAKER, build, recipe
 
     study = open_study(chosen, need_inputs=False)
-    instances = [Path(folder) for folder in study.tiny_texts]
-    family = study.model(chosen.model).family
     named = study.tiny_model(chosen.model)
+    instances = [Path(folder) for folder in study.texts_of_made(named)]
+    model = study.model(chosen.model)
+    family, architecture = model.family, model.built
+    if architecture is not None:
+        weights = study.revisions.models[chosen.model].weights
+        with _making(
+            chosen.out, named, building.MAKER, "config.json", lambda: _made_of(chosen.out, weights)
+        ) as needed:
+            if needed:
+                building.build(architecture, instances, chosen.out, weights)
+        return
 
     def is_asked_for() -> bool:
         noted = MAKER.said_of(chosen.out)
@@ -172,15 +197,21 @@ def tiny_model(chosen: argparse.Namespace) -> None:
             build(family, instances, chosen.out, chosen.threads)
 
 
+def _made_of(folder: Path, weights: str) -> bool:
+    from tasktransfer.training.build import MAKER
+
+    return (MAKER.said_of(folder) or {}).get("weights") == weights
+
+
 def encode(chosen: argparse.Namespace) -> None:
     """Tokenise the cached instances of the study's tasks in a dataset for a model, whose checkpoint
     is checked first."""
     from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.core.nodes import Data
     from tasktransfer.data.cache import read_manifest
-    from tasktransfer.models.encode import MAKER, encode_dataset, made_from, told
-    from tasktransfer.models.encoded import read_manifest as read_encoded
-    from tasktransfer.models.recipe import ENCODING_VERSION
+    from tasktransfer.encoding import ENCODING_VERSION
+    from tasktransfer.encoding.encode import MAKER, cards_of, encode_dataset, made_from, told
+    from tasktransfer.encoding.encoded import read_manifest as read_encoded
     from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(chosen, need_inputs=False)
@@ -195,7 +226,8 @@ def encode(chosen: argparse.Namespace) -> None:
         cached = read_manifest(instances)
         of = made_from(cached, spec.identity, study.fidelity)
         same = {"encoding": ENCODING_VERSION, **of}.items()
-        return noted.items() >= same and set(tasks) <= noted["max_answer_tokens"].keys()
+        wanted = {card.name for card in cards_of(data.name, tasks, model.family)}
+        return noted.items() >= same and wanted <= noted["max_answer_tokens"].keys()
 
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:
@@ -213,6 +245,9 @@ def encode(chosen: argparse.Namespace) -> None:
                 model.max_unknown_words,
                 spec.identity,
                 study.fidelity,
+                (study.base_model(model.second), study.revision(model.second))
+                if model.second
+                else None,
             )
             for line in told(read_encoded(chosen.out)):
                 print(f"{model.name} {line}", file=sys.stderr)
@@ -231,5 +266,6 @@ def _prepared(study: Study) -> list[Path]:
         if data.generated and not Path(study.tiny_world).exists():
             made_from = data.tiny_world
             generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
-        prepare(dataset, study.release, data.few_sample, folder)
+        _generate_part(study, dataset)
+        prepare(dataset, study.release_of(dataset), data.few_sample, folder)
     return folders

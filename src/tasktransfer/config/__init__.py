@@ -18,8 +18,10 @@ from tasktransfer.config import yaml_file
 from tasktransfer.config.overrides import laid_over, leaf_paths
 from tasktransfer.config.sections import (
     ALL,
+    BUILT,
     TINY,
     TINY_WORLD,
+    ArchitectureConfig,
     CheckpointConfig,
     CommonConfig,
     DataConfig,
@@ -32,8 +34,10 @@ from tasktransfer.core.validation import MAX_PROBLEMS, Problem, Schema, problems
 
 __all__ = [
     "ALL",
+    "BUILT",
     "TINY",
     "TINY_WORLD",
+    "ArchitectureConfig",
     "CheckpointConfig",
     "CommonConfig",
     "DataConfig",

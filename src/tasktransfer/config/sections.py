@@ -6,7 +6,7 @@ and its description. To add one, add it to its section's class and, with a comme
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -29,11 +29,12 @@ from tasktransfer.config.fields import (
 from tasktransfer.config.places import for_results, may_be_on_the_hub
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.fidelity import TRAINING, Setting
-from tasktransfer.core.specs import Family
-from tasktransfer.core.validation import Problem, refuse
+from tasktransfer.core.specs import FAMILIES, Family
+from tasktransfer.core.validation import Problem, refuse, unknown
 
 TINY_WORLD = "tiny_world"
 TINY = "tiny"
+BUILT = "built"
 ALL: Literal["all"] = "all"
 
 
@@ -42,6 +43,35 @@ class TinyWorldConfig(Section):
 
     seed: Seed = Field(default=0, description="seed of the generator")
     dialogues: int = Field(default=240, ge=120, le=100_000, description="dialogues per dataset")
+
+
+class ArchitectureConfig(Section):
+    """A Transformer that is built here, its weights drawn from the training's seed: post-norm
+    layers, ReLU, sines for positions, one embedding for all that reads and writes words."""
+
+    layers: int = Field(default=4, ge=1, le=100, description="layers of an encoder")
+    decoder_layers: int = Field(default=4, ge=1, le=100, description="layers of the decoder")
+    hidden: int = Field(default=300, ge=8, le=8192, description="width of a layer")
+    heads: int = Field(default=6, ge=1, le=128, description="attention heads")
+    feed_forward: int = Field(default=1200, ge=8, le=65_536, description="width inside a layer")
+    positions: int = Field(default=1000, ge=16, le=100_000, description="longest input that fits")
+    words: int = Field(
+        default=250_000,
+        ge=10,
+        le=10_000_000,
+        description="most frequent words of the training texts",
+    )
+    vectors: Place | None = Field(
+        default=None, description="text file of word vectors that words start from; null: none"
+    )
+
+    @field_validator("heads")
+    @classmethod
+    def _divides(cls, heads: int, info: ValidationInfo) -> int:
+        hidden = info.data.get("hidden", heads)
+        if hidden % heads:
+            raise ValueError(f"found {heads}, which does not divide hidden ({hidden}): change one")
+        return heads
 
 
 class DataConfig(Section):
@@ -56,6 +86,10 @@ class DataConfig(Section):
         default=TinyWorldConfig(), description="how the built-in tiny world is generated"
     )
 
+    def release_of(self, dataset: str) -> str:
+        """Where the release of a dataset is looked for."""
+        return self.release
+
     @property
     def generated(self) -> bool:
         """Whether the study generates its dialogues itself. Those of a folder may be generated too:
@@ -67,7 +101,10 @@ class ModelConfig(Section):
     """A model as the config names it; ``study`` finds out what its weights are."""
 
     name: ModelName = Field(description="what tables, figures and paths call the model")
-    family: Family = Field(description="encoder, decoder or encoder_decoder")
+    family: Family = Field(
+        description="encoder, decoder or encoder_decoder",
+        json_schema_extra={"enum": list(FAMILIES)},
+    )
     checkpoint: Checkpoint = Field(
         description="'tiny' (built in), a local folder (./path) or a name on the Hugging Face hub"
     )
@@ -82,13 +119,38 @@ class ModelConfig(Section):
         description="the largest share of the study's words that its tokenizer may not know",
     )
 
+    families: ClassVar[tuple[Family, ...]] = FAMILIES
+    """Those that models of the design have."""
+
+    @field_validator("family")
+    @classmethod
+    def _of_the_design(cls, family: Family) -> Family:
+        if family not in cls.families:
+            raise ValueError(unknown("family", family, cls.families))
+        return family
+
+    @property
+    def recipe(self) -> str | None:
+        """What the model is built from, where it is none of a checkpoint; the weights' name."""
+        return None
+
+    @property
+    def built(self) -> ArchitectureConfig | None:
+        """The Transformer that a folder is made of, whose weights a training draws; None: none."""
+        return None
+
+    @property
+    def second(self) -> str | None:
+        """The model of the study whose encoder reads beside this one; None: none does."""
+        return None
+
     @field_validator("revision")
     @classmethod
     def _of_the_hub(cls, revision: str | None, info: ValidationInfo) -> str | None:
         checkpoint = info.data.get("checkpoint")
         if revision is None or checkpoint is None:
             return revision
-        if checkpoint == TINY or not may_be_on_the_hub(checkpoint):
+        if checkpoint in (TINY, BUILT) or not may_be_on_the_hub(checkpoint):
             raise ValueError(
                 f"found {revision!r}, but only hub names have revisions and the checkpoint is "
                 f"{checkpoint!r}: remove it"
@@ -145,6 +207,13 @@ class TrainingConfig(Section):
         "they agree there to rounding only. A CPU repeats itself always",
     )
 
+    @property
+    def cuts(self) -> str:
+        """The limits on instances, by name and in numbers, for captions; empty: none."""
+        names = ("limit_train", "limit_dev", "limit_test")
+        limits = {name: getattr(self, name) for name in names}
+        return ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
+
     def resolved(self) -> dict[str, Any]:
         """The fields of ``core.specs.Training``, without ``auto`` and with every switch set."""
         setting, switches = switches_of(self.fidelity)
@@ -163,7 +232,7 @@ class CheckpointConfig(Section):
     )
 
 
-def _named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
+def named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
     first: dict[str, int] = {}
     repeated = []
     for index, model in enumerate(models):
@@ -192,7 +261,7 @@ class CommonConfig(Section):
     )
     data: DataConfig = Field(default=DataConfig(), description="which dialogues are studied")
     models: Annotated[
-        tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(_named_once)
+        tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(named_once)
     ] = Field(description="the models, each a checkpoint with its family")
     seeds: Seeds = Field(default=(0,), description="a list of seeds, or n for 0 to n-1")
     training: TrainingConfig = Field(default=TrainingConfig(), description="hyperparameters")
@@ -230,6 +299,11 @@ class CommonConfig(Section):
         return ()
 
     @property
+    def vocabulary_of(self) -> tuple[str, ...]:
+        """The datasets whose training texts give a built model its words."""
+        return self.dataset_names
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the whole study as asked for, for the records' provenance."""
         return digest_of(self.content())
@@ -243,4 +317,8 @@ class CommonConfig(Section):
                 del content[key]
         if not content["training"]["deterministic"]:
             del content["training"]["deterministic"]
+        for model in content["models"]:
+            for key in ("architecture", "beside"):
+                if model.get(key, "") is None:
+                    del model[key]
         return content

@@ -11,7 +11,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage, with_ancestors
+from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
 from tasktransfer.errors import ConfigError
 
 MOST_LEVELS = 40

@@ -21,19 +21,8 @@ from tasktransfer.core.specs import (
     Selection,
     Training,
 )
+from tasktransfer.core.versions import LIBRARY_VERSION, RECIPE_VERSION
 from tasktransfer.errors import ConfigError
-
-RECIPE_VERSION = 3
-"""Raise this when a change in the code changes the numbers of a training (not for comments,
-speed or logging): every stage then gets a new digest, and old results stay beside the new. What
-changes for some tasks and families alone is raised in their cards (``Task.recipes``), what changes
-for a family on all tasks in ``FAMILY_RECIPES``."""
-
-FAMILY_RECIPES: Mapping[str, int] = {"decoder": 4, "encoder_decoder": 4}
-"""The recipe of a family's trainings, where it is a later one. 4: tanh-GELU is one operation."""
-
-LIBRARY_VERSION = 1
-"""The same for derived data, fits and evaluations."""
 
 SHORT = 12
 """Hex digits of a digest that stand in paths."""
@@ -108,6 +97,11 @@ class Start:
             raise ConfigError(
                 f"start from {self.stage.label} at {self.at}: this stage keeps its best round "
                 "alone; give its selection keep: every, or start at best"
+            )
+        if self.stage and isinstance(self.at, int) and not self.stage.selection.keeps(self.at):
+            raise ConfigError(
+                f"start from {self.stage.label} at {self.at}: this stage keeps the rounds "
+                f"{', '.join(map(str, self.stage.selection.rounds))}; add {self.at} to them"
             )
 
     @property
@@ -288,7 +282,8 @@ class Outcome:
 
     ``combine``: None for one start; ``mean`` of several models' answers; ``route``: each instance
     goes to the model of its domain, the n-th start to the n-th of ``domains``. Merged parameters
-    are starts with ``merged``.
+    are starts with ``merged``. ``model``: the base model that is judged as it was released; there
+    are no starts then.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -296,10 +291,12 @@ class Outcome:
     starts: tuple[Start, ...]
     combine: Literal["mean", "route"] | None = None
     domains: tuple[str, ...] = ()
+    model: ModelSpec | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
-        chosen = {"combine": self.combine, "domains": list(self.domains)}
+        model = self.model.identity if self.model else None
+        chosen = {"combine": self.combine, "domains": list(self.domains), "model": model}
         return {
             "starts": [start.identity for start in self.starts],
             **{name: value for name, value in chosen.items() if value},
@@ -317,14 +314,28 @@ class Outcome:
     @property
     def label(self) -> str:
         """A readable name."""
-        text = _joined(tuple(stage.label for stage in self.stages)) or "base"
+        released = f"{self.model.name}_as_released" if self.model else "base"
+        text = _joined(tuple(stage.label for stage in self.stages)) or released
         how = self.combine or (self.starts[0].merged if self.starts else None)
         return f"{text}_{how}" if how else text
 
 
 @dataclass(frozen=True)
+class Pool:
+    """Training instances of a task, whose right answers are answers to choose from."""
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    data: Data
+    task: str
+
+
+@dataclass(frozen=True)
 class Evaluation:
-    """Numbers of an outcome or a fit on a split of a task: a row an instance, and the measures."""
+    """Numbers of an outcome or a fit on a split of a task: a row an instance, and the measures.
+
+    ``pools``: where answers are looked for.
+    """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
 
@@ -334,12 +345,15 @@ class Evaluation:
     measures: tuple[str, ...]
     split: Literal["train", "dev", "test"] = "test"
     settings: Settings = field(default_factory=dict, hash=False)
+    pools: tuple[Pool, ...] = ()
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that changes its numbers."""
+        pools = [[pool.data.digest, pool.task] for pool in self.pools]
         return {
             "library": LIBRARY_VERSION,
+            **({"pools": pools} if pools else {}),
             "of": self.of.digest,
             **self.data.identity,
             "task": self.task,
@@ -361,7 +375,20 @@ class Evaluation:
     def uses(self) -> tuple[Node, ...]:
         """The nodes that have to be there before it."""
         of: tuple[Node, ...] = (self.of,) if isinstance(self.of, Fit) else self.of.stages
-        return (*([self.data] if self.data.recipe else []), *of)
+        return (*(data for data in self.read if data.recipe), *of)
+
+    @property
+    def read(self) -> tuple[Data, ...]:
+        """The data that it reads."""
+        return (self.data, *(pool.data for pool in self.pools))
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The models, as the study names them, whose token ids it reads."""
+        if isinstance(self.of, Fit):
+            return ()
+        released = (self.of.model.name,) if self.of.model else ()
+        return tuple(dict.fromkeys((*released, *(s.model.name for s in self.of.stages))))
 
     @cached_property
     def path(self) -> str:
@@ -370,23 +397,6 @@ class Evaluation:
 
 
 Node = Data | Stage | Fit | Evaluation
-
-
-def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Nodes and all that they use, directly or not, each once, what is used before what uses it.
-    Data that are only read are no nodes of a plan."""
-    ordered: dict[str, Node] = {}
-
-    def visit(node: Node) -> None:
-        if node.digest not in ordered:
-            for used in node.uses:
-                visit(used)
-            if not isinstance(node, Data) or node.recipe:
-                ordered[node.digest] = node
-
-    for node in nodes:
-        visit(node)
-    return tuple(ordered.values())
 
 
 def _stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:

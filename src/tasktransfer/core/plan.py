@@ -10,21 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tasktransfer.core.nodes import (
-    RECIPE_VERSION,
-    SHORT,
-    Data,
-    Evaluation,
-    Fit,
-    Node,
-    Outcome,
-    Stage,
-    Start,
-    with_ancestors,
-)
+from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome, Stage, Start
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.steps import Step
+from tasktransfer.core.versions import RECIPE_VERSION
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tasktransfer.core.nodes import Evaluation, Fit, Node, Outcome, Stage, with_ancestors
+from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.nodes import Evaluation, Fit, Node, Outcome, Stage
 
 
 @dataclass(frozen=True)

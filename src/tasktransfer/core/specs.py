@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 
-Family = Literal["encoder", "decoder", "encoder_decoder"]
+Family = Literal["encoder", "decoder", "encoder_decoder", "dual_encoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
+"""Those that have a built-in tiny model."""
 
-Sampler = Literal["task_batches", "uniform", "together"]
+Sampler = Literal["task_batches", "uniform", "mixed", "together"]
 """How updates are made of the training tasks' instances, see ``training.samplers``."""
 
 Keep = Literal["best", "every"]
@@ -32,8 +33,11 @@ class ModelSpec:
 
     ``weights`` names the content, never a path: ``<hub name>@<revision>`` for the Hugging Face
     hub, ``sha256:<digest>`` of the files for a local folder, ``tiny:<digest>`` of the recipe for
-    the built-in tiny models. ``name`` is how the study calls it; it stands in paths and tables
-    and is not part of the identity.
+    the built-in tiny models, ``built:<digest>`` of the recipe of an architecture whose weights are
+    drawn. ``name`` is how the study calls it; it stands in paths and tables and is not part of the
+    identity. ``beside``: an encoder that reads the same text beside it. ``adapter_reduction``: an
+    adapter for each task, whose bottleneck is so many times narrower than the hidden states
+    (``models.adapters``); None: none.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -42,11 +46,26 @@ class ModelSpec:
     family: Family
     weights: str
     max_length: int
+    beside: ModelSpec | None = None
+    adapter_reduction: int | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of the model changes numbers."""
-        return {"family": self.family, "weights": self.weights, "max_length": self.max_length}
+        own: dict[str, Any] = {
+            "family": self.family,
+            "weights": self.weights,
+            "max_length": self.max_length,
+        }
+        if self.beside is not None:
+            own["beside"] = self.beside.identity
+        if self.adapter_reduction is not None:
+            own["adapter_reduction"] = self.adapter_reduction
+        return own
+
+
+_LATER = ("deterministic", "optimiser", "cosine_scale", "weight_decay")
+"""Fields of ``Training`` that are no part of older identities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +77,9 @@ class Training:
     ``dropout`` replaces every dropout rate of the model (null: the checkpoint's own).
     ``fidelity``: what is done where the paper and its toolkit differ. ``deterministic``: equal
     seeds give equal numbers on a GPU too, which takes other and slower kernels there.
+    ``optimiser``: Adam or its variant with the infinity norm. ``cosine_scale``: two encodings are
+    compared by so many times their cosine; null: by their dot product. ``weight_decay``: of AdamW,
+    per step and unit of the learning rate; 0: plain Adam.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -75,14 +97,17 @@ class Training:
     limit_dev: int | None = None
     limit_test: int | None = None
     deterministic: bool = False
+    optimiser: Literal["adam", "adamax"] = "adam"
+    cosine_scale: float | None = None
+    weight_decay: float = 0.0
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All of it as plain values, for an identity; ``deterministic``, which came later, where it
-        is set."""
+        """All of it as plain values, for an identity; what came later, where it is set."""
         values = {**plain_fields(self), "fidelity": self.fidelity.identity}
-        if not self.deterministic:
-            del values["deterministic"]
+        for field in fields(self):
+            if field.name in _LATER and values[field.name] == field.default:
+                del values[field.name]
         return values
 
 
@@ -95,6 +120,7 @@ class Selection:
     None: a round is an epoch. ``patience``: the training ends after so many rounds without a
     better one; None: never before its last epoch. ``keep``: ``every`` leaves the parameters of all
     rounds on the disk, those of round 0 too, the untrained model, which is never the best.
+    ``rounds``: those of them that are left; none: all.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -104,13 +130,18 @@ class Selection:
     every: int | None = None
     patience: int | None = None
     keep: Keep = "best"
+    rounds: tuple[int, ...] = ()
+
+    def keeps(self, number: int) -> bool:
+        """Whether the parameters of a round are left."""
+        return self.keep == "every" and (not self.rounds or number in self.rounds)
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of it changes numbers, without ``tasks``; defaults are left out too, so that a new
         field leaves an identity alone."""
         return {
-            field.name: value
+            field.name: list(value) if isinstance(value, tuple) else value
             for field in fields(self)
             if field.name != "tasks" and (value := getattr(self, field.name)) != field.default
         }

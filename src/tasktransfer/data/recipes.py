@@ -8,7 +8,7 @@ checked against their task's card in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from tasktransfer.tasks.card import SPLITS, Instance
 Rank = Callable[[str, Sequence[Instance]], list[tuple[str, ...]]]
 """(task of the fit, instances) → the labels of each, the best first."""
 
+Judge = Callable[[str, Sequence[Instance]], list[float]]
+"""(task of the stage, instances) → the number that a trained model answers to each."""
+
 Split = tuple[str, str]
 """task, split"""
 
@@ -30,7 +33,9 @@ class Ingredients:
 
     ``caches``: folders of prepared instances, of the data that it uses or, without any, of the
     release. ``rank``: one function per fit. ``checkpoints``: folders of trained models.
-    ``tasks``: the tasks to derive.
+    ``judges``: one function per trained model.
+    ``tasks``: the tasks to derive. ``report``: what the recipe counts on its way, task (or what
+    else it counts by) → name → number: the measures of the record.
     """
 
     caches: tuple[Path, ...]
@@ -38,6 +43,8 @@ class Ingredients:
     checkpoints: tuple[Path, ...]
     tasks: tuple[str, ...]
     settings: Mapping[str, Any]
+    judges: tuple[Judge, ...] = ()
+    report: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 Recipe = Callable[[Ingredients], Mapping[Split, list[Instance]]]

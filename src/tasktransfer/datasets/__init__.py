@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from tasktransfer.core.nodes import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.specs import Family
+from tasktransfer.core.versions import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.friends import FRIENDS
@@ -37,7 +37,7 @@ def add(dataset: Dataset) -> None:
     if DATASETS.get(dataset.name) is dataset:
         return
     problems = list(dataset_problems(dataset, DATASETS.values()))
-    if dataset.tiny is not None:
+    if dataset.tiny is not None and not dataset.tiny.version:
         problems.append("tiny: the tiny world's bytes are fixed by the package; leave it None")
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)

@@ -137,7 +137,9 @@ class TinyPart:
 
     ``write`` makes its release under the folder of the world, from (folder, seed, dialogues).
     ``shares``: few-sample or not → split → share of the dialogues. ``helpful`` transfers have a
-    positive score delta, ``unrelated`` ones none above zero.
+    positive score delta, ``unrelated`` ones none above zero. ``version``: of a part that lies
+    in a folder of its own, so that the common world and what is made of it stay as they are; empty:
+    it is a part of the common world.
     """
 
     write: Callable[[Path, int, int], None]
@@ -145,6 +147,7 @@ class TinyPart:
     shares: Mapping[bool, Mapping[str, float]]
     helpful: tuple[Claim, ...] = ()
     unrelated: tuple[Claim, ...] = ()
+    version: str = ""
 
 
 @dataclass(frozen=True)

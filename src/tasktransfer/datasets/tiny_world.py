@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tasktransfer.datasets import PACKAGE
-from tasktransfer.datasets.dataset import Claim, TinyPart
+from tasktransfer.datasets.dataset import Claim, Dataset, TinyPart
 from tasktransfer.datasets.feta.tiny_world.revision import (
     DEFAULT_DIALOGUES,
     GENERATOR_VERSION,
@@ -23,7 +23,14 @@ from tasktransfer.datasets.feta.tiny_world.revision import (
 from tasktransfer.datasets.feta.tiny_world.writer import write_json
 from tasktransfer.files import Maker, replacing_folder
 
-__all__ = ["DEFAULT_DIALOGUES", "GENERATOR_VERSION", "MINIMUM_DIALOGUES", "generate", "revision"]
+__all__ = [
+    "DEFAULT_DIALOGUES",
+    "GENERATOR_VERSION",
+    "MINIMUM_DIALOGUES",
+    "generate",
+    "generate_part",
+    "revision",
+]
 
 MAKER = Maker("tiny world", "tiny_world.json", "revision")
 
@@ -35,6 +42,17 @@ HELPFUL: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in
 
 UNRELATED: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.unrelated)
 """Transfers planted to teach nothing: the score delta is not above zero."""
+
+
+def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) -> None:
+    """Write one dataset under ``folder``, for a part that is none of the common world; else as
+    ``generate``."""
+    assert dataset.tiny is not None, f"{dataset.name} has no tiny part"
+    check_parameters(seed, dialogues)
+    with replacing_folder(folder, MAKER) as fresh:
+        dataset.tiny.write(fresh, seed, dialogues)
+        identity = {"revision": revision(seed, dialogues), "seed": seed, "dialogues": dialogues}
+        write_json(fresh / MAKER.file, {"synthetic": True, "dataset": dataset.name, **identity})
 
 
 def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES) -> None:

@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import config as configs
+from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
 from tasktransfer.core.validation import Problem, unknown
 from tasktransfer.designs.design import Design
+from tasktransfer.designs.empathetic.design import EMPATHETIC
 from tasktransfer.designs.plugins import load_plugins
+from tasktransfer.designs.probes.design import PROBES
 from tasktransfer.designs.transfer.design import TRANSFER
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
 
-DESIGNS: dict[str, Design] = {TRANSFER.name: TRANSFER}
+DESIGNS: dict[str, Design] = {design.name: design for design in (TRANSFER, EMPATHETIC, PROBES)}
 """Name → design: those of the package, and those that plugins have added in this process."""
 
 
@@ -50,6 +53,8 @@ def checked_config(document: Document) -> CommonConfig:
     name = named if isinstance(named, str) else "transfer"  # and its config refuses any other type
     if name not in DESIGNS:
         raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
+    for dataset in DESIGNS[name].datasets:
+        datasets.add(dataset)
     return configs.validated(document, DESIGNS[name].config)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Plan
+from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 
@@ -69,7 +70,8 @@ class Design:
     ``figures`` and ``report`` make theirs. ``choose``: makes the choice that the plan waits for.
     ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
     the provenance of each record says. ``recipes`` of derived data, ``learners`` of fits and
-    ``measures`` of evaluations: those that only this design has, by name. ``rules``: files in
+    ``measures`` of evaluations: those that only this design has, by name. ``datasets``: those that
+    only this design reads, which are there when a config names it. ``rules``: files in
     ``workflow/rules`` that only this design needs.
     """
 
@@ -87,5 +89,6 @@ class Design:
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
+    datasets: tuple[Dataset, ...] = ()
     rules: tuple[str, ...] = ()
     tables_version: int = 1

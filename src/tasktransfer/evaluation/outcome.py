@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasktransfer.core.nodes import Evaluation, Outcome, Stage, Start
-from tasktransfer.datasets import get_task
+from tasktransfer.core.fidelity import DEFAULT
+from tasktransfer.core.nodes import Data, Evaluation, Outcome, Stage, Start
+from tasktransfer.datasets import find_task, get_task
+from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.measures import values_of
-from tasktransfer.models.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.models.parts import lay_over
@@ -28,11 +30,19 @@ TOKENS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where an evaluation's inputs are. ``encoded``: model name → folder of the token ids of its
-    data; ``checkpoint``: start → folder of the round that it names."""
+    """Where an evaluation's inputs are. ``encoded``: data and model name → folder of token ids;
+    ``checkpoint``: start → folder of the round that it names; ``base`` and ``beside``: model name →
+    folder or hub name of the released model, and of the encoder that reads beside it."""
 
-    encoded: Mapping[str, Path]
+    encoded: Mapping[tuple[Data, str], Path]
     checkpoint: Callable[[Start], str]
+    base: Callable[[str], str]
+    beside: Callable[[str], str | None]
+
+    def unknown(self, encoded: Path) -> int:
+        """The token id of unknown words in a folder of token ids; -1: there is none."""
+        tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, "encoder")
+        return -1 if tokenizer.unk_token_id is None else int(tokenizer.unk_token_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,8 @@ def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
     """The mean of the models' numbers, and the label nearest to it."""
     task = get_task(evaluation.data.name, evaluation.task)
     values = [float(value) for value in np.mean([one.values for one in each], axis=0)]
+    if task.kind == "rating":
+        return Answered([(f"{value:.12g}",) for value in values], values)
     numbers = values_of(task, [(label,) for label in task.labels])
     nearest = (min(range(len(numbers)), key=lambda i: abs(numbers[i] - v)) for v in values)
     return Answered([(task.labels[index],) for index in nearest], values)
@@ -96,19 +108,55 @@ def _answers(evaluation: Evaluation, starts: Sequence[Start], places: Places) ->
 def _loaded(
     evaluation: Evaluation, starts: Sequence[Start], places: Places, device: torch.device
 ) -> tuple[FamilyModel, EncodedSplit]:
+    model = _merged(evaluation, starts, places, device)
+    name = next(start.stage.model.name for start in starts if start.stage is not None)
+    split = read_split(places.encoded[evaluation.data, name], evaluation.task, evaluation.split)
+    return model, split.limited(evaluation.settings.get("limit"))
+
+
+def load_judged(
+    evaluation: Evaluation, outcome: Outcome, places: Places, device: torch.device
+) -> FamilyModel:
+    """The model of an outcome that is one model: a stage's, a merged or a released one."""
+    if outcome.model is None:
+        return _merged(evaluation, outcome.starts, places, device)
+    model = outcome.model
+    folder = places.encoded[evaluation.data, model.name]
+    return load_model(
+        model.family,
+        places.base(model.name),
+        None,
+        {evaluation.task: get_task(evaluation.data.name, evaluation.task)},
+        read_manifest(folder),
+        folder / "tokenizer",
+        seed=0,
+        fidelity=DEFAULT,
+        loss_on="answer",
+        dropout=None,
+        device=device,
+        beside=places.beside(model.name),
+        cosine_scale=evaluation.settings.get("cosine_scale"),
+    )
+
+
+def _merged(
+    evaluation: Evaluation, starts: Sequence[Start], places: Places, device: torch.device
+) -> FamilyModel:
     """The first start's model, with the named parts of all starts laid over it."""
     stages = [start.stage for start in starts if start.stage is not None]
     if len(stages) < len(starts):
         raise ConfigError(f"{evaluation.label}: a base model has no head; name a stage to judge")
-    folder = places.encoded[stages[0].model.name]
+    folder = places.encoded[evaluation.data, stages[0].model.name]
 
     def load(start: Start, stage: Stage) -> FamilyModel:
         names = sorted({*stage.tasks, evaluation.task})
+        homes = (stage.data.name, evaluation.data.name)
+        cards = {name: next(c for home in homes if (c := find_task(home, name))) for name in names}
         return load_model(
             stage.model.family,
             places.checkpoint(start),
             None,
-            {name: get_task(evaluation.data.name, name) for name in names},
+            cards,
             read_manifest(folder),
             folder / "tokenizer",
             seed=stage.seed,
@@ -116,11 +164,13 @@ def _loaded(
             loss_on=stage.training.loss_on,
             dropout=None,
             device=device,
+            beside=places.beside(stage.model.name),
+            cosine_scale=stage.training.cosine_scale,
+            adapter_reduction=stage.model.adapter_reduction,
         )
 
     model = load(starts[0], stages[0])
     if len(starts) > 1 or starts[0].parts:
         others = [(start, load(start, stage)) for start, stage in zip(starts, stages, strict=True)]
         lay_over(model, others)
-    split = read_split(folder, evaluation.task, evaluation.split)
-    return model, split.limited(evaluation.settings.get("limit"))
+    return model

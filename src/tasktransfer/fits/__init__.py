@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import ConfigError
-from tasktransfer.fits import logistic
+from tasktransfer.fits import fast_text, logistic
+from tasktransfer.fits.probes import Fitted, Given, fit_probes
 from tasktransfer.tasks.card import Instance, Task
 
 Features = npt.NDArray[np.float64]
@@ -43,8 +44,23 @@ class Learner:
     features: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class JointLearner:
+    """How all tasks of a fit are fitted and scored at once, on features that are computed once.
+    ``features``: as of a ``Learner``; otherwise counts of words."""
+
+    fit: Callable[[Given], Fitted]
+    features: bool = False
+
+
+JOINT_LEARNERS: dict[str, JointLearner] = {
+    "probes": JointLearner(fit_probes, features=True),
+    "probes_of_words": JointLearner(fit_probes),
+}
+
 LEARNERS: dict[str, Learner] = {
     "logistic_texts": Learner(logistic.fit_texts, logistic.load),
+    "fasttext": Learner(fast_text.fit, fast_text.load),
     "logistic": Learner(logistic.fit_features, logistic.load, features=True),
 }
 

@@ -14,16 +14,18 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasktransfer.config import TINY
+from tasktransfer.config import BUILT, TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 from tasktransfer.results.finished import damage_of
+from tasktransfer.results.revisions import own_tiny_version
 from tasktransfer.results.study import Study
 
 
 def instances(study: Study, dataset: str, cache: str) -> list[str]:
     """What a folder of cached instances is made from: the generated tiny world; nothing for a
     release, which `tasktransfer` finds and checks."""
-    generated = study.config.data.generated or is_tiny_world(study, dataset, cache)
+    generated = study.config.data.generated and not own_tiny_version(dataset)
+    generated = generated or is_tiny_world(study, dataset, cache)
     return _unless_there(f"{cache}/manifest.json", [study.tiny_world] if generated else [])
 
 
@@ -33,8 +35,8 @@ def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
 
 
 def tiny_model(study: Study, folder: str) -> list[str]:
-    """What a built-in tiny model is made from."""
-    caches = [f"{cache}/manifest.json" for cache in study.tiny_texts]
+    """What a built-in tiny model, or a built one, is made from."""
+    caches = [f"{cache}/manifest.json" for cache in study.texts_of_made(folder)]
     return _unless_there(f"{folder}/config.json", caches)
 
 
@@ -49,11 +51,13 @@ def of(study: Study, node: Node) -> list[str]:
     """What the job of a node that is not finished reads: the nodes that it uses and starts from,
     and instances or token ids."""
     if isinstance(node, Stage):
-        needed = [_token_ids(study, node.data, node), *_left_by(study, node.starts)]
+        token_ids = f"{study.encoded(node.data, node.model.name)}/manifest.json"
+        needed = [token_ids, *_left_by(study, node.starts)]
         return needed if node.starts_whole else [*needed, *_model_files(study, node.model.name)]
     needed = [study.record(used) for used in node.uses if not isinstance(used, Stage)]
     read = [used for used in node.uses if isinstance(used, Data)]
-    models: list[tuple[Data, Stage]] = []
+    released: list[str] = []
+    models: list[tuple[Data, str]] = []
     if isinstance(node, Data):
         needed += _left_by(study, [Start(used) for used in node.uses if isinstance(used, Stage)])
         needed += [] if read else [f"{study.instances(node.name)}/manifest.json"]
@@ -61,17 +65,16 @@ def of(study: Study, node: Node) -> list[str]:
         read.append(node.data)
     if isinstance(node, Fit) and node.on and node.on.stage:
         needed += _left_by(study, [node.on])
-        models = [(node.on.stage.data, node.on.stage)]
+        models = [(node.on.stage.data, node.on.stage.model.name)]
     elif isinstance(node, Evaluation) and isinstance(node.of, Outcome):
         needed += _left_by(study, node.of.starts)
-        models = [(node.data, stage) for stage in node.of.stages]
+        read += [pool.data for pool in node.pools if not pool.data.recipe]
+        models = [(data, m) for data in node.read for m in node.model_names]
+        released = [node.of.model.name] if node.of.model else []
     needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
-    needed += [_token_ids(study, data, stage) for data, stage in models]
+    needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]
+    needed += [file for name in released for file in _model_files(study, name)]
     return list(dict.fromkeys(needed))
-
-
-def _token_ids(study: Study, data: Data, stage: Stage) -> str:
-    return f"{study.encoded(data, stage.model.name)}/manifest.json"
 
 
 def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
@@ -121,9 +124,11 @@ class DamagedRecords:
 
 
 def _model_files(study: Study, name: str) -> list[str]:
-    """What of a built-in tiny model has to be there; nothing for other checkpoints."""
-    tiny = study.model(name).checkpoint == TINY
-    return [f"{study.tiny_model(name)}/config.json"] if tiny else []
+    """What of a model that is made here has to be there, and of the one beside it; nothing for
+    other checkpoints."""
+    model = study.model(name)
+    own = [f"{study.tiny_model(name)}/config.json"] if model.checkpoint in (TINY, BUILT) else []
+    return own + (_model_files(study, model.second) if model.second else [])
 
 
 def _unless_there(file: str, needed: list[str]) -> list[str]:

@@ -14,15 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer import __version__, metrics
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage
 from tasktransfer.data.cache import read_instances, write_release
-from tasktransfer.data.recipes import Ingredients, Rank, Recipe, recipe_named
+from tasktransfer.data.recipes import Ingredients, Judge, Rank, Recipe, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
-from tasktransfer.errors import ConfigError
+from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
-from tasktransfer.fits import Learner, answers, learner_named, ranked
+from tasktransfer.fits import (
+    JOINT_LEARNERS,
+    Classifier,
+    Learner,
+    answers,
+    learner_named,
+    ranked,
+)
+from tasktransfer.jobs import probe_job
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.damage import set_aside
 from tasktransfer.results.finished import damage_of, is_whole
@@ -39,6 +48,9 @@ from tasktransfer.results.versions import commit, versions
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 Measures = dict[str, dict[str, float]]
+ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
+"""First measures of evaluations that need the model and not its answers alone: which of many
+replies it chooses, or how probable one is (``evaluation.replies``)."""
 
 
 def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -> None:
@@ -55,7 +67,8 @@ def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -
 
     def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
         recipe = recipe_named(data.recipe, recipes)
-        derived = recipe(_ingredients(study, data, fits))
+        ingredients = _ingredients(study, data, fits)
+        derived = recipe(ingredients)
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
         release = Release(
             place=str(folder),
@@ -68,7 +81,8 @@ def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -
         )
         few_sample = bool(data.settings.get("few_sample", False))
         write_release(folder, DATASETS[data.name], release, few_sample)
-        return {task: len(derived[task, "train"]) for task in tasks}, {}, []
+        counts = {task: len(derived[task, "train"]) for task in tasks}
+        return counts, ingredients.report, []
 
     _job(study, data, work)
 
@@ -81,7 +95,12 @@ def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
         DataError: the instances are missing, or of a kind that it cannot learn.
     """
 
+    notes: list[str] = []
+
     def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
+        if node.learner in JOINT_LEARNERS:
+            fitted = probe_job.fitted(study, node, JOINT_LEARNERS[node.learner], folder, notes)
+            return fitted.instances, fitted.measures, fitted.rows
         learner = learner_named(node.learner, learners)
         instances, scores, rows = {}, {}, []
         for name in node.tasks:
@@ -101,7 +120,7 @@ def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
             rows += _rows(task, test, predicted, expected_values(task, probable))
         return instances, scores, rows
 
-    _job(study, node, work)
+    _job(study, node, work, notes)
 
 
 def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], threads: int) -> None:
@@ -115,20 +134,21 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
     def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
         task = get_task(node.data.name, node.task)
         instances = read_instances(Path(study.cache(node.data)), node.task, node.split)
+        if node.measures[0] in ASKED_OF_THE_MODEL:
+            return _replies(study, node, instances, threads)
+        kept = kept_instances(len(instances), node.settings.get("limit"))
+        instances = [instances[place] for place in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, learners)
-            classifier = learner.load(Path(study.folder(node.of), node.task))
+            classifier = _loaded(learner, Path(study.folder(node.of), node.task), task)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
         else:
-            from tasktransfer.evaluation.outcome import Places, answered  # noqa: PLC0415  # torch
+            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # torch
 
-            models = [stage.model.name for stage in node.of.stages]
-            encoded = {model: Path(study.encoded(node.data, model)) for model in models}
-            told = answered(node, node.of, Places(encoded, study.start), threads)
+            told = answered(node, node.of, _places(study, node), threads)
             predictions, values = told.predictions, told.values
-            instances = instances[: len(predictions)]
         golds = [one.target for one in instances]
         scores = measured(task, node.measures, predictions, golds, values)
         return (
@@ -140,12 +160,52 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
     _job(study, node, work)
 
 
+def _places(study: Study, node: Evaluation) -> Any:
+    from tasktransfer.evaluation.outcome import Places  # noqa: PLC0415  # imports torch
+
+    encoded = {
+        (data, model): Path(study.encoded(data, model))
+        for data in node.read
+        for model in node.model_names
+    }
+    return Places(encoded, study.start, study.base_model, study.beside)
+
+
+def _replies(
+    study: Study, node: Evaluation, instances: Sequence[Instance], threads: int
+) -> tuple[dict[str, int], Measures, list[Row]]:
+    """An evaluation of replies that a model chooses or writes."""
+    from tasktransfer.evaluation.replies import Asked, judged  # noqa: PLC0415  # imports torch
+
+    assert isinstance(node.of, Outcome), "a fit has no replies"
+    pools = {p: read_instances(study.cache(p.data), p.task, "train") for p in node.pools}
+    cache = Path(study.config.results, "data", "embedded")
+    told = judged(Asked(node, node.of, _places(study, node), instances, pools, cache), threads)
+    columns = zip(
+        told.instances,
+        told.predictions,
+        told.golds,
+        told.values,
+        told.gold_values,
+        told.scores,
+        strict=True,
+    )
+    rows = [
+        Row(node.task, one.id, one.dialogue_id, said, gold, value, wanted, score)
+        for one, said, gold, value, wanted, score in columns
+    ]
+    wanted = {name: told.measures[name] for name in node.measures}
+    return {node.task: len(rows)}, {node.task: wanted}, rows
+
+
 def _job(
     study: Study,
     node: Data | Fit | Evaluation,
     work: Callable[[Path], tuple[dict[str, int], Measures, list[Row]]],
+    notes: Sequence[str] = (),
 ) -> None:
-    """Do a node's work while its folder is held, unless it is done; the record last."""
+    """Do a node's work while its folder is held, unless it is done; the record last, with the notes
+    that the work has taken."""
     folder = Path(study.folder(node))
     with claim(folder, _say, label=node.label):
         problem = damage_of(study, node)
@@ -179,7 +239,7 @@ def _job(
                     "study": study.config.study,
                     "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
                     "seconds": time.perf_counter() - began,
-                    "notes": [],
+                    "notes": list(notes),
                 },
             },
         )
@@ -189,6 +249,20 @@ def _job(
         for task, scores in measures.items()
     ]
     _say(f"{node.label}: {'; '.join(told)}")
+
+
+def _loaded(learner: Learner, folder: Path, card: Task) -> Classifier:
+    """A fitted classifier of a card's labels."""
+    classifier = learner.load(folder)
+    names = getattr(classifier, "names", card.labels)
+    if names != card.labels:
+        odd = sorted({*names} ^ {*card.labels} or {"their order"})[0]
+        raise DataError(
+            f"{folder}: a classifier of {len(names)} labels, and {card.name} has "
+            f"{len(card.labels)}; the first difference is {odd!r}: delete {folder.parent} to fit "
+            "it again"
+        )
+    return classifier
 
 
 def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
@@ -216,10 +290,19 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
         learner = learner_named(node.learner, learners)
 
         def of(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
-            classifier = learner.load(Path(study.folder(node), task))
-            features = _features(study, node, learner, instances)
             card = get_task(node.data.name, task)
+            classifier = _loaded(learner, Path(study.folder(node), task), card)
+            features = _features(study, node, learner, instances)
             return ranked(card, classifier.probabilities(instances, features))
+
+        return of
+
+    def judge(stage: Stage) -> Judge:
+        def of(task: str, instances: Sequence[Instance]) -> list[float]:
+            from tasktransfer.evaluation.judge import judged  # noqa: PLC0415  # imports torch
+
+            encoded = Path(study.encoded(stage.data, stage.model.name))
+            return judged(stage, Path(study.checkpoint(stage)), encoded, task, instances)
 
         return of
 
@@ -230,6 +313,7 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
         checkpoints=tuple(Path(study.checkpoint(node)) for node in used(Stage)),
         tasks=study.tasks(data),
         settings=data.settings,
+        judges=tuple(judge(node) for node in used(Stage)),
     )
 
 

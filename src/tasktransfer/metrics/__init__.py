@@ -38,7 +38,7 @@ import numpy as np
 
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
-from tasktransfer.metrics import labels, texts
+from tasktransfer.metrics import bleu, labels, open_labels, ratings, replies, texts
 from tasktransfer.metrics.answers import Answers, Coded, check, coded
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
@@ -87,8 +87,14 @@ def tally(
     check(task, guesses, right)
     for spec in task.metrics:
         _width(task, spec, fidelity)  # refuses a card with an average that there is not
-    if task.kind == "span":
+    if task.kind == "open_labels":
+        parts = [open_labels.tally(guesses, right) for _ in task.metrics]
+    elif task.kind == "reply":
+        parts = [_reply_tally(spec, guesses, right) for spec in task.metrics]
+    elif task.kind == "span":
         parts = _text_tallies(task, guesses, right, fidelity)
+    elif task.kind == "rating":
+        parts = [ratings.tally(task, spec, guesses, right) for spec in task.metrics]
     else:
         parts = _label_tallies(task, guesses, right, fidelity)
     return np.concatenate(parts, axis=1)
@@ -108,7 +114,7 @@ def finish(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> dict[str
     ends = np.cumsum([_width(task, spec, fidelity) for spec in task.metrics])
     parts = np.split(np.asarray(sums, np.float64), ends[:-1], axis=-1)
     return {
-        spec.key: 100.0 * _finish(spec, part)
+        spec.key: 100.0 * _finish(task, spec, part)
         for spec, part in zip(task.metrics, parts, strict=True)
     }
 
@@ -143,11 +149,20 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
     Classification and multiple choice: 100 or 0. Multi-output: the share of right traits.
     Multi-label: F1 of the two label sets, restricted to the labels that the card's first
     metric scores; 100 when neither has any. Spans: token-F1 with the best right answer, or exact
-    match where the card has no token-F1. Raises DataError as ``evaluate`` does for answers of a
-    wrong shape.
+    match where the card has no token-F1. Ratings and replies: the card's first metric. Raises
+    DataError as ``evaluate`` does for answers of a wrong shape.
     """
     guesses, right = coded(predictions), coded(golds)
     check(task, guesses, right)
+    if task.kind == "open_labels":
+        sums = open_labels.tally(guesses, right)
+        return [float(100 * value) for value in open_labels.set_f1(sums)]
+    if task.kind == "reply":
+        first = task.metrics[0]
+        alone = _finish(task, first, _reply_tally(first, guesses, right))
+        return [float(100 * value) for value in alone]
+    if task.kind == "rating":
+        return [float(100 * row[0]) for row in ratings.tally(task, task.metrics[0], guesses, right)]
     each = {"span": texts.text_scores, "multi_label": labels.set_f1}.get(
         task.kind, labels.share_right
     )
@@ -156,11 +171,21 @@ def instance_scores(task: Task, predictions: Answers, golds: Answers) -> list[fl
 
 
 def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
-    if spec.name in ("accuracy", "exact_match"):
+    if task.kind == "open_labels":
+        return 3
+    if task.kind == "reply":
+        return bleu.WIDTH if spec.name == "bleu" else 2
+    if spec.name in ("accuracy", "exact_match", "closeness"):
         return 2
     if spec.name == "token_f1":
         return texts.token_f1_width(task, spec)
     return labels.f1_width(task, spec, fidelity)
+
+
+def _reply_tally(spec: MetricSpec, guesses: Coded, right: Coded) -> Sums:
+    if spec.name == "bleu":  # of the corpus; all others are means over replies
+        return bleu.tally(guesses, right)
+    return replies.tally(spec.name, guesses, right)
 
 
 def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
@@ -189,11 +214,17 @@ def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scorin
     return tallies
 
 
-def _finish(spec: MetricSpec, sums: Sums) -> Sums:
+def _finish(task: Task, spec: MetricSpec, sums: Sums) -> Sums:
+    if task.kind == "open_labels":
+        return open_labels.micro_f1(sums)
     match spec.name:
-        case "accuracy" | "exact_match":
+        case "accuracy" | "exact_match" | "closeness":
+            return labels.share_finish(sums)
+        case "bleu2" | "bleu2_exchanged" | "rouge_l" | "meteor":
             return labels.share_finish(sums)
         case "f1" | "multilabel_f1":
             return labels.f1_finish(spec, sums)
+        case "bleu":
+            return bleu.finish(sums)
         case "token_f1":
             return labels.share_finish(sums) if spec.average == "macro" else texts.token_f1(sums)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.ratings import share_of
 
 Counts = npt.NDArray[np.int64]
 
@@ -76,14 +78,18 @@ def check(task: Task, predictions: Coded, golds: Coded) -> None:
         )
     if not len(golds):
         raise DataError(f"{task.name}: no instances to score; check the split and its id file")
+    if task.kind == "open_labels":
+        return
     if task.kind != "multi_label":
         expected = len(task.outputs) if task.kind == "multi_output" else 1
         _check_sizes(task, "prediction", predictions, expected)
-        if task.kind == "span":
+        if task.kind in ("span", "reply"):
             _check_right_texts(task, golds)
         else:
             _check_sizes(task, "gold", golds, expected)
-    if task.kind != "span":
+    if task.kind == "rating":
+        _check_gold_ratings(task, golds)
+    elif task.labels:
         _check_gold_labels(task, golds)
 
 
@@ -94,6 +100,16 @@ def _check_sizes(task: Task, side: str, answers: Coded, expected: int) -> None:
         raise DataError(
             f"{task.name}: {side} {position} has {len(answer)} answers {answer!r}, and a "
             f"{task.kind} instance has {expected}"
+        )
+
+
+def _check_gold_ratings(task: Task, golds: Coded) -> None:
+    off = [text for text in golds.texts if math.isnan(share_of(task, text))]
+    if off:
+        position = golds.texts.index(off[0])
+        raise DataError(
+            f"{task.name}: gold {int(np.flatnonzero(golds.codes == position)[0])} is {off[0]!r}, "
+            f"and the scale is {' to '.join(task.labels)}; mend the data or the card"
         )
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 
 import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.ratings import scale_of, share_of
 
 Values = npt.NDArray[np.float64]
 Answers = Sequence[tuple[str, ...]]
@@ -65,7 +66,24 @@ def spearman(predicted: Values, gold: Values) -> float:
     return pearson(rankdata(predicted), rankdata(gold))
 
 
-_SHARES = ("accuracy", "exact_match", "score")
+def kendall(predicted: Values, gold: Values) -> float:
+    """Kendall's tau-b; 0 where either has no spread."""
+    from scipy.stats import kendalltau  # noqa: PLC0415
+
+    value = float(kendalltau(predicted, gold).statistic)
+    return 0.0 if isnan(value) else value
+
+
+_SHARES = (
+    "accuracy",
+    "exact_match",
+    "closeness",
+    "score",
+    "bleu2",
+    "bleu2_exchanged",
+    "rouge_l",
+    "meteor",
+)
 _F1 = tuple(
     f"{average}{name}"
     for name in ("f1", "multilabel_f1", "token_f1")
@@ -76,8 +94,15 @@ MEASURES: dict[str, Measure] = {
     **{name: Measure(name) for name in (*_SHARES, *_F1)},
     "loss": Measure("loss", higher_is_better=False, high=inf),
     "perplexity": Measure("perplexity", higher_is_better=False, low=1.0, high=inf),
+    "word_perplexity": Measure("word_perplexity", higher_is_better=False, low=1.0, high=inf),
+    "bleu": Measure("bleu"),
+    "p_at_1": Measure("p_at_1"),
+    "p_at_1_shuffled": Measure("p_at_1_shuffled"),
+    "p_at_1_shuffled_sd": Measure("p_at_1_shuffled_sd"),
+    "p_at_1_permuted": Measure("p_at_1_permuted"),
     "pearson": Measure("pearson", low=-1.0, high=1.0, of_rows=pearson),
     "spearman": Measure("spearman", low=-1.0, high=1.0, of_rows=spearman),
+    "kendall": Measure("kendall", low=-1.0, high=1.0, of_rows=kendall),
 }
 """By name. ``score`` is the mean of the measures that a task's card is scored by."""
 
@@ -102,14 +127,17 @@ CORRELATIONS = tuple(measure.name for measure in MEASURES.values() if measure.of
 
 
 def values_of(task: Task, answers: Answers) -> list[float]:
-    """The number that each answer stands for: the label itself where all labels of the task are
-    numbers, as ratings are, else its place in the card.
+    """The number that each answer stands for: itself where the task is answered with a rating, the
+    label where all labels of the task are numbers, else its place in the card.
 
     Raises:
         ConfigError: the task's answers are no single labels.
     """
     if not task.labels:
         raise ConfigError(f"{task.name}: is {task.kind}; its answers stand for no number")
+    if task.kind == "rating":
+        low, high = scale_of(task)
+        return [low + share_of(task, answer[0]) * (high - low) for answer in answers]
     try:
         numbers = {label: float(label) for label in task.labels}
     except ValueError:

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.tokenizer import check_vocabulary, load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
-from tasktransfer.models.tokenizer import check_vocabulary, load_tokenizer
 
 
 def check_model(

@@ -1,13 +1,14 @@
 """The encoder family (BERT and its kin): one linear head a task on the encoder's outputs.
 
 Paper, Appendix B: pooled output → dropout → linear. Spans: start and end logits a token; multiple
-choice: one score an option; multi-label: a sigmoid a label; multi-output: two-way outputs.
+choice: one score an option; multi-label: a sigmoid a label; multi-output: two-way outputs; a
+rating: one sigmoid.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +18,33 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import Fidelity
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout
 from tasktransfer.layers.first_tokens import narrow_last_layer
 from tasktransfer.layers.packing import lay_out
 from tasktransfer.layers.ragged import Ints
-from tasktransfer.models.encoded import IGNORED, EncodedSplit
+from tasktransfer.models.adapters import AdapterBank
 from tasktransfer.models.encoder_inputs import allowed_tokens, options, packed_arrays, padded_arrays
 from tasktransfer.models.encoder_inputs import labels as labels_of
+from tasktransfer.models.heads import (
+    best_spans,
+    chosen_labels,
+    fresh_head,
+    has_unanswerable,
+    rating_loss,
+    span_cross_entropy,
+)
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
 from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.ratings import STEPS, rating_texts
 
 HEADS_FILE = "heads.safetensors"
-MULTI_LABEL_THRESHOLD = 0.5
 TOOLKIT_PADDING = 8
 """Its batches are padded to a multiple of so many tokens."""
 TOOLKIT_BATCH = 20
 """Instances that it reads together, in their order, in dev and test too."""
-TLIDB_MULTI_LABEL_THRESHOLD = 0.1
-"""The toolkit takes the labels whose softmax exceeds this (feta-spec, quirks)."""
-
-
-def head_width(task: Task) -> int:
-    """Number of outputs of a task's head."""
-    match task.kind:
-        case "span":
-            return 2
-        case "multiple_choice":
-            return 1
-        case "multi_output":
-            return len(task.outputs) * task.classes
-        case _:
-            return task.classes
 
 
 class Encoder:
@@ -67,6 +62,7 @@ class Encoder:
         fidelity: Fidelity,
         device: torch.device,
         first_position: int | None = None,
+        adapter_reduction: int | None = None,
     ) -> None:
         self.backbone = backbone
         self.tasks = tasks
@@ -97,19 +93,23 @@ class Encoder:
         self.dropout = FastDropout(rate) if self.side_by_side else nn.Dropout(rate)
         self.heads = nn.ModuleDict(
             {
-                name: _fresh_head(config.hidden_size, task, seed, fidelity.head_start)
+                name: fresh_head(config.hidden_size, task, seed, fidelity.head_start)
                 for name, task in tasks.items()
             }
         )
-        self.module = nn.ModuleDict(
-            {"backbone": backbone, "heads": self.heads, "dropout": self.dropout}
-        ).to(device)
+        modules = {"backbone": backbone, "heads": self.heads, "dropout": self.dropout}
+        self.adapters: AdapterBank | None = None
+        if adapter_reduction is not None:
+            self.adapters = AdapterBank(backbone, tuple(tasks), adapter_reduction, seed)
+            modules["adapters"] = self.adapters
+        self.module = nn.ModuleDict(modules).to(device)
 
     # --- the protocol ---------------------------------------------------------------------------
 
     def parts(self) -> dict[str, dict[str, nn.Parameter]]:
         heads = {f"head.{task}": dict(head.named_parameters()) for task, head in self.heads.items()}
-        return {"encoder": dict(self.backbone.named_parameters()), **heads}
+        adapters = self.adapters.parts() if self.adapters is not None else {}
+        return {"encoder": dict(self.backbone.named_parameters()), **heads, **adapters}
 
     def start_training(self) -> None:
         self.module.train()
@@ -130,7 +130,7 @@ class Encoder:
         match task.kind:
             case "span":
                 scores = logits.masked_fill(~inputs["allowed"].unsqueeze(-1), float("-inf"))
-                edges = [_span_cross_entropy(scores[..., k], labels[:, k]) for k in (0, 1)]
+                edges = [span_cross_entropy(scores[..., k], labels[:, k]) for k in (0, 1)]
                 return (edges[0] + edges[1]) / 2
             case "multi_label":
                 each = functional.binary_cross_entropy_with_logits(
@@ -141,6 +141,9 @@ class Encoder:
                 flat = logits.view(-1, task.classes)
                 total = functional.cross_entropy(flat, labels.view(-1), reduction="sum")
                 return total / len(task.outputs)
+            case "rating":
+                shares = labels[:, 0].to(logits.dtype) / STEPS
+                return rating_loss(task, logits[:, 0], shares)
             case _:
                 return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
 
@@ -172,12 +175,13 @@ class Encoder:
             case "span":
                 return self._spans(task, split, examples, logits, inputs["allowed"])
             case "multi_label":
-                return [
-                    _chosen_labels(task, row, self.fidelity.multi_label) for row in logits.cpu()
-                ]
+                return [chosen_labels(task, row, self.fidelity.multi_label) for row in logits.cpu()]
             case "multi_output":
                 best = logits.view(len(examples), len(task.outputs), task.classes).argmax(-1)
                 return [tuple(task.labels[i] for i in row) for row in best.tolist()]
+            case "rating":
+                shares = torch.sigmoid(logits[:, 0].double())
+                return list(rating_texts(task, shares.tolist()))
             case _:
                 return [(task.labels[i],) for i in logits.argmax(-1).tolist()]
 
@@ -189,15 +193,20 @@ class Encoder:
             name: t.detach().cpu().contiguous() for name, t in self.heads.state_dict().items()
         }
         save_file(tensors, folder / HEADS_FILE)
+        if self.adapters is not None:
+            self.adapters.save(folder)
 
     def load_heads(self, file: Path) -> None:
-        """Take the heads of the tasks that this model and the parent have in common."""
+        """Take the heads of the tasks that this model and the parent have in common, and their
+        adapters."""
         from safetensors.torch import load_file
 
         for name, tensor in load_file(file).items():
             task = name.rsplit(".", 1)[0]
             if task in self.tasks:
                 self.heads.get_parameter(name).data.copy_(tensor)
+        if self.adapters is not None:
+            self.adapters.load(file.parent)
 
     def _edges_anywhere(self, task: str) -> bool:
         """Whether start and end are chosen among all tokens of the padded batch, as in the
@@ -248,7 +257,8 @@ class Encoder:
         """
         each_token = task.kind == "span"
         read = self._read_padded if inputs.pack is None else self._read_packed
-        hidden = self.dropout(read(inputs, each_token))
+        with self.adapters.using(task.name) if self.adapters is not None else nullcontext():
+            hidden = self.dropout(read(inputs, each_token))
         logits: Tensor = self.heads[task.name](hidden).float()
         if each_token and inputs.pack is not None:
             return logits[inputs["wanted"]]
@@ -311,7 +321,7 @@ class Encoder:
         if self.fidelity.span_choice == "edges":
             first, last = logits.argmax(1).unbind(-1)
         else:
-            first, last = _best_spans(logits, allowed, self.longest_spans[task.name])
+            first, last = best_spans(logits, allowed, self.longest_spans[task.name])
         answers: list[tuple[str, ...]] = []
         for example, a, b in zip(examples, first.tolist(), last.tolist(), strict=True):
             start, end = _text_edges(split.offsets[example], a, b)
@@ -331,65 +341,9 @@ def _text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
     return (text[0][0], text[-1][1]) if text else (-1, -1)
 
 
-def has_unanswerable(task: Task) -> bool:
-    """Whether the task's metrics know unanswerable instances."""
-    return any(metric.unanswerable_phrases for metric in task.metrics)
-
-
 def _hidden_dropout(config: Any) -> float:
     for name in ("hidden_dropout_prob", "dropout", "mlp_dropout"):
         rate = getattr(config, name, None)
         if rate is not None:
             return float(rate)
     return 0.1
-
-
-def _fresh_head(hidden: int, task: Task, seed: int, start: str) -> nn.Linear:
-    """A head whose start depends on seed and task only, not on which other heads are made."""
-    head = nn.Linear(hidden, head_width(task))
-    generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))
-    with torch.no_grad():
-        if start == "xavier":
-            nn.init.xavier_uniform_(head.weight, generator=generator)
-            bound = 1 / math.sqrt(hidden)  # as torch starts the biases of a linear layer
-            head.bias.uniform_(-bound, bound, generator=generator)
-            return head
-        head.weight.normal_(0.0, 0.02, generator=generator)
-        # Of many labels few are right. Starting every sigmoid at one half, the first steps would
-        # do nothing but push all of them down, through the encoder too, which may not recover.
-        head.bias.fill_(-math.log(task.classes - 1) if task.kind == "multi_label" else 0.0)
-    return head
-
-
-def _span_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
-    """Summed over the rows whose answer the input holds; 0 if it holds none."""
-    return functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
-
-
-def _chosen_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:
-    """Labels above the threshold; the best one if none is (every pair has a relation)."""
-    if multi_label == "softmax":
-        chosen = torch.softmax(logits, -1) > TLIDB_MULTI_LABEL_THRESHOLD
-    else:
-        chosen = torch.sigmoid(logits) > MULTI_LABEL_THRESHOLD
-    if not bool(chosen.any()):
-        chosen[int(logits.argmax())] = True
-    return tuple(label for label, yes in zip(task.labels, chosen.tolist(), strict=True) if yes)
-
-
-def _best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tensor, Tensor]:
-    """First and last token of the span with the highest start + end score.
-
-    Spans of more than ``longest`` tokens, of tokens outside the context, or that mix the "no
-    answer" token with others are not considered. Shapes (examples,) each.
-    """
-    start = logits[..., 0].masked_fill(~allowed, float("-inf"))
-    end = logits[..., 1].masked_fill(~allowed, float("-inf"))
-    width = logits.shape[1]
-    index = torch.arange(width, device=logits.device)
-    length = index[None, :] - index[:, None]
-    fits = (length >= 0) & (length < longest)
-    fits[0, 1:] = False  # "no answer" is a span of its own
-    pairs = (start[:, :, None] + end[:, None, :]).masked_fill(~fits, float("-inf"))
-    best = pairs.flatten(1).argmax(-1)
-    return best // width, best % width

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.packing import Layout
 from tasktransfer.layers.ragged import Longs, padded
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.staging import Arrays
 
 

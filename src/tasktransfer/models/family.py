@@ -14,8 +14,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import Ints, padded, ragged
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.staging import Inputs
 
 
@@ -33,7 +33,8 @@ class FamilyModel(Protocol):
 
         ``encoder``: the pre-trained encoder (of an encoder-decoder with the embeddings that it
         reads). ``decoder``: what an encoder-decoder has besides. ``body``: all of a text-to-text
-        model. ``head.<task>``: an encoder's head. Parts may overlap.
+        model. ``head.<task>``: an encoder's head; ``adapter.<task>``: its adapter, if it has
+        adapters. Parts may overlap.
         """
         ...
 

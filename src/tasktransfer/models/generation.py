@@ -46,12 +46,19 @@ def reads_trees(model: Any) -> bool:
 
 
 def generate(
-    model: Any, tokenizer: Any, ids: Tensor, mask: Tensor, longest: int, penalty: float = 1.0
+    model: Any,
+    tokenizer: Any,
+    ids: Tensor,
+    mask: Tensor,
+    longest: int,
+    penalty: float = 1.0,
+    **more: Any,
 ) -> Tensor:
     """Greedy decoding by transformers, whatever the checkpoint's settings say of sampling.
 
     ``penalty`` lowers the scores of tokens that were written, and by a decoder also of those that
-    it read; 1.0 leaves the checkpoint's own setting.
+    it read; 1.0 leaves the checkpoint's own setting. ``more``: what else the model reads, an
+    encoder's outputs.
     """
     settings = deepcopy(model.generation_config)
     if penalty != 1.0:
@@ -69,7 +76,7 @@ def generate(
         eos_token_id=tokenizer.eos_token_id,
     )
     sequences: Tensor = model.generate(
-        input_ids=ids, attention_mask=mask, generation_config=settings
+        input_ids=ids, attention_mask=mask, generation_config=settings, **more
     )
     return sequences
 

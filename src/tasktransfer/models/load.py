@@ -7,18 +7,23 @@ from typing import Any
 
 import torch
 
+from tasktransfer.core.architecture import is_recipe, saved_in
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.gelu import use_one_gelu
 from tasktransfer.layers.packing import first_position
+from tasktransfer.models import next_utterance
+from tasktransfer.models.built import drawn, encoders_of_config, is_built, two_copies, two_encoders
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
+from tasktransfer.models.dual_encoder import WEIGHTS_FILE, DualEncoder
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
-from tasktransfer.models.tokenizer import load_tokenizer
 from tasktransfer.tasks.card import Task
 
 
@@ -36,7 +41,10 @@ def load_model(
     dropout: float | None,
     device: torch.device,
     plain: bool = False,
+    adapter_reduction: int | None = None,
     note: Note = lambda text: None,
+    beside: str | None = None,
+    cosine_scale: float | None = None,
 ) -> FamilyModel:
     """Build the model that a stage starts from.
 
@@ -49,7 +57,10 @@ def load_model(
         dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
         plain: transformers' own attention, dropout and generation on padded rows: the reference
             that the fast paths are held to.
+        adapter_reduction: of the adapters that an encoder has for each task; None: it has none.
         note: told which pooler and heads the checkpoint lacks or has in vain.
+        beside: name or folder of the encoder that reads beside a model.
+        cosine_scale: see ``core.specs.Training``.
 
     Raises:
         ModelError: see ``checkpoint.load_pretrained``.
@@ -67,12 +78,35 @@ def load_model(
             fidelity=fidelity,
             device=device,
             first_position=None if plain else first_position(backbone.config),
+            adapter_reduction=adapter_reduction,
         )
         heads = Path(start) / HEADS_FILE
         if heads.is_file():
             encoder.load_heads(heads)
         return encoder
+    other = None
+    if beside is not None:
+        other = _pretrained("encoder", beside, None, dropout, device, True, note)
+    if family == "dual_encoder":
+        context, candidate = _both(start, revision, seed, dropout, device, note)
+        pads = (manifest["pad_token_id"], *manifest.get("beside_pad_token_ids", ()))
+        dual = DualEncoder(
+            context,
+            candidate,
+            tasks,
+            seed=seed,
+            pads=pads,
+            cosine_scale=cosine_scale,
+            fidelity=fidelity,
+            device=device,
+            beside=other,
+        )
+        dual.load(Path(start))
+        return dual
     tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
+    if is_recipe(start) or saved_in(Path(start)):
+        limits = manifest["max_answer_tokens"]
+        return next_utterance.load(start, tokenizer, tasks, limits, device, dropout)
     model = _pretrained(family, start, revision, dropout, device, plain, note)
     longest = manifest["max_answer_tokens"]
     if family == "decoder":
@@ -86,9 +120,31 @@ def load_model(
             plain=plain,
             fidelity=fidelity,
         )
-    return EncoderDecoder(
+    reader = EncoderDecoder(
         model, tokenizer, tasks, max_answer_tokens=longest, device=device, fidelity=fidelity
     )
+    if other is None and not any(task.by_head for task in tasks.values()):
+        return reader
+    (pad,) = manifest.get("beside_pad_token_ids", (0,))
+    writer = ReplyWriter(reader, tasks, seed=seed, beside=other, beside_pad=pad)
+    writer.load(Path(start))
+    return writer
+
+
+def _both(
+    start: str,
+    revision: str | None,
+    seed: int,
+    dropout: float | None,
+    device: torch.device,
+    note: Note,
+) -> tuple[Any, Any]:
+    """The two encoders of a dual encoder before a stage's own weights are put in."""
+    if is_built(start):
+        return two_encoders(drawn(start, dropout), seed)
+    if (Path(start) / WEIGHTS_FILE).is_file():
+        return encoders_of_config(start, dropout)
+    return two_copies(_pretrained("encoder", start, revision, dropout, device, True, note))
 
 
 def _pretrained(
@@ -100,7 +156,12 @@ def _pretrained(
     plain: bool,
     note: Note,
 ) -> Any:
-    """The checked checkpoint, with the fast paths that its architecture has."""
+    """The checked checkpoint, with the fast paths that its architecture has; of a built model its
+    weights are drawn."""
+    if is_built(start):
+        model = drawn(start, dropout)
+        use_fast_dropout(model)
+        return model
     model = load_pretrained(
         family,
         start,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.prompt_trees import PromptTree
-from tasktransfer.models.encoded import EncodedSplit
 
 LIKE_LENGTH = 0.7
 """A sequence below this share of a padded micro-batch's longest starts the next one, ..."""

@@ -37,7 +37,8 @@ def freeze_all_but(model: FamilyModel, trains: Sequence[str]) -> list[nn.Paramet
         parts = model.parts()
         wanted = {id(p) for name in trains for p in _part(parts, name, "trains").values()}
         for parameter in model.module.parameters():
-            parameter.requires_grad_(id(parameter) in wanted)
+            moves = parameter.requires_grad and id(parameter) in wanted  # fixed sines stay
+            parameter.requires_grad_(moves)
     return [parameter for parameter in model.module.parameters() if parameter.requires_grad]
 
 

@@ -3,8 +3,8 @@
 Raise a version when the code behind it changes what it writes; caches and digests follow.
 """
 
-ENCODING_VERSION = 2
-"""How instances become token ids (models/encode.py)."""
-
 TINY_RECIPE_VERSION = 2
 """How the tiny models are built and pre-trained (training/tiny.py)."""
+
+BUILD_VERSION = 1
+"""How an architecture becomes a model without weights, and its words (training/build.py)."""

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tasktransfer.core.architecture import saved_in
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.tokenizer import load_tokenizer
+from tasktransfer.models import next_utterance
 from tasktransfer.models.checkpoint import load_pretrained
-from tasktransfer.models.tokenizer import load_tokenizer
 
 TOGETHER = 32
 
@@ -23,13 +25,14 @@ def represent(
     family: Family,
     texts: Sequence[str],
     max_length: int,
-    pooling: Literal["mean", "first"] = "mean",
+    pooling: Literal["mean", "first", "state", "sum"] = "mean",
 ) -> npt.NDArray[np.float64]:
     """The last layer of a checkpoint's encoder (of a decoder: of the decoder) over each text.
 
     Args:
         texts: cut at their beginning to ``max_length`` tokens.
-        pooling: mean over the tokens, or the first token's vector.
+        pooling: mean over the tokens, or the first token's vector; of a model that was built from a
+            recipe ``state`` or ``sum``, see ``next_utterance.Representation``.
 
     Returns:
         (texts, hidden size).
@@ -38,6 +41,10 @@ def represent(
         ModelError: the checkpoint or its tokenizer cannot be loaded.
     """
     tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
+    if saved_in(checkpoint):
+        model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, torch.device("cpu"))
+        how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
+        return model.represent(texts, max_length, how).numpy().astype(np.float64)
     tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
     model = load_pretrained(family, str(checkpoint), None, dropout=None).eval()
     body = model.get_encoder() if family == "encoder_decoder" else model.base_model

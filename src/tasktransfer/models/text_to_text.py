@@ -7,7 +7,7 @@ the toolkit samples, so its scores vary from call to call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
+from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.packing import first_position, lay_out
 from tasktransfer.layers.prompt_trees import prompt_trees
 from tasktransfer.layers.ragged import Ragged, padded, spans
-from tasktransfer.models.encoded import IGNORED, EncodedSplit
 from tasktransfer.models.family import pad
 from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
 from tasktransfer.models.micro_batches import (
@@ -200,8 +200,13 @@ class Decoder:
         return int(self.tokenizer.pad_token_id)
 
 
+Encoding = Callable[[EncodedSplit, Sequence[int], Inputs], Tensor]
+"""(split, examples, inputs) → encodings of the tokens, (rows, tokens, hidden size)."""
+
+
 class EncoderDecoder:
-    """A sequence-to-sequence model that reads the prompt and writes the answer."""
+    """A sequence-to-sequence model that reads the prompt and writes the answer. ``encoding``: what
+    the decoder attends to; None: the encoder's last layer."""
 
     def __init__(
         self,
@@ -223,6 +228,7 @@ class EncoderDecoder:
         self.layers = int(model.config.num_hidden_layers)
         self.paths = attention.paths_of(model, model.config, packed=False)
         self.device = device
+        self.encoding: Encoding | None = None
 
     def parts(self) -> dict[str, dict[str, nn.Parameter]]:
         body = dict(self.module.named_parameters())
@@ -239,20 +245,49 @@ class EncoderDecoder:
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         targets, _ = padded(split.labels.take(examples), IGNORED, multiple=self._multiple)
-        return self._inputs(split, examples, {"targets": targets})
+        return self.inputs(split, examples, {"targets": targets})
 
     def loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
         inputs = inputs or self.prepare(split, examples)
+        return _summed_cross_entropy(self._logits(split, examples, inputs), inputs["targets"])
+
+    def each_loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+        """The loss of each example, summed over the tokens of its answer, (examples,)."""
+        inputs = self.prepare(split, examples)
+        logits, targets = self._logits(split, examples, inputs), inputs["targets"]
+        each = functional.cross_entropy(
+            logits.float().transpose(1, 2), targets, ignore_index=IGNORED, reduction="none"
+        )
+        return each.sum(1)
+
+    def _logits(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> Tensor:
         # The model shifts the labels itself; the loss it returns is a mean, and a sum is wanted.
-        logits = self.module(
-            input_ids=inputs["ids"],
-            attention_mask=inputs["mask"],
-            labels=inputs["targets"],
-            use_cache=False,
+        logits: Tensor = self.module(
+            **self._read(split, examples, inputs), labels=inputs["targets"], use_cache=False
         ).logits
-        return _summed_cross_entropy(logits, inputs["targets"])
+        return logits
+
+    def _read(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> dict[str, Any]:
+        """What the model reads: token ids, or what is in the place of the encoder's last layer."""
+        if self.encoding is None:
+            return {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
+        return {"attention_mask": inputs["mask"], **self.attended(split, examples, inputs)}
+
+    def attended(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
+    ) -> dict[str, Any]:
+        """What the decoder attends to, as transformers takes it."""
+        from transformers.modeling_outputs import BaseModelOutput
+
+        if self.encoding is not None:
+            states = self.encoding(split, examples, inputs)
+        else:
+            encoder = self.module.get_encoder()
+            read = {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
+            states = encoder(**read).last_hidden_state
+        return {"encoder_outputs": BaseModelOutput(last_hidden_state=states)}
 
     def training_micro_batches(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
@@ -266,10 +301,11 @@ class EncoderDecoder:
         return micro_batches_by_length(split, examples, token_budget, padded=True)
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
-        inputs = self._inputs(split, examples, {})
+        inputs = self.inputs(split, examples, {})
         longest, penalty = self.max_answer_tokens[split.task], self.fidelity.repetition_penalty
+        more = {} if self.encoding is None else self.attended(split, examples, inputs)
         generated = generate(
-            self.module, self.tokenizer, inputs["ids"], inputs["mask"], longest, penalty
+            self.module, self.tokenizer, inputs["ids"], inputs["mask"], longest, penalty, **more
         )
         return _parsed(self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers)
 
@@ -282,8 +318,9 @@ class EncoderDecoder:
         would pad it in every layer."""
         return GPU_PADDING if self.device.type == "cuda" else 1
 
-    def _inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
-        rows = split.sequences.take(split.sequence_rows(examples))
+    def inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
+        """Prompts on the device, and ``more``."""
+        rows = split.sequences.take(split.first_sequence[np.asarray(examples, dtype=np.int64)])
         ids, mask = padded(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
         return Inputs(put({"ids": ids, "mask": mask, **more}, self.device))
 

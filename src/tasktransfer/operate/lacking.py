@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.forecast.sizes import read_manifest
@@ -57,7 +56,8 @@ def _lacking(study: Study, dataset: str) -> Iterator[str]:
     if not needed:
         return
     if held is None and study.config.data.generated:
-        held = {task: list(SPLITS) for task in PARTS[dataset].sizes}
+        tiny = DATASETS[dataset].tiny
+        held = {task: list(SPLITS) for task in (tiny.sizes if tiny else ())}
     try:
         held = held if held is not None else _released(study, dataset)
     except DataError as error:
@@ -107,11 +107,11 @@ def _released(study: Study, dataset: str) -> Held:
     """By the release itself, or by what is remembered of it."""
     memo = Path(study.config.results, "data", "holdings.json")
     reader = DATASETS[dataset].reader
-    reader.find(Path(study.release))  # remembered or not, it has to be there
+    reader.find(Path(study.release_of(dataset)))  # remembered or not, it has to be there
     key = f"{Path(study.instances(dataset)).name}, reader {reader.version}"
     remembered: dict[str, Held] = json_text.read_object(memo)
     if key not in remembered:
-        release = reader.open(Path(study.release), study.config.data.few_sample)
+        release = reader.open(Path(study.release_of(dataset)), study.config.data.few_sample)
         # The first instance of a task on each split tells, and no further one is read.
         remembered[key] = {
             task: [split for split in SPLITS if any(True for _ in release.instances(task, split))]
@@ -129,7 +129,7 @@ def _message(study: Study, dataset: str, task: str, splits: list[str] | None) ->
     """``splits``: those without an instance; None: the release does not annotate the task."""
     reader = DATASETS[dataset].reader
     try:
-        place = reader.find(Path(study.release))
+        place = reader.find(Path(study.release_of(dataset)))
     except DataError:
         place = f"{study.instances(dataset)}/manifest.json"
     absent = None if splits is None else tuple(splits)

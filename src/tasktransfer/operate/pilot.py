@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.nodes import Node, Stage, with_ancestors
+from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study

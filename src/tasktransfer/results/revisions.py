@@ -11,18 +11,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tasktransfer.config import TINY, CommonConfig, ModelConfig
+from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
 from tasktransfer.config.places import may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.file_digests import digest_of_files
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.models.checkpoint_digest import directory_digest
-from tasktransfer.models.recipe import TINY_RECIPE_VERSION
+from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
 
 UNKNOWN = "unknown"
 """Stands for the revision of data or weights that are not on this disk."""
@@ -62,15 +64,21 @@ def tiny_revision(config: CommonConfig) -> str:
     return tiny_world_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
 
 
+def own_tiny_version(dataset: str) -> str:
+    """The version of a dataset's part of the tiny world, where it lies beside the common world."""
+    tiny = DATASETS[dataset].tiny
+    return tiny.version if tiny else ""
+
+
 def hub_revision(model: ModelConfig) -> str:
     """The revision of a hub name."""
     return model.revision or "main"
 
 
 def is_hub_name(checkpoint: str) -> bool:
-    """Neither built in nor a folder. What is spelled like a name on the hub counts as a folder
+    """Neither made here nor a folder. What is spelled like a name on the hub counts as a folder
     where there is one, since transformers loads that."""
-    if checkpoint == TINY or not may_be_on_the_hub(checkpoint):
+    if checkpoint in (TINY, BUILT) or not may_be_on_the_hub(checkpoint):
         return False
     return not Path(checkpoint).is_dir()
 
@@ -95,7 +103,7 @@ def remember_revisions(
 
 def _data_key(config: CommonConfig, dataset: str) -> str:
     """What a dataset's revision is remembered by."""
-    return f"{config.data.release}/{dataset}"
+    return f"{config.data.release_of(dataset)}/{dataset}"
 
 
 class _Inputs:
@@ -114,13 +122,15 @@ class _Inputs:
     def data_revision(self, dataset: str) -> str:
         data = self.config.data
         if data.generated:
-            if dataset not in PARTS:
+            version = own_tiny_version(dataset)
+            if not version and dataset not in PARTS:
                 raise ConfigError(
                     f"data.release: the tiny world has no {dataset}, only {', '.join(PARTS)}; give "
                     f"the folder that holds a release of {dataset}"
                 )
-            return tiny_revision(self.config)
-        key, release = _data_key(self.config, dataset), Path(on_disk(data.release))
+            world = tiny_revision(self.config)
+            return digest_of([world, version]) if version else world
+        key, release = _data_key(self.config, dataset), Path(on_disk(data.release_of(dataset)))
         reader = DATASETS[dataset].reader
         try:
             reader.find(release)
@@ -130,9 +140,18 @@ class _Inputs:
         return self.seen[key]
 
     def model_spec(self, model: ModelConfig) -> ModelSpec:
-        return ModelSpec(model.name, model.family, self._weights(model), model.max_length)
+        beside = next((one for one in self.config.models if one.name == model.second), None)
+        return ModelSpec(
+            model.name,
+            model.family,
+            self._weights(model),
+            model.max_length,
+            None if beside is None else self.model_spec(beside),
+        )
 
     def _weights(self, model: ModelConfig) -> str:
+        if model.recipe is not None:
+            return model.recipe
         if model.checkpoint == TINY:
             recipe = {
                 "version": TINY_RECIPE_VERSION,
@@ -140,6 +159,8 @@ class _Inputs:
                 "data": tiny_revision(self.config),
             }
             return f"tiny:{digest_of(recipe)}"
+        if model.built is not None:
+            return f"built:{digest_of(self._recipe(model.built))}"
         if is_hub_name(model.checkpoint):
             return f"{model.checkpoint}@{hub_revision(model)}"
         folder = on_disk(model.checkpoint)
@@ -152,6 +173,16 @@ class _Inputs:
         digest = directory_digest(folder, self.memo)
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
+
+    def _recipe(self, architecture: ArchitectureConfig) -> dict[str, Any]:
+        """What a built model is made from: its words are those of the study's training texts."""
+        recipe = architecture.model_dump()
+        vectors = recipe.pop("vectors")
+        if vectors is not None:
+            recipe["vectors"] = digest_of_files({"vectors": Path(on_disk(vectors))}, self.memo)
+        texts = {name: self.data_revision(name) for name in self.config.vocabulary_of}
+        few_sample = self.config.data.few_sample
+        return {"version": BUILD_VERSION, **recipe, "texts": texts, "few_sample": few_sample}
 
     def _absent(self, key: str, error: DataError | ModelError) -> str:
         self.absent.append(str(error))

@@ -14,22 +14,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config import ALL, TINY, CommonConfig, ModelConfig
+from tasktransfer.config import ALL, BUILT, TINY, CommonConfig, ModelConfig
 from tasktransfer.config.fidelity import switches_of
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.fidelity import Fidelity
-from tasktransfer.core.nodes import Data, Node, Outcome, Stage, Start
+from tasktransfer.core.nodes import Data, Node, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import ConfigError
-from tasktransfer.models.recipe import ENCODING_VERSION
 from tasktransfer.results.revisions import (
     UNKNOWN,
     Revisions,
     hub_revision,
     is_hub_name,
+    own_tiny_version,
     tiny_revision,
 )
 from tasktransfer.results.rounds import round_folder
@@ -91,6 +92,17 @@ class Study:
         data = self.config.data
         return self.tiny_world if data.generated else on_disk(data.release)
 
+    def release_of(self, dataset: str) -> str:
+        """Folder that holds the dialogues of a dataset."""
+        data = self.config.data
+        if not data.generated:
+            return on_disk(data.release_of(dataset))
+        return self.tiny_part(dataset) if own_tiny_version(dataset) else self.tiny_world
+
+    def tiny_part(self, dataset: str) -> str:
+        """Folder of a generated dataset that lies beside the common tiny world."""
+        return f"{self.config.results}/data/tiny-{dataset}-{_short(self.revisions.data[dataset])}"
+
     def tasks(self, data: Data) -> tuple[str, ...]:
         """Every task of some data that a stage trains on, is selected by or tested on, sorted. A
         choice that is still to be made must add none."""
@@ -103,6 +115,8 @@ class Study:
             tasks.setdefault(stage.data.digest, set()).update(stage.tasks)
         for evaluation in self.plan.evaluations:
             tasks.setdefault(evaluation.data.digest, set()).add(evaluation.task)
+            for pool in evaluation.pools:
+                tasks.setdefault(pool.data.digest, set()).add(pool.task)
         for fit in self.plan.fits:
             tasks.setdefault(fit.data.digest, set()).update(fit.tasks)
         return {digest: tuple(sorted(names)) for digest, names in tasks.items()}
@@ -113,11 +127,17 @@ class Study:
         Raises:
             ConfigError: the study has no such dataset.
         """
-        for node in self.plan.nodes:
-            data = node if isinstance(node, Data) else node.data
-            if data.name == dataset and not data.recipe:
+        named = [
+            data
+            for data in (node if isinstance(node, Data) else node.data for node in self.plan.nodes)
+            if data.name == dataset
+        ]
+        for data in named:
+            if not data.recipe:
                 return data
-        raise ConfigError(f"{self.config_file}: no training reads a dataset named {dataset!r}")
+        if named:  # derived data are all that the plan names: what they are derived from
+            return Data(dataset, named[0].revision)
+        raise ConfigError(f"{self.config_file}: the study reads no dataset named {dataset!r}")
 
     def instances(self, dataset: str) -> str:
         """Folder of a dataset's cached instances.
@@ -152,6 +172,13 @@ class Study:
     def tiny_texts(self) -> tuple[str, ...]:
         """Folders of all instances that tiny models are pre-trained on."""
         return tuple(self.tiny_instances(dataset) for dataset in PARTS)
+
+    def texts_of_made(self, folder: str) -> tuple[str, ...]:
+        """Folders of the instances whose texts a model is made of, by the model's folder."""
+        for model in self.config.models:
+            if model.checkpoint == BUILT and self.tiny_model(model.name) == folder:
+                return tuple(self.instances(name) for name in self.config.vocabulary_of)
+        return self.tiny_texts
 
     def synthetic(self, dataset: str) -> bool | None:
         """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
@@ -197,10 +224,9 @@ class Study:
         and model."""
         pairs = {(s.data.digest, s.model.name): (s.data, s.model.name) for s in self.plan.stages}
         for evaluation in self.plan.evaluations:
-            if isinstance(evaluation.of, Outcome):
-                for stage in evaluation.of.stages:
-                    key = (evaluation.data.digest, stage.model.name)
-                    pairs[key] = (evaluation.data, stage.model.name)
+            for data in evaluation.read:
+                for name in evaluation.model_names:
+                    pairs[data.digest, name] = (data, name)
         return {self.encoded(data, model): (data, model) for data, model in pairs.values()}
 
     def model(self, name: str) -> ModelConfig:
@@ -216,18 +242,29 @@ class Study:
         raise ConfigError(f"{self.config_file}: no model is named {name!r}; named are {names}")
 
     def tiny_model(self, name: str) -> str:
-        """Folder of a built-in tiny model."""
+        """Folder of a built-in tiny model, or of a built one."""
         digest = digest_of(self.revisions.models[name].identity)[:12]
         return f"{self.config.results}/models/{name}-{digest}"
 
     def base_model(self, name: str) -> str:
-        """Where a model's checkpoint is loaded from: a folder, or a name on the hub."""
+        """Where a model's checkpoint is loaded from: a folder, a name on the hub, or the recipe
+        that it is built from."""
         model = self.model(name)
-        return self.tiny_model(name) if model.checkpoint == TINY else on_disk(model.checkpoint)
+        if model.recipe is not None:
+            return model.recipe
+        made = model.checkpoint in (TINY, BUILT)
+        return self.tiny_model(name) if made else on_disk(model.checkpoint)
+
+    def beside(self, name: str) -> str | None:
+        """Where the encoder that reads beside a model is loaded from; None: it has none."""
+        second = self.model(name).second
+        return self.base_model(second) if second else None
 
     def revision(self, name: str) -> str | None:
-        """The hub revision of a model's checkpoint; None for folders."""
+        """The hub revision of a model's checkpoint; None for folders and recipes."""
         model = self.model(name)
+        if model.recipe is not None:
+            return None
         return hub_revision(model) if is_hub_name(model.checkpoint) else None
 
     # --- nodes ---

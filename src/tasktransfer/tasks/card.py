@@ -20,11 +20,35 @@ Kind = Literal[
     "multi_output",
     "multiple_choice",
     "span",
+    "reply",
+    "open_labels",
+    "rating",
 ]
 """How an instance is answered. Utterance and dialogue classification differ in their input only;
-both take one label. ``span`` answers with a piece of the context."""
+both take one label. ``span`` answers with a piece of the context, ``reply`` with the next
+utterance, chosen among candidates or written. ``open_labels``: any number of labels out of those of
+the training split, which the card does not list. ``rating`` answers with a number on a scale, whose
+two ends are the card's labels (``tasks.ratings``)."""
 
-MetricName = Literal["accuracy", "f1", "multilabel_f1", "exact_match", "token_f1"]
+MetricName = Literal[
+    "accuracy",
+    "f1",
+    "multilabel_f1",
+    "exact_match",
+    "token_f1",
+    "bleu",
+    "bleu2",
+    "bleu2_exchanged",
+    "rouge_l",
+    "meteor",
+    "closeness",
+]
+
+WITHOUT_LABELS = ("span", "reply", "open_labels")
+"""Kinds whose cards list no labels."""
+
+OF_REPLIES = ("bleu", "bleu2", "bleu2_exchanged", "rouge_l", "meteor")
+"""Metrics of reply tasks, and of them alone."""
 
 SPLITS = ("train", "dev", "test")
 
@@ -126,13 +150,20 @@ class Task:
     keeps: Literal["end", "beginning"] = "end"
     """The end of the context that stays where an input is too long. A target utterance is at the
     end; a task without one may lose fewer answers the other way."""
+    by_head: bool = False
+    """Whether any family answers by a linear layer on its encoding of the context, text-to-text
+    models too."""
+    first: Literal["query", "context"] = "query"
+    """Which of the two an encoder reads first. Truncation cuts the context either way."""
+    loss: Literal["cross_entropy", "squared_error"] = "cross_entropy"
+    """Of ratings: between the rating as a share of its scale and the sigmoid of the output."""
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
-    """The recipe (``core.nodes.RECIPE_VERSION``) of a family's trainings on this task, where it is
+    """The recipe (``core.versions``) of a family's trainings on this task, where it is
     a later one than other tasks': raised when what this family reads or answers here changes."""
 
     @property
     def classes(self) -> int:
-        """Number of classes of one answer; 0 for spans."""
+        """Number of classes of one answer; 0 for spans and replies."""
         return len(self.labels)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import get_args
 
-from tasktransfer.tasks.card import Instance, Kind, MetricName, Task
+from tasktransfer.tasks.card import OF_REPLIES, WITHOUT_LABELS, Instance, Kind, MetricName, Task
+from tasktransfer.tasks.ratings import scale_problem, share_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_RULE = "use letters, digits and '_', since it is part of file names"
@@ -19,14 +21,17 @@ def card_problems(card: Task) -> Iterator[str]:
             yield f"{field}: {name!r}; {_NAME_RULE}"
     if card.kind not in get_args(Kind):
         yield f"kind: {card.kind!r}; use one of {', '.join(get_args(Kind))}"
-    if (card.kind == "span") == bool(card.labels):
-        yield f"labels: {len(card.labels)} for {card.kind}; span tasks have none, all others some"
+    if (card.kind in WITHOUT_LABELS) == bool(card.labels):
+        without = ", ".join(WITHOUT_LABELS)
+        yield f"labels: {len(card.labels)} for {card.kind}; {without} have none, all others some"
     if len(set(card.labels)) != len(card.labels):
         yield "labels: duplicate label; give each once"
     if card.kind == "multiple_choice" and card.labels != tuple(map(str, range(card.classes))):
         yield "labels: multiple choice numbers its options; use '0', '1', ..."
     if (card.kind == "multi_output") != bool(card.outputs):
         yield f"outputs: {len(card.outputs)} for {card.kind}; multi_output tasks alone have them"
+    if card.kind == "rating" and (problem := scale_problem(card)):
+        yield problem
     yield from _metric_problems(card)
     stray = sorted(set(card.prompt.label_words) - set(card.labels))
     if stray:
@@ -42,6 +47,11 @@ def _metric_problems(card: Task) -> Iterator[str]:
     for spec in card.metrics:
         if spec.name not in get_args(MetricName):
             yield f"metrics: {spec.name!r}; use one of {', '.join(get_args(MetricName))}"
+        elif (spec.name in OF_REPLIES) != (card.kind == "reply"):
+            yield (
+                f"metrics: {spec.name} of {card.name}, which is {card.kind}; those of reply tasks, "
+                f"and of them alone, are {', '.join(OF_REPLIES)}"
+            )
         if not all(-1 <= index < card.classes for index in spec.label_indices or ()):
             yield f"metrics: label_indices of {spec.key} run from -1 to {card.classes - 1}"
     keys = [spec.key for spec in card.metrics]
@@ -60,15 +70,27 @@ def instance_problem(card: Task, instance: Instance) -> str | None:
         )
     if card.kind == "span":
         return _span_problem(instance)
+    if card.kind == "open_labels":
+        repeated = len(set(instance.target)) < len(instance.target)
+        return f"target {instance.target!r} names a label twice" if repeated else None
+    if card.kind == "reply":
+        return None if len(instance.target) == 1 and instance.target[0].strip() else _NO_REPLY
     wanted = {"multi_output": len(card.outputs), "multi_label": max(1, len(instance.target))}
     if len(instance.target) != wanted.get(card.kind, 1):
         return f"target {instance.target!r} has {len(instance.target)} entries for {card.kind}"
+    if card.kind == "rating":
+        off = math.isnan(share_of(card, instance.target[0]))
+        scale = " to ".join(card.labels)
+        return f"target {instance.target[0]!r} is no number from {scale}" if off else None
     stray = [label for label in instance.target if label not in card.labels]
     if stray:
         return f"target {stray[0]!r} is no label of {card.name}"
     if card.kind == "multiple_choice" and len(instance.options) != card.classes:
         return f"{len(instance.options)} options, expected {card.classes}"
     return None
+
+
+_NO_REPLY = "a reply is one text that is not empty"
 
 
 def _span_problem(instance: Instance) -> str | None:

@@ -48,10 +48,13 @@ def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> t
     """The input of a text-to-text model in three parts, to be joined as they are.
 
     The parts are ("context: ", the context, " " + the filled prompt), so that truncation can cut
-    the context and nothing else. ``output`` is the index of the trait that a multi-output task
-    is asked about, one at a time; other kinds take none (ValueError otherwise). Raises DataError
+    the context and nothing else; of a reply the context is all. ``output`` is the index of the
+    trait that a multi-output task is asked about, one at a time; other kinds take none (ValueError
+    otherwise). Raises DataError
     when the instance lacks a field of the prompt.
     """
+    if task.kind == "reply":
+        return "", instance.context, ""
     fields = {**instance.query, "labels": " or ".join(label_words(task))}
     if task.kind == "multiple_choice":
         _check_options(task, instance)
@@ -70,7 +73,7 @@ def answer_text(task: Task, instance: Instance, output: int | None = None) -> st
     instance is the release's text for it ("Impossible answer").
     """
     index = _checked_output(task, output)
-    if task.kind == "span":
+    if task.kind in ("span", "reply"):
         return instance.target[0]
     words = task.prompt.label_words
     if task.kind == "multi_label":
@@ -89,7 +92,7 @@ def parse_answer(task: Task, text: str) -> tuple[str, ...]:
     the joined parts, each once, in the card's order; () when there is none. Spans: the text
     without white space around it.
     """
-    if task.kind == "span":
+    if task.kind in ("span", "reply"):
         return (text.strip(),)
     label_of = {
         _plain(word): name for word, name in zip(label_words(task), task.labels, strict=True)

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import torch
 
-from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.staging import Inputs
 from tasktransfer.training.samplers import Update

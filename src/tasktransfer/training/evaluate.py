@@ -9,7 +9,7 @@ import torch
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.setup import Setup

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.dropout import dropout_drawn_from
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.ahead import MicroBatch, MicroBatches
 from tasktransfer.training.half_weights import HalfWeights
+from tasktransfer.training.in_batch import InBatchModel, is_in_batch, slopes_of
 from tasktransfer.training.samplers import Update
 from tasktransfer.training.setup import Setup
 
@@ -22,11 +23,13 @@ Gradients = tuple[Tensor | None, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One micro-batch of a batch; ``place``: which batch of the update."""
+    """One micro-batch of a batch; ``place``: which batch of the update. ``slopes``: of its
+    encodings, where the loss is of the batch as a whole (``in_batch``)."""
 
     place: int
     micro_batch: MicroBatch
     dropout_seed: int
+    slopes: Tensor | None = None
 
 
 def set_gradients(
@@ -60,14 +63,30 @@ def set_gradients(
             for work in shard:
                 batch = update[work.place]
                 with setup.autocast(), dropout_drawn_from(work.dropout_seed):
-                    loss = _loss(model, splits[batch.task], work, halves) / divisors[work.place]
-                losses[work.place] += loss.detach()
+                    loss = _loss(model, splits[batch.task], work, halves)
+                if work.slopes is None:
+                    loss = loss / divisors[work.place]
+                    losses[work.place] += loss.detach()
                 if loss.requires_grad:  # not where it depends on frozen parts alone
-                    weighted = loss * batch.weight
+                    weighted = loss * batch.weight if work.slopes is None else loss
                     sums = _sum(sums, _gradients(weighted, moving, halves))
         return losses, sums
 
-    shards = setup.workers.shards(_with_seeds(made))
+    seeded = _with_seeds(made)
+    of_whole: dict[int, Tensor] = {}
+    for place, batch in enumerate(update):
+        split = splits[batch.task]
+        if is_in_batch(model, split):
+            mine = [work for work in seeded if work.place == place]
+            factor = batch.weight / divisors[place]
+            loss, slopes = _first_pass(model, split, mine, factor, setup, halves)
+            of_whole[place] = loss / divisors[place]
+            with_slopes = iter(slopes)
+            seeded = [
+                replace(work, slopes=next(with_slopes)) if work.place == place else work
+                for work in seeded
+            ]
+    shards = setup.workers.shards(seeded)
     results = setup.workers.each(of_shard, shards)
     gradients: Gradients = None
     for _, of_one in results:
@@ -75,13 +94,50 @@ def set_gradients(
     if gradients is not None:
         for parameter, gradient in zip(moving, gradients, strict=True):
             parameter.grad = None if gradient is None else gradient.to_dense()
-    return [torch.stack(of_batch).sum() for of_batch in zip(*(r[0] for r in results), strict=True)]
+    of_parts = zip(*(r[0] for r in results), strict=True)
+    return [
+        of_whole[place] if place in of_whole else torch.stack(of_batch).sum()
+        for place, of_batch in enumerate(of_parts)
+    ]
+
+
+def _first_pass(
+    model: InBatchModel,
+    split: EncodedSplit,
+    works: Sequence[_Work],
+    factor: float,
+    setup: Setup,
+    halves: HalfWeights | None,
+) -> tuple[Tensor, list[Tensor]]:
+    """The summed loss of a batch that is taken as a whole, and the slopes of its micro-batches."""
+    encodings = []
+    if halves is not None:
+        halves.refresh()
+    with torch.no_grad(), setup.one_update():
+        for work in works:
+            with setup.autocast(), dropout_drawn_from(work.dropout_seed):
+                encodings.append(_encodings(model, split, work, halves))
+    return slopes_of(model, encodings, factor)
+
+
+def _encodings(
+    model: InBatchModel, split: EncodedSplit, work: _Work, halves: HalfWeights | None
+) -> Tensor:
+    examples, inputs = work.micro_batch.examples, work.micro_batch.inputs
+
+    def encode() -> Tensor:
+        return model.encode(split, examples, inputs)
+
+    return encode() if halves is None else halves.within(encode)
 
 
 def _loss(
     model: FamilyModel, split: EncodedSplit, work: _Work, halves: HalfWeights | None
 ) -> Tensor:
     examples, inputs = work.micro_batch.examples, work.micro_batch.inputs
+    if work.slopes is not None and is_in_batch(model, split):
+        # Its gradient is that of the batch's loss; its value means nothing.
+        return (_encodings(model, split, work, halves).float() * work.slopes).sum()
 
     def loss() -> Tensor:
         if inputs is None:

@@ -30,6 +30,8 @@ class Job:
     config_digest: str
     starts: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    beside: str | None = None
+    """Folder or name of the encoder that reads beside the model, if it has one."""
     plain: bool = False
     """Padded rows and transformers' own attention, dropout and generation: for comparison."""
 

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import TrainingError
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.tasks.card import Task
@@ -102,7 +102,7 @@ def train(
     measure = selecting_measure(stage, tasks)
     schedule = Schedule.of(stage, train_splits)
     moving = freeze_all_but(model, stage.trains)
-    optimiser = torch.optim.Adam(moving, lr=stage.training.learning_rate, fused=True)
+    optimiser = _optimiser(moving, stage)
     trained = _resumed(model, optimiser, snapshots) or Trained(best_score=measure.worst)
     if trained.rounds:
         progress.say(f"goes on after round {trained.last}, where it was interrupted")
@@ -137,6 +137,16 @@ def train(
         if snapshots is not None and number < schedule.rounds:
             snapshots.keep(partial(_state, model, optimiser, trained))
     return trained
+
+
+def _optimiser(moving: Sequence[nn.Parameter], stage: Stage) -> torch.optim.Optimizer:
+    """Adam, AdamW where weights decay, or Adamax."""
+    rate, decay = stage.training.learning_rate, stage.training.weight_decay
+    if stage.training.optimiser == "adamax":
+        return torch.optim.Adamax(moving, lr=rate, weight_decay=decay)
+    if decay:
+        return torch.optim.AdamW(moving, lr=rate, weight_decay=decay, fused=True)
+    return torch.optim.Adam(moving, lr=rate, fused=True)
 
 
 def _train_round(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import cast
 
 from tasktransfer import __version__
-from tasktransfer.models.encoded import EncodedSplit
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.build_record import stage_record
 from tasktransfer.results.records import (

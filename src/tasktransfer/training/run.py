@@ -20,8 +20,8 @@ import torch
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Stage
+from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.errors import DataError
-from tasktransfer.models.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.results.records import PredictionsFile, Record, write_record
@@ -79,6 +79,8 @@ def train_stage(job: Job) -> Record:
 
     with _timed(clock, "load"):
         model = load_start(job, tasks, manifest, device, note)
+    if stage.model.weights.startswith("built:"):
+        notes.append(_size(model))
     setup = _setup(job, device, model, note)
     snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
     trained = train(
@@ -90,7 +92,7 @@ def train_stage(job: Job) -> Record:
         setup,
         progress,
         snapshots,
-        partial(_keep_round, model, job.out / ROUNDS) if job.keeps_rounds else None,
+        partial(_keep_round, model, job.out / ROUNDS, stage) if job.keeps_rounds else None,
     )
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
     model.module.load_state_dict(trained.best_weights)
@@ -133,6 +135,13 @@ def _timed(clock: Clock, phase: str) -> Iterator[None]:
     began = time.perf_counter()
     yield
     clock[phase] = time.perf_counter() - began
+
+
+def _size(model: FamilyModel) -> str:
+    """How large a model is that no checkpoint's name tells."""
+    sizes = [(p.numel(), p.requires_grad) for p in model.module.parameters()]
+    learnt = sum(count for count, moves in sizes if moves)
+    return f"{sum(count for count, _ in sizes):,} parameters, {learnt:,} without fixed positions"
 
 
 # --- before -------------------------------------------------------------------------------------
@@ -222,10 +231,11 @@ def _test(
     return tested
 
 
-def _keep_round(model: FamilyModel, folder: Path, number: int) -> None:
+def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:
     if number == 0:  # what an earlier attempt has left
         shutil.rmtree(folder, ignore_errors=True)
-    _save_checkpoint(model, folder / str(number))
+    if stage.selection.keeps(number):
+        _save_checkpoint(model, folder / str(number))
 
 
 def _save_checkpoint(model: FamilyModel, folder: Path) -> None:

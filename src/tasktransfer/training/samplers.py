@@ -15,8 +15,8 @@ import numpy as np
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Sampler, Training
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
-from tasktransfer.models.encoded import EncodedSplit
 
 Sizes = Mapping[str, int]
 """Examples per task; the order does not matter."""
@@ -115,6 +115,31 @@ def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
     return updates
 
 
+def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+    """An update's instances drawn one by one, the task of each uniformly whatever the tasks' sizes
+    (PoE, section VI-C). As many updates as ``task_batches`` makes.
+
+    The instances of a task are a batch, weighted by its share of the update: so the update's loss
+    is the mean over its instances. They come in shuffled passes, as those of ``uniform`` do.
+    """
+    generator = np.random.default_rng([seed, epoch])
+    tasks = sorted(sizes)
+    waiting: dict[str, list[int]] = {task: [] for task in tasks}
+    updates: list[Update] = []
+    for _ in range(_batches(sizes, training.batch_size)):
+        drawn = generator.integers(len(tasks), size=training.batch_size)
+        batches = []
+        for place, count in enumerate(np.bincount(drawn, minlength=len(tasks)).tolist()):
+            task = tasks[place]
+            while len(waiting[task]) < count:
+                waiting[task] += generator.permutation(sizes[task]).tolist()
+            examples, waiting[task] = waiting[task][:count], waiting[task][count:]
+            if examples:
+                batches.append(Batch(task, tuple(examples), count / training.batch_size))
+        updates.append(tuple(batches))
+    return updates
+
+
 def together(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """A batch of every task an update, all of the same instances: the mean of the tasks' losses."""
     generator = np.random.default_rng([seed, epoch])
@@ -128,6 +153,7 @@ def together(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Up
 SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
     "task_batches": task_batches,
     "uniform": uniform,
+    "mixed": mixed,
     "together": together,
 }
 
@@ -224,7 +250,7 @@ class Schedule:
     def _in_epoch(self) -> int:
         if self.sampler == "together":
             return math.ceil(next(iter(self.sizes.values())) / self.training.batch_size)
-        if self.sampler == "uniform":
+        if self.sampler in ("uniform", "mixed"):
             return _batches(self.sizes, self.training.batch_size)
         fidelity = self.training.fidelity
         batches = _batches(self.sizes, batch_size(self.training))

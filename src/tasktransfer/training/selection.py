@@ -9,12 +9,14 @@ import numpy as np
 import torch
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, TrainingError
 from tasktransfer.metrics.measures import CORRELATIONS, MEASURES, Measure, correlation_of, values_of
-from tasktransfer.models.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.in_batch import dev_loss as in_batch_dev_loss
+from tasktransfer.training.in_batch import is_in_batch
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.setup import Setup
 
@@ -36,7 +38,7 @@ def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
     for task in stage.select_on:
         offered = ["score", *(spec.key for spec in tasks[task].metrics), "loss"]
         offered += CORRELATIONS if tasks[task].labels else []
-        offered += [] if family == "encoder" else ["perplexity"]
+        offered += [] if family in ("encoder", "dual_encoder") else ["perplexity"]
         if name not in offered:
             raise ConfigError(
                 f"selection.measure: found {name!r}; {family} models on {task} can be selected by "
@@ -65,7 +67,9 @@ def dev_measures(
     values = []
     for task, split in splits.items():
         if name in OF_LOSS:
-            measured[task] = _of_loss(name, dev_loss(model, split, setup), task)
+            measured[task] = _of_loss(
+                name, dev_loss(model, split, setup, stage.training.batch_size), task
+            )
             progress.advance(len(split))
             values.append(measured[task][name])
         else:
@@ -100,11 +104,19 @@ def _of_loss(name: str, loss: float, task: str) -> dict[str, float]:
     return values
 
 
-def dev_loss(model: FamilyModel, split: EncodedSplit, setup: Setup) -> float:
+def dev_loss(
+    model: FamilyModel, split: EncodedSplit, setup: Setup, batch_size: int | None = None
+) -> float:
     """The mean loss over a split, without dropout: per example for encoders, per counted token for
-    text-to-text models (``FamilyModel.weight``)."""
+    text-to-text models (``FamilyModel.weight``). ``batch_size``: where the loss is of a batch as a
+    whole (``in_batch``); None: the split is one batch."""
     model.module.eval()
     examples = range(len(split))
+    if is_in_batch(model, split):
+        dual, size = model, batch_size or len(split)
+        return setup.eval_budget.fitting(
+            lambda tokens: in_batch_dev_loss(dual, split, setup, size, tokens), undo=lambda: None
+        )
 
     def summed(tokens: int) -> float:
         total = 0.0

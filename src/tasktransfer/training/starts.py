@@ -50,7 +50,10 @@ def load_start(
             dropout=stage.training.dropout,
             device=device,
             plain=job.plain,
+            adapter_reduction=of.model.adapter_reduction,
             note=note if of is stage else lambda text: None,
+            beside=job.beside if of.model.beside else None,
+            cosine_scale=stage.training.cosine_scale,
         )
 
     def load_other(start: Start) -> FamilyModel:

@@ -20,6 +20,7 @@ BYTES_A_TOKEN: dict[Family, dict[Precision, int]] = {
     "encoder": {"float32": 90, "bfloat16": 52},
     "decoder": {"float32": 156, "bfloat16": 105},
     "encoder_decoder": {"float32": 142, "bfloat16": 108},
+    "dual_encoder": {"float32": 90, "bfloat16": 52},
 }
 """What the backward pass needs of a token for each layer and unit of the hidden size; in bfloat16
 0.45, 0.9 and 0.95 MiB at base shape. Counted on tensors without values and modelled

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Literal
 
 from tasktransfer.config import TINY
+from tasktransfer.core.architecture import of_weights
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
-Basis = Literal["its files", "its name", "a guess: as large as BERT base"]
+Basis = Literal["its files", "its name", "its recipe", "a guess: as large as BERT base"]
 
 LONGEST_HEADER = 100_000_000
 """Bytes; what safetensors itself accepts."""
@@ -35,9 +36,14 @@ class ModelSize:
     def working(self, family: Family) -> float:
         """Parameters that a token of the input is multiplied with. Embeddings are looked up only,
         except where a decoder's output layer uses them; and an encoder-decoder's input passes its
-        first half."""
+        first half; context and reply pass an encoder each."""
         inner = max(self.parameters - self.vocabulary * self.hidden, self.parameters * 0.3)
-        return {"encoder": inner, "decoder": self.parameters, "encoder_decoder": inner / 2}[family]
+        return {
+            "encoder": inner,
+            "decoder": self.parameters,
+            "encoder_decoder": inner / 2,
+            "dual_encoder": inner,
+        }[family]
 
 
 _GUESS = (109_500_000, 768, 12, 30522)
@@ -60,13 +66,27 @@ _PUBLISHED = {
 }
 """Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
 
+WORDS = 10_000
+"""The vocabulary of a model that is built, before the data says it."""
+
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
 
 def model_size(study: Study, name: str) -> ModelSize:
     """The size of a model of a study: from its files where they are on this disk, else by name."""
-    checkpoint = study.model(name).checkpoint
+    model = study.model(name)
+    checkpoint, made = model.checkpoint, model.built
+    if model.recipe is not None:
+        built = of_weights(model.recipe)
+        return ModelSize(
+            built.parameters(WORDS), built.units, 2 * built.layers, WORDS, "its recipe"
+        )
+    if made is not None:
+        layer = 4 * made.hidden**2 + 2 * made.hidden * made.feed_forward
+        layers = made.layers + made.decoder_layers
+        parameters = made.words * made.hidden + layers * layer
+        return ModelSize(parameters, made.hidden, layers, made.words, "its recipe")
     for folder in _folders(study, name):
         if size := _from_folder(folder):
             return size

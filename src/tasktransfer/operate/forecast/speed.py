@@ -34,7 +34,12 @@ REFERENCE_FLOPS = {"cpu": 60e9, "cuda": 150e12}
 of the A100's generation in bfloat16. For where nothing is measured; documented, not known."""
 
 CPU_SHARE = 0.4
-GPU_SHARE: dict[Family, float] = {"encoder": 0.45, "decoder": 0.39, "encoder_decoder": 0.14}
+GPU_SHARE: dict[Family, float] = {
+    "encoder": 0.45,
+    "decoder": 0.39,
+    "encoder_decoder": 0.14,
+    "dual_encoder": 0.3,
+}
 """The share of a matrix product's speed that a whole training reaches. On a GPU modelled, not
 measured: docs/performance.md says how."""
 
@@ -43,6 +48,7 @@ GPU_UPDATE_SECONDS: dict[Family, float] = {
     "encoder": 0.007,
     "decoder": 0.008,
     "encoder_decoder": 0.029,
+    "dual_encoder": 0.02,
 }
 """What an update costs whatever its size: launching operations, batching, clipping. On a GPU
 modelled: the counted launches of a base model, 10 microseconds each."""

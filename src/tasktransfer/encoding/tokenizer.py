@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.reading import reading
 from tasktransfer.errors import ModelError
-from tasktransfer.models.checkpoint import reading
+
+Tokenizer = Any
+"""A fast tokenizer of transformers; its classes carry no useful static types."""
 
 LEAST_SHARE_OF_ROWS = 0.5
 """A model's embeddings have some rows more than its tokenizer has tokens (to a round number); with
@@ -38,7 +41,7 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
     _check_vocabulary_file_of_class(Path(checkpoint), tokenizer)
     if not tokenizer.is_fast:
         raise ModelError(f"{checkpoint}: no fast tokenizer; its folder needs tokenizer.json")
-    if family != "encoder" and tokenizer.eos_token_id is None:
+    if family in ("decoder", "encoder_decoder") and tokenizer.eos_token_id is None:
         raise ModelError(
             f"{checkpoint}: the tokenizer has no end-of-sequence token, which ends the answers "
             f"that family: {family} generates; set eos_token in tokenizer_config.json"

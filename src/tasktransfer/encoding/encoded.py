@@ -136,7 +136,7 @@ class EncodedSplit:
         count = len(self.ids)
         if limit is None or limit >= count:
             return self
-        kept = np.sort(np.random.default_rng(0).permutation(count)[:limit])
+        kept = kept_instances(count, limit)
         renumber = np.full(count, -1, np.int32)
         renumber[kept] = np.arange(limit, dtype=np.int32)
         examples = np.flatnonzero(renumber[self.instance] >= 0)
@@ -161,6 +161,12 @@ class EncodedSplit:
                 if example in self.answers
             },
         )
+
+
+def kept_instances(count: int, limit: int | None) -> Longs:
+    """The numbers of the instances that a limit leaves of so many: the first of a fixed shuffle, in
+    the split's order."""
+    return np.sort(np.random.default_rng(0).permutation(count)[:limit])
 
 
 def write_split(

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasktransfer.core.specs import Family
+from tasktransfer.encoding.encoded import Example
+from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.errors import ModelError
-from tasktransfer.models.encoded import Example
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import answer_text, label_words, prompt_parts
-
-Tokenizer = Any
-"""A fast tokenizer of transformers; its classes carry no useful static types."""
 
 TOKENIZED_TOGETHER = 512
 
@@ -41,6 +39,8 @@ def text_to_text_examples(
             reserved = answer_limit if family == "decoder" else 0
             ids = _cut_context(prompt, three, max_length, reserved, row, task.keeps)
             room = max_length - len(ids) if family == "decoder" else len(answer)
+            if task.kind == "reply" and len(answer) > answer_limit:
+                answer = [*answer[: answer_limit - 1], answer[-1]]  # noqa: PLW2901
             yield Example(position, output or 0, [ids], [len(ids)], answer[:room], [])
 
 
@@ -90,6 +90,6 @@ def answer_ids(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> 
 
 def longest_answer(tokenizer: Tokenizer, task: Task, family: Family) -> int:
     """Tokens that generation may take: the longest label's, or the card's limit for free text."""
-    if task.kind in ("span", "multi_label"):
+    if task.kind in ("span", "multi_label", "reply"):
         return task.prompt.max_answer_tokens
     return max(len(ids) for ids in answer_ids(tokenizer, label_words(task), family))

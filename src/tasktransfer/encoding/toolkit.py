@@ -1,6 +1,6 @@
 """Instances to token ids as the paper's toolkit (TLiDB) makes them: ``fidelity.inputs: tlidb``.
 
-One text, cut at its end. (``models.encode`` reads two segments and cuts the far context.)
+One text, cut at its end. (``encoding.encode`` reads two segments and cuts the far context.)
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
-from tasktransfer.models.encode_text import answer_ids
-from tasktransfer.models.encoded import IGNORED, Example
+from tasktransfer.encoding.encoded import IGNORED, Example
+from tasktransfer.encoding.text import answer_ids
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
 from tasktransfer.tasks.toolkit_texts import answer_texts, encoder_texts, prompt_text
 

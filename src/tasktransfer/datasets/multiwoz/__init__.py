@@ -1,0 +1,105 @@
+"""MultiWOZ 2.0: the next system turn, with what belief states and acts say of each turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
+from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.multiwoz.cards import CARDS, NAME, REPLY
+from tasktransfer.datasets.multiwoz.dialogues import (
+    FOLDER,
+    Dialogue,
+    files_of,
+    read_dialogues,
+)
+from tasktransfer.datasets.multiwoz.labels import labels_of
+from tasktransfer.datasets.reply_pairs import context_of, split_anew
+from tasktransfer.tasks.card import SPLITS, Instance
+
+SYNTHETIC = "synthetic.json"
+"""Lies in the folder of generated dialogues."""
+
+
+def _find(folder: Path) -> str:
+    files_of(folder)
+    return str(folder / FOLDER)
+
+
+def _revision(folder: Path, memo: Path | None) -> str:
+    return digest_of_files(files_of(folder), memo)
+
+
+class _Read:
+    """A release by dialogues. The official splits are used where all three are there; otherwise
+    validation and test set are split anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def dialogues(self) -> Mapping[str, list[Dialogue]]:
+        """Split → its dialogues."""
+        files = files_of(self.folder)
+        by_file = {split: list(read_dialogues(file)) for split, file in files.items()}
+        if "train" in by_file:
+            return by_file
+        every = sorted((one for ones in by_file.values() for one in ones), key=lambda d: d.name)
+        splits = split_anew([one.name for one in every], str(self.folder / FOLDER))
+        return {split: [d for d in every if splits[d.name] == split] for split in SPLITS}
+
+    def instances(self, task: str, split: str) -> Iterator[Instance]:
+        """A system turn each. The query's fields: ``labels`` (JSON, probe → labels) and ``type``,
+        the domains of the whole dialogue."""
+        for dialogue in self.dialogues[split]:
+            kind = ",".join(sorted({s.partition("-")[0] for s in dialogue.exchanges[-1].state}))
+            labelled = labels_of(dialogue.name, dialogue.exchanges)
+            for number, labels in enumerate(labelled):
+                context = context_of(dialogue.turns[: 2 * number + 1])
+                reply = dialogue.turns[2 * number + 1]
+                if reply:
+                    yield Instance(
+                        id=f"{dialogue.name}-{2 * number + 1}",
+                        dialogue_id=dialogue.name,
+                        task=task,
+                        context=context,
+                        focus=len(context),
+                        query={"labels": json.dumps(labels), "type": kind},
+                        options=(),
+                        target=(reply,),
+                    )
+
+    def turns(self) -> Iterator[TurnLength]:
+        for split in SPLITS:
+            for dialogue in self.dialogues[split]:
+                for number, text in enumerate(dialogue.turns):
+                    speaker = ("user", "system")[number % 2]
+                    words = len(text.split())
+                    yield TurnLength(dialogue.name, split, True, str(number), (speaker,), words)
+
+
+def _open(folder: Path, few_sample: bool) -> Release:
+    """It has no few-sample setting, so it is read whole either way."""
+    read = _Read(folder)
+    return Release(
+        place=_find(folder),
+        revision=_revision(folder, None),
+        tasks=(REPLY.name,),
+        dialogues={split: len(read.dialogues[split]) for split in SPLITS},
+        instances=read.instances,
+        turns=list(read.turns()),
+        synthetic=(folder / FOLDER / SYNTHETIC).is_file(),
+        source_kind="folder",
+    )
+
+
+MULTIWOZ = Dataset(
+    name=NAME,
+    cards=CARDS,
+    reader=Reader(version=1, find=_find, revision=_revision, open=_open),
+    sizes={REPLY.name: TaskSize(10_303, 2_226, 2_208, 75)},
+    sizes_from="validation and test set of MultiWOZ 2.0, split anew",
+)

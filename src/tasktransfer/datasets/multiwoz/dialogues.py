@@ -1,0 +1,178 @@
+"""Dialogues of MultiWOZ 2.0 (Budzianowski et al. 2018) from its JSON, checked.
+
+A folder ``multiwoz20`` holds the dialogues of validation and test set as ``val.json`` and
+``test.json``, and those of the training set, where it is there, as ``train.json``; each plain or in
+a zip of the same name. A log begins with the user's turn; a system turn's ``metadata`` is the
+belief state after the user's turn before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.datasets.multiwoz.labels import Exchange
+from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
+from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
+
+FOLDER = "multiwoz20"
+FILES = {"train": "train.json", "dev": "val.json", "test": "test.json"}
+"""Official split → its file."""
+
+DOMAINS = ("attraction", "hotel", "restaurant", "taxi", "train", "hospital", "police", "bus")
+NO_DOMAINS = ("booking", "general")
+"""What acts begin with besides."""
+
+EMPTY = ("", "not mentioned", "none")
+"""Values of slots that nothing is known of."""
+
+_LIMITS = Limits(total=600_000_000, members=20)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """``turns``: user and system by turns; an exchange each two of them."""
+
+    name: str
+    turns: tuple[str, ...]
+    exchanges: tuple[Exchange, ...]
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    """Official split → the file that holds it, as far as they are there.
+
+    Raises:
+        DataError: validation or test set is missing.
+    """
+    place = folder / FOLDER
+    files: dict[str, Path] = {}
+    for split, name in FILES.items():
+        for file in (place / f"{name}.zip", place / name):
+            if file.is_file():
+                files.setdefault(split, file)
+        if split != "train" and split not in files:
+            raise DataError(
+                f"{place / name}.zip: not found; put MultiWOZ 2.0's {name} (or {name}.zip) into "
+                f"{place}, or change data.release"
+            )
+    return files
+
+
+def read_dialogues(file: Path) -> Iterator[Dialogue]:
+    """The dialogues of a file.
+
+    Raises:
+        DataError: the file is damaged, or a dialogue is not as it has to be; names file, dialogue,
+            turn, value and remedy.
+    """
+    try:
+        content = json_text.loads(_bytes(file))
+    except ValueError as error:
+        raise DataError(f"{file}: no JSON ({error}); fetch it again") from None
+    if not isinstance(content, dict):
+        raise DataError(f"{file}: found a {type(content).__name__}, expected name: dialogue")
+    for name, dialogue in content.items():
+        yield _dialogue(file, name, dialogue)
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        if file.suffix != ".zip":
+            return file.read_bytes()
+        archive = check_zip(file, _LIMITS)
+        name = file.name.removesuffix(".zip")
+        if name not in archive.members:
+            flaws = "; ".join(flaw.text for flaw in archive.flaws)
+            raise DataError(f"{file}: holds no sound {name} ({flaws or 'it is not in there'})")
+        return b"".join(archive.chunks(name))
+    except (UnsafeZipError, OSError) as error:
+        raise DataError(f"{file}: cannot be read ({error}); fetch it again") from None
+
+
+def _dialogue(file: Path, name: str, dialogue: Any) -> Dialogue:
+    log = dialogue.get("log") if isinstance(dialogue, dict) else None
+    if not isinstance(log, list) or not log:
+        raise DataError(f"{file}, dialogue {name}: no log of turns; fetch the file again")
+    turns, exchanges = [], []
+    user: dict[str, Any] = {}
+    for number, turn in enumerate(log):
+        place = f"{file}, dialogue {name}, turn {number}"
+        if not isinstance(turn, dict) or not isinstance(turn.get("text"), str):
+            raise DataError(f"{place}: no text; mend the turn")
+        if "metadata" not in turn:
+            raise DataError(
+                f"{place}: no metadata, the belief state; take MultiWOZ 2.0 as it was released"
+            )
+        if not isinstance(turn["metadata"], dict):
+            raise DataError(
+                f"{place}: metadata is {str(turn['metadata'])[:60]!r}, expected domains with their "
+                "slots, none at a user's turn; take MultiWOZ 2.0 as it was released"
+            )
+        turns.append(" ".join(turn["text"].split()))
+        if _is_system(turn) != bool(number % 2):
+            side = ("user", "system")[_is_system(turn)]
+            raise DataError(
+                f"{place}: a {side} turn out of order (its metadata has "
+                f"{len(turn['metadata'])} domains); user and system speak by turns, the user first"
+            )
+        acts = _acts(place, turn.get("dialog_act", {}))
+        if number % 2:
+            exchanges.append(Exchange(_state(place, turn["metadata"]), _domains(user), acts))
+        user = acts
+    return Dialogue(name, tuple(turns[: 2 * len(exchanges)]), tuple(exchanges))
+
+
+def _is_system(turn: Mapping[str, Any]) -> bool:
+    return bool(turn["metadata"])
+
+
+def _acts(place: str, acts: Any) -> dict[str, list[list[str]]]:
+    """Acts of a turn; none where it is not annotated, which the release says with a text."""
+    if not isinstance(acts, dict):
+        return {}
+    for act, slots in acts.items():
+        if act.partition("-")[0].lower() not in (*DOMAINS, *NO_DOMAINS):
+            raise DataError(
+                f"{place}: act {act!r} of an unknown domain; MultiWOZ 2.0 has "
+                f"{', '.join((*DOMAINS, *NO_DOMAINS))}"
+            )
+        right = isinstance(slots, list) and all(
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
+            for pair in slots
+        )
+        if not right or not slots:
+            raise DataError(
+                f"{place}: act {act!r} has no slots, found {str(slots)[:60]!r}; expected a list of "
+                "[slot, value], [none, none] for an act without any"
+            )
+    return acts
+
+
+def _domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
+    """The domains of a user's acts, without general ones."""
+    named = (act.partition("-")[0].lower() for act in acts)
+    return tuple(dict.fromkeys(domain for domain in named if domain in DOMAINS))
+
+
+def _state(place: str, metadata: Any) -> dict[str, str]:
+    """domain-slot → value of everything that is known; of a booking ``domain-book slot``."""
+    state = {}
+    for domain, parts in metadata.items():
+        if domain not in DOMAINS:
+            raise DataError(
+                f"{place}: unknown domain {domain!r}; MultiWOZ 2.0 has {', '.join(DOMAINS)}"
+            )
+        for part, prefix in (("semi", ""), ("book", "book ")):
+            slots = parts.get(part, {}) if isinstance(parts, dict) else None
+            if not isinstance(slots, dict):
+                raise DataError(
+                    f"{place}: domain {domain} has {str(parts)[:60]!r}, expected semi and book "
+                    "with slots and values; take MultiWOZ 2.0 as it was released"
+                )
+            for slot, value in slots.items():
+                if slot != "booked" and value not in EMPTY:
+                    state[f"{domain}-{prefix}{slot}"] = str(value)
+    return state

@@ -1,0 +1,114 @@
+"""A tiny world in MultiWOZ's format: three domains, belief states and acts, generated.
+
+What is planted: the current topic and all slots can be read from the context, since each is said;
+``Coin`` cannot, since it is drawn from the dialogue's name and never said. ``python -m
+tasktransfer.datasets.multiwoz.tiny_world FOLDER`` writes one, and leaves one of the same seed and
+size alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.datasets.multiwoz.dialogues import FILES, FOLDER
+from tasktransfer.files import Maker, replacing_folder
+
+VERSION = 1
+MAKER = Maker("tiny world of task-oriented dialogues", "synthetic.json", "version")
+
+DOMAINS: dict[str, dict[str, tuple[str, ...]]] = {
+    "restaurant": {"food": ("thai", "greek", "indian"), "area": ("north", "south", "centre")},
+    "hotel": {"stars": ("two", "three", "four"), "area": ("north", "south", "centre")},
+    "train": {"day": ("monday", "friday", "sunday"), "destination": ("ely", "london", "norwich")},
+}
+_ASKS = {
+    "restaurant": "i want a place to eat",
+    "hotel": "i need a room to sleep",
+    "train": "i have to catch a train",
+}
+_GIVES = {
+    "food": "with {} food please",
+    "area": "it should be in the {}",
+    "stars": "one with {} stars",
+    "day": "i travel on {}",
+    "destination": "i go to {}",
+}
+_OFFERS = {
+    "restaurant": "there is a nice table at the kitchen for you",
+    "hotel": "the guest house has a room for you",
+    "train": "a train leaves soon and has seats for you",
+}
+
+
+def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
+    """Write ``multiwoz20`` under ``folder``, all or nothing; half of the dialogues are the official
+    validation set and half the test set, as at hand."""
+    place = folder / FOLDER
+    said = {"version": VERSION, "synthetic": True, "seed": seed, "dialogues": dialogues}
+    if MAKER.said_of(place) == said:
+        return
+    chance = random.Random(seed)
+    named = {f"TINY{n:04d}.json": _dialogue(chance) for n in range(dialogues)}
+    names = sorted(named)
+    halves = {"dev": names[::2], "test": names[1::2]}
+    with replacing_folder(place, MAKER) as building:
+        for split, some in halves.items():
+            content = json.dumps({name: named[name] for name in some})
+            with zipfile.ZipFile(
+                building / f"{FILES[split]}.zip", "w", zipfile.ZIP_DEFLATED
+            ) as archive:
+                archive.writestr(zipfile.ZipInfo(FILES[split]), content)
+        (building / MAKER.file).write_text(json.dumps(said) + "\n", encoding="utf-8")
+
+
+def _dialogue(chance: random.Random) -> dict[str, Any]:
+    """One or two domains; the user asks, then gives a slot a turn."""
+    log: list[dict[str, Any]] = []
+    state: dict[str, dict[str, str]] = {domain: {} for domain in DOMAINS}
+    for domain in chance.sample(sorted(DOMAINS), chance.choice((1, 2, 2))):
+        slots = chance.sample(sorted(DOMAINS[domain]), 2)
+        for number, slot in enumerate(slots):
+            value = chance.choice(DOMAINS[domain][slot])
+            state[domain][slot] = value
+            words = _GIVES[slot].format(value)
+            text = f"{_ASKS[domain]} {words}" if number == 0 else words
+            log.append(_turn(text, {}, {f"{domain.title()}-Inform": [[slot, value]]}))
+            if number + 1 < len(slots):
+                asked = slots[number + 1]
+                acts = {f"{domain.title()}-Request": [[asked, "?"]]}
+                log.append(_turn(f"which {asked} would you like", _metadata(state), acts))
+            else:
+                acts = {f"{domain.title()}-Inform": [[slot, value]]}
+                reply = f"{_OFFERS[domain]} , {value}"
+                log.append(_turn(reply, _metadata(state), acts))
+    log.append(_turn("thank you , good bye", {}, {"general-bye": [["none", "none"]]}))
+    log.append(_turn("have a good day", _metadata(state), {"general-bye": [["none", "none"]]}))
+    return {"goal": {}, "log": log}
+
+
+def _turn(text: str, metadata: dict[str, Any], acts: dict[str, Any]) -> dict[str, Any]:
+    return {"text": text, "metadata": metadata, "dialog_act": acts}
+
+
+def _metadata(state: dict[str, dict[str, str]]) -> dict[str, Any]:
+    return {
+        domain: {
+            "book": {"booked": []},
+            "semi": {slot: state[domain].get(slot, "") for slot in slots},
+        }
+        for domain, slots in DOMAINS.items()
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--dialogues", type=int, default=160)
+    chosen = parser.parse_args()
+    generate(chosen.folder, seed=chosen.seed, dialogues=chosen.dialogues)

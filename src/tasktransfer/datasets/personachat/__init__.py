@@ -1,0 +1,199 @@
+"""PersonaChat as ConvAI2 has it: the next utterance of the side whose persona is known.
+
+The folder ``convai2`` holds ``valid_self_original_no_cands.txt``, and where it is there
+``train_self_original_no_cands.txt``. Lines are numbered from 1 in each dialogue: first the persona,
+then an utterance of the other side and, after a tab, the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
+from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.personachat.stop_words import STOP_WORDS
+from tasktransfer.datasets.reply_pairs import TURN, context_of, probe_task, reply_task, split_anew
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, Instance
+from tasktransfer.tasks.words import words
+
+NAME, FOLDER = "PersonaChat", "convai2"
+FILES = {"train": "train_self_original_no_cands.txt", "dev": "valid_self_original_no_cands.txt"}
+PERSONA = "your persona: "
+FIFTHS = 5
+MIDDLE = 1000
+"""Words that WordCont asks for: the middle ones of the training words by frequency."""
+
+_CITATION = "Zhang et al. 2018, Personalizing Dialogue Agents (ACL); Dinan et al. 2020, ConvAI2"
+REPLY = reply_task("PersonaChat_reply", NAME, _CITATION, "none stated")
+PROBES = {
+    "UtteranceLoc": "Which fifth of the dialogue the turn is in.",
+    "WordCont": "The last word of the context that is one of 1,000 mid-frequency words.",
+    "PersonalInfo": "The content words of the answering side's persona.",
+}
+CARDS = (
+    REPLY,
+    *(probe_task(name, NAME, asks, _CITATION, "none stated") for name, asks in PROBES.items()),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """``turns``: the other side and the answering one by turns."""
+
+    name: str
+    persona: tuple[str, ...]
+    turns: tuple[str, ...]
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    place = folder / FOLDER
+    files = {split: place / name for split, name in FILES.items() if (place / name).is_file()}
+    if "dev" not in files:
+        raise DataError(
+            f"{place / FILES['dev']}: not found; put ConvAI2's file there, or change data.release"
+        )
+    return files
+
+
+def read_dialogues(file: Path) -> list[Dialogue]:
+    """The dialogues of a file, named after what is said in them.
+
+    Raises:
+        DataError: a line is not as it has to be; names file, line and value.
+    """
+    dialogues: list[tuple[list[str], list[str]]] = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        count, _, text = line.partition(" ")
+        if count == "1":
+            dialogues.append(([], []))
+        if not dialogues or not count.isdigit():
+            raise DataError(f"{file}, line {number}: {line[:60]!r} has no number; fetch it again")
+        persona, turns = dialogues[-1]
+        if int(count) != 1 + len(persona) + len(turns) // 2:
+            raise DataError(
+                f"{file}, line {number}: a turn out of order, found {count}, expected "
+                f"{1 + len(persona) + len(turns) // 2}; fetch the file again"
+            )
+        if text.startswith(PERSONA):
+            persona.append(text.removeprefix(PERSONA))
+            continue
+        both = text.split("\t")[:2]
+        if len(both) != 2 or not all(both):
+            raise DataError(
+                f"{file}, line {number}: {text[:60]!r} is no utterance with its answer after a tab"
+            )
+        turns += both
+    named = {}
+    for persona, turns in dialogues:
+        content = "\n".join([*persona, *turns])
+        name = f"convai2-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        named[name] = Dialogue(name, tuple(persona), tuple(turns))
+    return list(named.values())
+
+
+class _Read:
+    """A release by dialogues; without a training set the validation set is split anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def dialogues(self) -> Mapping[str, list[Dialogue]]:
+        """Split → its dialogues. With a training set, the validation set is halved for the test."""
+        by_file = {split: read_dialogues(file) for split, file in _files(self.folder).items()}
+        validation = sorted(by_file["dev"], key=lambda one: one.name)
+        if "train" in by_file:
+            half = len(validation) // 2
+            return {**by_file, "dev": validation[:half], "test": validation[half:]}
+        splits = split_anew([one.name for one in validation], str(self.folder / FOLDER))
+        return {split: [d for d in validation if splits[d.name] == split] for split in SPLITS}
+
+    @cached_property
+    def middle_words(self) -> frozenset[str]:
+        """The words of WordCont: of the training dialogues alone, seen three times or more."""
+        counts = Counter(
+            word for one in self.dialogues["train"] for turn in one.turns for word in words(turn)
+        )
+        ranked = sorted((w for w, n in counts.items() if n > 2), key=lambda w: (-counts[w], w))
+        begin = max(0, (len(ranked) - MIDDLE) // 2)
+        return frozenset(ranked[begin : begin + MIDDLE])
+
+    def instances(self, task: str, split: str) -> Iterator[Instance]:
+        """An answer each; the fields of the query as in MultiWOZ."""
+        for dialogue in self.dialogues[split]:
+            answers = len(dialogue.turns) // 2
+            personal = _content_words(dialogue.persona)
+            for number in range(answers):
+                context = context_of(dialogue.turns[: 2 * number + 1])
+                labels = {
+                    "UtteranceLoc": (str(number * FIFTHS // answers),),
+                    "PersonalInfo": personal,
+                    **self._last_middle_word(context),
+                }
+                yield Instance(
+                    id=f"{dialogue.name}-{2 * number + 1}",
+                    dialogue_id=dialogue.name,
+                    task=task,
+                    context=context,
+                    focus=len(context),
+                    query={"labels": json.dumps(labels), "type": "chat"},
+                    options=(),
+                    target=(dialogue.turns[2 * number + 1],),
+                )
+
+    def _last_middle_word(self, context: str) -> dict[str, tuple[str, ...]]:
+        said = reversed(words(context.replace(TURN, " ")))
+        last = next((word for word in said if word in self.middle_words), None)
+        return {} if last is None else {"WordCont": (last,)}
+
+    def turns(self) -> Iterator[TurnLength]:
+        for split in SPLITS:
+            for dialogue in self.dialogues[split]:
+                for number, text in enumerate(dialogue.turns):
+                    speaker = ("other", "self")[number % 2]
+                    words_ = len(text.split())
+                    yield TurnLength(dialogue.name, split, True, str(number), (speaker,), words_)
+
+
+def _content_words(sentences: Sequence[str]) -> tuple[str, ...]:
+    found = {word for sentence in sentences for word in words(sentence)}
+    return tuple(sorted(word for word in found if word.isalpha() and word not in STOP_WORDS))
+
+
+def _find(folder: Path) -> str:
+    _files(folder)
+    return str(folder / FOLDER)
+
+
+def _revision(folder: Path, memo: Path | None) -> str:
+    return digest_of_files(_files(folder), memo)
+
+
+def _open(folder: Path, few_sample: bool) -> Release:
+    """It has no few-sample setting, so it is read whole either way."""
+    read = _Read(folder)
+    return Release(
+        place=_find(folder),
+        revision=_revision(folder, None),
+        tasks=(REPLY.name,),
+        dialogues={split: len(read.dialogues[split]) for split in SPLITS},
+        instances=read.instances,
+        turns=list(read.turns()),
+        source_kind="folder",
+    )
+
+
+PERSONACHAT = Dataset(
+    name=NAME,
+    cards=CARDS,
+    reader=Reader(version=1, find=_find, revision=_revision, open=_open),
+    sizes={REPLY.name: TaskSize(5_460, 1_170, 1_170, 75)},
+    sizes_from="validation set of ConvAI2, split anew",
+)

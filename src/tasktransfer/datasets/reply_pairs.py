@@ -1,0 +1,82 @@
+"""What datasets for the next utterance share: contexts of turns, and splits drawn anew."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, MetricSpec, Prompt, Task
+
+TURN = "<turn>"
+"""Ends each turn of a context; a model that reads sentences one by one (HRED) cuts there."""
+
+SPLIT_SEED = 0
+SHARES = (0.7, 0.15, 0.15)
+"""Of dialogues, for train, dev and test."""
+
+LEAST_DIALOGUES = 10
+
+
+def reply_task(name: str, dataset: str, citation: str, licence: str) -> Task:
+    """The card of the next utterance, scored by BLEU-2."""
+    return Task(
+        name=name,
+        short="Reply",
+        dataset=dataset,
+        kind="reply",
+        labels=(),
+        metrics=tuple(
+            MetricSpec(metric) for metric in ("bleu2", "rouge_l", "meteor", "bleu2_exchanged")
+        ),
+        query="",
+        prompt=Prompt("", max_answer_tokens=30),
+        description="The next utterance.",
+        citation=citation,
+        licence=licence,
+        paper_metrics=("bleu2",),
+    )
+
+
+def probe_task(probe: str, dataset: str, description: str, citation: str, licence: str) -> Task:
+    """The card of a probe: labels of an open set, scored by micro-F1."""
+    return Task(
+        name=f"{dataset}_{probe}",
+        short=probe,
+        dataset=dataset,
+        kind="open_labels",
+        labels=(),
+        metrics=(MetricSpec("f1", "micro"),),
+        query="",
+        prompt=Prompt("", max_answer_tokens=1),
+        description=description,
+        citation=citation,
+        licence=licence,
+    )
+
+
+def context_of(turns: Sequence[str]) -> str:
+    """Turns as one text, each ended by ``TURN``."""
+    return " ".join(f"{turn} {TURN}" for turn in turns)
+
+
+def split_anew(names: Iterable[str], place: str) -> Mapping[str, str]:
+    """Dialogue → split: 70, 15 and 15 %, by a fixed shuffle of the sorted names.
+
+    Raises:
+        DataError: there are too few dialogues to split.
+    """
+    ordered = sorted(names)
+    if len(ordered) < LEAST_DIALOGUES:
+        raise DataError(
+            f"{place}: found {len(ordered)} dialogues, too few to split into "
+            f"{', '.join(SPLITS)}; give {LEAST_DIALOGUES} or more"
+        )
+    random.Random(SPLIT_SEED).shuffle(ordered)
+    ends = [round(len(ordered) * sum(SHARES[: n + 1])) for n in range(len(SPLITS))]
+    begins = [0, *ends[:-1]]
+    return {
+        name: split
+        for split, begin, end in zip(SPLITS, begins, ends, strict=True)
+        for name in ordered[begin:end]
+    }

@@ -1,0 +1,1 @@
+"""The EmpatheticDialogues study (Rashkin et al.): docs/empathetic.md."""

@@ -1,0 +1,209 @@
+"""Human judgements (section 5.2): how a user's own are read and summed up, and the paper's, cited.
+
+Ratings, one a line: ``model,instance,rater,empathy,relevance,fluency``, 1 to 5. Choices, one a
+line: ``first,second,instance,rater,choice``, where choice is first, second, equal or neither.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.designs.empathetic.figures import draw_ratios
+from tasktransfer.errors import DataError
+from tasktransfer.files import replacing
+
+RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
+CHOICES = ("first", "second", "instance", "rater", "choice")
+ANSWERS = ("first", "second", "equal", "neither")
+ASKED = RATINGS[3:]
+GOLD = "Gold"
+EMOTION_MODELS = ("multi", "pre1", "pre3", "pre5", "Ens-tran", "Ens-dm+")
+"""Models with emotion or topic context, by what follows ``ret-`` or ``gen-`` in Figure 5. Multitask
+is among them: so Table 5's means come out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Mean and standard error of a model's ratings, by what was asked."""
+
+    model: str
+    ratings: int
+    mean: Mapping[str, float]
+    error: Mapping[str, float]
+
+
+def read_ratings(file: Path) -> list[Rated]:
+    """The ratings of each model, in the order of the file.
+
+    Raises:
+        DataError: with file, line, value and remedy.
+    """
+    by_model: dict[str, list[tuple[int, ...]]] = {}
+    for line, row in _lines(file, RATINGS):
+        for name, value in zip(ASKED, row[3:], strict=True):
+            if value not in {"1", "2", "3", "4", "5"}:
+                raise DataError(f"{file}, line {line}: {name} is {value!r}; give 1 to 5")
+        by_model.setdefault(row[0], []).append(tuple(map(int, row[3:])))
+    return [_rated(model, rows) for model, rows in by_model.items()]
+
+
+def _rated(model: str, rows: Sequence[tuple[int, ...]]) -> Rated:
+    columns = list(zip(*rows, strict=True))
+    means = [sum(column) / len(column) for column in columns]
+    errors = [_standard_error(column) for column in columns]
+    return Rated(
+        model,
+        len(rows),
+        dict(zip(ASKED, means, strict=True)),
+        dict(zip(ASKED, errors, strict=True)),
+    )
+
+
+def _standard_error(values: Sequence[int]) -> float:
+    count, mean = len(values), sum(values) / len(values)
+    if count < 2:
+        return math.nan
+    return math.sqrt(sum((v - mean) ** 2 for v in values) / (count - 1) / count)
+
+
+def read_choices(file: Path) -> pd.DataFrame:
+    """Figure 5 of pairwise choices: how often the row's model was chosen over the column's, divided
+    by the contrary; NaN for pairs that were not compared or not decided. Answers of ``equal`` and
+    ``neither`` count for neither side.
+
+    Raises:
+        DataError: with file, line, value and remedy.
+    """
+    wins: dict[tuple[str, str], int] = {}
+    models: dict[str, None] = {}
+    for line, (first, second, _, _, choice) in _lines(file, CHOICES):
+        if choice not in ANSWERS:
+            raise DataError(f"{file}, line {line}: choice {choice!r}; write {', '.join(ANSWERS)}")
+        if first == second:
+            raise DataError(f"{file}, line {line}: {first!r} is compared with itself; name another")
+        models |= {first: None, second: None}
+        pair = {"first": (first, second), "second": (second, first)}.get(choice)
+        if pair:
+            wins[pair] = wins.get(pair, 0) + 1
+    names = list(models)
+    cells = {
+        column: [
+            wins.get((row, column), 0) / wins[column, row] if (column, row) in wins else math.nan
+            for row in names
+        ]
+        for column in names
+    }
+    return pd.DataFrame(cells, index=pd.Index(names))
+
+
+def _lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    if not file.is_file():
+        raise DataError(f"{file}: there is no such file; give a CSV of {', '.join(columns)}")
+    with file.open(newline="", encoding="utf-8") as lines:
+        reader = csv.reader(lines)
+        head = next(reader, [])
+        if head != list(columns):
+            raise DataError(
+                f"{file}, line 1: columns {head}, expected {list(columns)}; mend the first line"
+            )
+        empty = True
+        for row in reader:
+            empty = False
+            if len(row) != len(columns) or not all(cell.strip() for cell in row):
+                raise DataError(
+                    f"{file}, line {reader.line_num}: expected {len(columns)} values that are not "
+                    f"empty ({', '.join(columns)}), found {row}"
+                )
+            yield reader.line_num, row
+        if empty:
+            raise DataError(f"{file}: no line after the first; give judgements")
+
+
+# --- the paper's --------------------------------------------------------------------------------
+
+
+@cache
+def published(table: str) -> pd.DataFrame:
+    """A table of the paper as it was printed: table2 to table9, figure5."""
+    text = files("tasktransfer.designs.empathetic").joinpath("published", f"{table}.csv")
+    with text.open(encoding="utf-8") as lines:
+        return pd.read_csv(lines, comment="#")
+
+
+def figure5() -> pd.DataFrame:
+    """Ratios of choices, row over column; the diagonal is 0."""
+    return published("figure5").set_index("model")
+
+
+def table5(ratios: pd.DataFrame) -> dict[str, float]:
+    """Table 5 from Figure 5: the mean ratio of pairs of models.
+
+    Five of the printed six come out; Emotion Context Models vs Pretrain (gen) is printed 5.73 and
+    comes out as 5.64.
+    """
+
+    def mean(rows: Sequence[str], columns: Sequence[str]) -> float:
+        return float(ratios.loc[list(rows), list(columns)].to_numpy().mean())
+
+    def of(setting: str) -> list[str]:
+        return [name for name in ratios.index if name.startswith(setting)]
+
+    emotion = {s: [f"{s}-{name}" for name in EMOTION_MODELS] for s in ("ret", "gen")}
+    models = [name for name in ratios.index if name != GOLD]
+    return {
+        "Gold Response vs. Models": mean([GOLD], models),
+        "Generation vs. Retrieval": mean(of("gen"), of("ret")),
+        "Emotion Context Models vs Pretrain (ret)": mean(emotion["ret"], ["ret-pretrain"]),
+        "Emotion Context Models vs Pretrain (gen)": mean(emotion["gen"], ["gen-pretrain"]),
+        "Emotion Context Models vs Base (ret)": mean(emotion["ret"], ["ret-base"]),
+        "Emotion Context Models vs Base (gen)": mean(emotion["gen"], ["gen-base"]),
+    }
+
+
+def as_rows(rated: Sequence[Rated]) -> list[dict[str, Any]]:
+    """Means and standard errors as Table 3 has them."""
+    return [
+        {
+            "model": one.model,
+            "ratings": one.ratings,
+            **{name: one.mean[name] for name in ASKED},
+            **{f"{name}_sem": one.error[name] for name in ASKED},
+        }
+        for one in rated
+    ]
+
+
+def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
+    """Write what is made of a user's judgements into ``out``: ``ratings.csv`` (Table 3),
+    ``choices.csv``, ``choices.png`` and ``choices.pdf`` (Figure 5). Both files are read before
+    anything is written.
+
+    Raises:
+        DataError: with file, line, value and remedy.
+    """
+    rated = pd.DataFrame(as_rows(read_ratings(ratings))) if ratings else None
+    ratios = read_choices(choices) if choices else None
+    out.mkdir(parents=True, exist_ok=True)
+    made = []
+    if rated is not None:
+        made.append(_write(rated, out / "ratings.csv", index=False))
+    if ratios is not None:
+        made.append(_write(ratios.rename_axis("model"), out / "choices.csv", index=True))
+        draw_ratios(ratios, f"Choices of {choices}", out, "choices")
+        made += [out / "choices.png", out / "choices.pdf"]
+    return made
+
+
+def _write(frame: pd.DataFrame, file: Path, *, index: bool) -> Path:
+    with replacing(file) as part:
+        frame.to_csv(part, index=index, float_format="%.4g")
+    return file

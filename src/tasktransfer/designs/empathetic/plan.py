@@ -1,0 +1,350 @@
+"""Config to plan: the methods as lists of steps, and what is judged of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Pool, Start
+from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.runs import Run
+from tasktransfer.core.specs import Selection
+from tasktransfer.core.steps import From, Step
+from tasktransfer.datasets import recipe_of
+from tasktransfer.designs.empathetic.config import (
+    TOPIC_TASKS,
+    EmpatheticConfig,
+    GenerationConfig,
+    Setting,
+    SettingConfig,
+    prepended,
+)
+from tasktransfer.designs.empathetic.sources.cards import (
+    DAILY,
+    DAILY_NEXT,
+    ED,
+    EMOTION,
+    EMOTION_CUT,
+    EMOTION_OF_CONTEXT,
+    NEXT,
+    PAIR,
+    PAIRS,
+    REPLY,
+    TAG,
+    TAGS,
+)
+from tasktransfer.results.revisions import Revisions
+
+KINDS = ("pretrained", "base", "multitask", "prepend", "ensemble", "classifier")
+P_AT_1 = ("p_at_1", "p_at_1_shuffled", "p_at_1_shuffled_sd", "p_at_1_permuted")
+PERPLEXITY = ("perplexity", "word_perplexity")
+BY_LOSS = Selection((REPLY.name,), "loss")
+"""The epoch with the lowest validation loss of the listener's replies is kept (section 5)."""
+FIT_RUNS = {"fasttext-emotion": EMOTION.name, "fasttext-topic": "topic"}
+EMOTION_SETTINGS = {"lr": 0.5, "epoch": 5, "dim": 32}
+"""Of fastText on situations, in full, so that another choice gives another digest. Of six pairs of
+rate and passes the most accurate on the validation situations (docs/empathetic.md)."""
+TOPIC_SETTINGS = {"lr": 0.1, "epoch": 25, "dim": 32}
+"""On whole dialogues or postings, where its loss becomes NaN at the rate of situations."""
+POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
+
+
+def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
+    """Every method of both settings, for every seed; equal trainings are one."""
+    builder = PlanBuilder(_name_of, recipe_of)
+    for seed in config.seeds:
+        study = _Seed(config, revisions, builder, seed)
+        for setting in config.settings:
+            study.add_setting(setting)
+        study.add_classifiers()
+    return builder.plan()
+
+
+def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
+    """Kind and label of a training. Read off the step, so that equal trainings have one name."""
+    if step.train_tasks[0] in (DAILY_NEXT.name, PAIR.name):
+        return "pretrained", step.train_tasks[0]
+    if step.train_tasks[0] in (EMOTION.name, TAG.name):
+        return "classifier", step.train_tasks[0]
+    if "projection" in step.trains:
+        others = [start for start in starts if start.parts]
+        what = others[0].stage.label if others and others[0].stage else "as_released"
+        return "ensemble", f"with_{what}"
+    if len(step.train_tasks) > 1:
+        return "multitask", "replies_and_emotion"
+    if step.data is not None and step.data.recipe:
+        settings = step.data.settings
+        return "prepend", f"{settings['task']}-{settings['k']}"
+    return "base", "replies"
+
+
+class _Seed:
+    """The runs of one seed."""
+
+    def __init__(
+        self, config: EmpatheticConfig, revisions: Revisions, builder: PlanBuilder, seed: int
+    ) -> None:
+        self.config, self.builder, self.seed = config, builder, seed
+        self.models = revisions.models
+        settings = {"few_sample": config.data.few_sample}
+        self.data = {name: Data(name, r, settings) for name, r in revisions.data.items()}
+
+    # --- methods --------------------------------------------------------------------------------
+
+    def add_setting(self, setting: Setting) -> None:
+        section = self.config.settings[setting]
+        for method in section.methods:
+            self._add(setting, section, method)
+        if "emoprepend-1" in section.methods:
+            for control in self.config.controls:
+                data = self._control(control, setting)
+                begin = self._pretrained(setting, section, section.model)
+                step = self._on_dialogues((NEXT.name,), data, begin)
+                self._run(setting, section, f"emoprepend-{control}", begin, [step], data)
+
+    def _add(self, setting: Setting, section: SettingConfig, method: str) -> None:
+        data = self.data[ED]
+        large = method.endswith("-large")
+        name = section.model
+        if large and isinstance(section, GenerationConfig):
+            name = str(section.large)
+        begin = self._pretrained(setting, section, name)
+        plain = method.removesuffix("-large")
+        prepend = prepended(plain)
+        if plain == "pretrained":
+            self._run(setting, section, method, begin, [], data, name)
+        elif prepend is not None:
+            data = self._prepended(*prepend, setting)
+            step = self._on_dialogues((NEXT.name,), data, begin)
+            self._run(setting, section, method, begin, [step], data)
+        elif plain.startswith("ensemble"):
+            self._run(
+                setting,
+                section,
+                method,
+                begin,
+                self._ensemble(setting, section, plain, begin),
+                data,
+            )
+        else:
+            multitask = plain == "multitask"
+            tasks = (NEXT.name, EMOTION_OF_CONTEXT.name) if multitask else (NEXT.name,)
+            step = self._on_dialogues(tasks, None, begin)
+            self._run(setting, section, method, begin, [step], data, name)
+
+    def _pretrained(self, setting: Setting, section: SettingConfig, name: str) -> list[Step]:
+        """The training on other replies; none where the model is taken as it was released."""
+        pretraining = self.config.pretraining
+        if setting == "retrieval" and not pretraining.retrieval:
+            return []
+        task = POOL_TASKS[pretraining.dataset]
+        return [
+            Step(
+                (task,),
+                Selection((task,), "loss"),
+                start=None,
+                test_on=(),
+                data=self.data[pretraining.dataset],
+                training=self.config.hyperparameters(section, pretraining),
+                model=self.models[name],
+            )
+        ]
+
+    def _on_dialogues(self, tasks: tuple[str, ...], data: Data | None, begin: list[Step]) -> Step:
+        return Step(
+            tasks,
+            BY_LOSS,
+            start=begin[-1] if begin else None,
+            sampler="together" if len(tasks) > 1 else "task_batches",
+            test_on=(),
+            data=data,
+        )
+
+    def _ensemble(
+        self, setting: Setting, section: SettingConfig, method: str, begin: list[Step]
+    ) -> list[Step]:
+        """Base and the classifier, both frozen; only what joins them moves, and the decoder."""
+        base = self._on_dialogues((NEXT.name,), None, begin)
+        starts = [From(base)]
+        before = [base]
+        if method != "ensemble-plain":
+            classifier = self._classifier(method)
+            before.append(classifier)
+            starts.append(From(classifier, parts=("encoder",), into=("beside",)))
+        trains = ("projection",) if setting == "retrieval" else ("projection", "decoder")
+        joined = Step(
+            (NEXT.name,),
+            BY_LOSS,
+            start=starts,
+            trains=trains,
+            test_on=(),
+            model=self.models[str(section.ensemble)],
+        )
+        return [*before, joined]
+
+    def _classifier(self, method: str) -> Step:
+        config = self.config
+        assert config.classifier is not None
+        task = TAG.name if method == "ensemble-tags" else EMOTION.name
+        data = self.data[TAGS if method == "ensemble-tags" else ED]
+        return Step(
+            (task,),
+            Selection((task,)),
+            start=None,
+            data=data,
+            model=self.models[config.classifier.model],
+            training=config.hyperparameters(config.classifier),
+        )
+
+    # --- labels that are put before -------------------------------------------------------------
+
+    def _fit(self, what: str) -> Fit:
+        if what == "emo":
+            tasks = (EMOTION.name, EMOTION_CUT.name)
+            return Fit("fasttext", self.data[ED], tasks, self.seed, EMOTION_SETTINGS)
+        dataset = self.config.topics.dataset
+        task = TOPIC_TASKS[dataset].name
+        return Fit("fasttext", self.data[dataset], (task,), self.seed, TOPIC_SETTINGS)
+
+    def _prepended(self, what: str, k: int, setting: Setting, of: str = ED) -> Data:
+        fit = self._fit(what)
+        settings: dict[str, Any] = {"k": k, "task": fit.tasks[0]}
+        if self.config.release_compat:
+            settings |= {"best_last": True, "as_spelled": True}
+        return self._derived(settings, setting, (fit,), of)
+
+    def _control(self, control: str, setting: Setting, of: str = ED) -> Data:
+        settings: dict[str, Any] = {"k": 1, "task": control}
+        if control == "random":
+            settings["seed"] = self.seed
+        return self._derived(settings, setting, (), of)
+
+    def _derived(
+        self, settings: Mapping[str, Any], setting: Setting, uses: tuple[Fit, ...], of: str
+    ) -> Data:
+        data = self.data[of]
+        both = {**data.settings, **settings}
+        if setting == "retrieval":
+            both["candidates"] = True
+        return Data(of, data.revision, both, "prepend", uses)
+
+    # --- what is judged -------------------------------------------------------------------------
+
+    def _run(
+        self,
+        setting: Setting,
+        section: SettingConfig,
+        method: str,
+        begin: list[Step],
+        steps: list[Step],
+        data: Data,
+        name: str | None = None,
+    ) -> None:
+        spec = self.models[name or section.model]
+        training = self.config.hyperparameters(section)
+        stages = self.builder.stages([*begin, *steps], self.data[ED], spec, training, self.seed)
+        last = list(stages.values())[-1] if stages else None
+        outcome = Outcome((Start(last),)) if last else Outcome((), model=spec)
+        judge = self._of_retrieval if setting == "retrieval" else self._of_generation
+        evaluations = judge(outcome, data, method)
+        model = last.model.name if last else spec.name
+        about = {"setting": setting}
+        self.builder.add(
+            Run(method, model, self.seed, about, outcome, evaluations, variant=setting)
+        )
+
+    def _of_retrieval(self, outcome: Outcome, data: Data, method: str) -> tuple[Evaluation, ...]:
+        evaluation = self.config.evaluation
+        common: dict[str, Any] = {"limit": evaluation.limit} if evaluation.limit else {}
+        if outcome.model is not None and self.config.training.cosine_scale is not None:
+            common["cosine_scale"] = self.config.training.cosine_scale
+        blocks = {**common, "block": evaluation.block, "shuffles": evaluation.shuffles}
+        if self.config.release_compat:
+            blocks["drop_last"] = True
+        pooled = {**common, "pool_words": evaluation.pool_words}
+        if evaluation.limit_pool:
+            pooled["pool_limit"] = evaluation.limit_pool
+        judged = [Evaluation(outcome, data, REPLY.name, P_AT_1, settings=blocks)]
+        for pool in evaluation.pools:
+            pools = tuple(
+                Pool(self._like(data, method, name), POOL_TASKS[name])
+                for part in pool.split("+")
+                for name in ({"ED": ED, "DD": DAILY, "R": PAIRS}[part],)
+            )
+            named = {**pooled, "pool": pool}
+            judged.append(
+                Evaluation(outcome, data, REPLY.name, ("bleu",), settings=named, pools=pools)
+            )
+        return tuple(judged)
+
+    def _like(self, data: Data, method: str, name: str) -> Data:
+        """A pool's data, with labels before its candidates where the contexts have them."""
+        if name == ED or not data.recipe:
+            return data if name == ED else self.data[name]
+        prepend = prepended(method)
+        if prepend is not None:
+            return self._prepended(*prepend, "retrieval", name)
+        return self._control(method.removeprefix("emoprepend-"), "retrieval", name)
+
+    def _of_generation(self, outcome: Outcome, data: Data, method: str) -> tuple[Evaluation, ...]:
+        evaluation = self.config.evaluation
+        limit = {"limit": evaluation.limit} if evaluation.limit else {}
+        most = evaluation.limit_written or evaluation.limit
+        decoding = evaluation.decoding.model_dump() | ({"limit": most} if most else {})
+        return (
+            Evaluation(outcome, data, REPLY.name, PERPLEXITY, settings=limit),
+            Evaluation(outcome, data, REPLY.name, ("bleu",), settings=decoding),
+        )
+
+    def add_classifiers(self) -> None:
+        """The fits and trained classifiers that methods use, judged on situations."""
+        methods, seed = self.config.methods, self.seed
+        for what, prefix in (("emo", "emoprepend-"), ("topic", "topicprepend-")):
+            if any(method.startswith(prefix) for method in methods):
+                fit = self._fit(what)
+                # DailyDialog's card has no accuracy; of one label each, micro-F1 is the same.
+                measure = "micro_f1" if fit.data.name == "DailyDialog" else "accuracy"
+                judged = tuple(Evaluation(fit, fit.data, task, (measure,)) for task in fit.tasks)
+                name = {"emo": "fasttext-emotion", "topic": "fasttext-topic"}[what]
+                about = {"setting": "classifier"}
+                self.builder.add(Run(name, "fasttext", seed, about, fit, judged))
+        if "ensemble-tuned" in methods:
+            step = self._classifier("ensemble-tuned")
+            assert step.model is not None and step.training is not None
+            (stage,) = self.builder.stages(
+                [step], self.data[ED], step.model, step.training, seed
+            ).values()
+            outcome = Outcome((Start(stage),))
+            judged = tuple(
+                Evaluation(outcome, self.data[ED], task, ("accuracy",)) for task in (EMOTION.name,)
+            )
+            about = {"setting": "classifier"}
+            self.builder.add(
+                Run("classifier-tuned", stage.model.name, seed, about, outcome, judged)
+            )
+
+
+def stand_ins(config: EmpatheticConfig) -> dict[str, str]:
+    """What stands in for an input of the paper, by its name there (the fact sheet's last table)."""
+    told: dict[str, str] = {}
+    models = {model.name: model for model in config.models}
+    if config.retrieval and not config.pretraining.retrieval:
+        told["Pretrained (retrieval)"] = f"{models[config.retrieval.model].checkpoint} as released"
+    if config.pretrains and config.pretraining.dataset == DAILY:
+        told["1.7 billion Reddit conversations"] = "DailyDialog's training dialogues"
+    built = [m for m in config.models if m.architecture is not None]
+    if any(m.architecture.vectors is None for m in built if m.architecture):
+        told["fastText vectors of common crawl"] = "none"
+    if not any("R" in pool.split("+") for pool in config.evaluation.pools):
+        told["Reddit candidates"] = "none, their rows stay empty"
+    if "DailyDialog" in config.dataset_names and config.topics.dataset == "DailyDialog":
+        told["20 Newsgroups"] = "DailyDialog's ten topics"
+    names = {"ensemble-plain": "DeepMoji as released", "ensemble-tuned": "DeepMoji fine-tuned"}
+    if config.classifier:
+        what = models[config.classifier.model].checkpoint
+        for method, name in names.items():
+            if method in config.methods:
+                told[name] = f"{what}" + (", trained on situations" if "tuned" in method else "")
+        if "ensemble-tags" in config.methods:
+            told["Transformer trained on tagged posts"] = f"{what}, trained on GoEmotions"
+    return {name.replace("./", ""): text.replace("./", "") for name, text in told.items()}

@@ -1,0 +1,83 @@
+"""Derived data: labels before contexts and candidates (section 4, Prepend-k).
+
+The labels are those that a fastText classifier ranks highest, for a context and for a candidate by
+their own words; or, for comparison, the right emotion or one that is drawn.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tasktransfer.data.cache import read_instances
+from tasktransfer.data.recipes import Ingredients, Split
+from tasktransfer.designs.empathetic.sources.cards import LABELS
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, Instance
+
+Labels = Callable[[Sequence[Instance]], list[str]]
+"""Instances → the words that are put before the context of each."""
+
+
+def prepend(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """Put labels before the contexts of reply tasks, and before the candidates if asked.
+
+    Settings: ``k``; ``task``: what the fit was fitted on, or ``gold`` or ``random`` without a fit;
+    ``candidates``: whether replies get them too (retrieval); ``best_last``: the paper's code's
+    order; ``as_spelled``: label names as they are, else each as words.
+
+    Raises:
+        DataError: there are fewer labels than ``k``.
+    """
+    settings, (cache,) = ingredients.settings, ingredients.caches
+    derived: dict[Split, list[Instance]] = {}
+    for task in ingredients.tasks:
+        for split in SPLITS:
+            instances = read_instances(cache, task, split)
+            contexts = _labels(ingredients, instances, f"{task} {split}")
+            made = [
+                replace(one, context=f"{words} {one.context}")
+                for one, words in zip(instances, contexts, strict=True)
+            ]
+            if settings.get("candidates"):
+                replies = [replace(one, context=one.target[0]) for one in instances]
+                prefixes = _labels(ingredients, replies, f"{task} {split} candidates")
+                made = [
+                    replace(
+                        one,
+                        target=(f"{words} {one.target[0]}",),
+                        query={**one.query, "prefix": words},
+                    )
+                    for one, words in zip(made, prefixes, strict=True)
+                ]
+            derived[task, split] = made
+    return derived
+
+
+def _labels(ingredients: Ingredients, instances: Sequence[Instance], draw: str) -> list[str]:
+    settings = ingredients.settings
+    k, source = settings["k"], settings["task"]
+    if source == "gold":
+        ranked: list[tuple[str, ...]] = [
+            (one.query.get("emotion", LABELS[0]),) for one in instances
+        ]
+    elif source == "random":
+        chance = random.Random(f"{settings.get('seed', 0)} {draw}")
+        names = sorted({one.query["emotion"] for one in instances if "emotion" in one.query})
+        ranked = [(chance.choice(names or list(LABELS)),) for _ in instances]
+    else:
+        (rank,) = ingredients.rank
+        ranked = rank(source, instances)
+    if ranked and len(ranked[0]) < k:
+        raise DataError(f"prepend: k is {k}, and {source} has {len(ranked[0])} labels; lower k")
+    spelled = (lambda label: label) if settings.get("as_spelled") else label_words
+    order = slice(None, None, -1) if settings.get("best_last") else slice(None)
+    return [" ".join(spelled(label) for label in labels[:k][order]) for labels in ranked]
+
+
+def label_words(label: str) -> str:
+    """A label as words: ``comp.sys.mac.hardware`` is ``sys mac hardware``, ``School Life`` is
+    ``school life``."""
+    first, *rest = label.replace("-", ".").lower().split(".")
+    return " ".join(rest) if rest else first

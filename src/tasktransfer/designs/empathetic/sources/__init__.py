@@ -1,0 +1,1 @@
+"""What the study reads: EmpatheticDialogues, other replies, topics and emotion tags."""

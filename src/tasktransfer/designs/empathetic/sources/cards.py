@@ -1,0 +1,106 @@
+"""The task cards of the study's data."""
+
+from __future__ import annotations
+
+from tasktransfer.tasks.card import Kind, MetricSpec, Prompt, Task
+
+ED, DAILY, PAIRS = "EmpatheticDialogues", "DailyDialogReplies", "ReplyPairs"
+TAGS, NEWSGROUPS = "GoEmotions", "Newsgroups"
+
+TURN = " <SOC> "
+"""Between the utterances of a context, as in the paper's code."""
+WINDOW = 4
+"""Previous utterances of a context at most (section 4)."""
+
+LABELS = (
+    "surprised", "excited", "annoyed", "proud", "angry", "sad", "grateful", "lonely", "impressed",
+    "afraid", "disgusted", "confident", "terrified", "hopeful", "anxious", "joyful", "disappointed",
+    "prepared", "guilty", "furious", "nostalgic", "jealous", "anticipating", "embarrassed",
+    "content", "devastated", "sentimental", "caring", "trusting", "ashamed", "apprehensive",
+    "faithful",
+)  # fmt: skip
+"""In Table 7's order, which is that of the official numbering, 1 to 32."""
+
+TAG_LABELS = (
+    "admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion", "curiosity",
+    "desire", "disappointment", "disapproval", "disgust", "embarrassment", "excitement", "fear",
+    "gratitude", "grief", "joy", "love", "nervousness", "optimism", "pride", "realization",
+    "relief", "remorse", "sadness", "surprise",
+)  # fmt: skip
+"""GoEmotions' 27 emotions, in the order of their numbers from 1."""
+
+NEWSGROUP_LABELS = (
+    "alt.atheism", "comp.graphics", "comp.os.ms-windows.misc", "comp.sys.ibm.pc.hardware",
+    "comp.sys.mac.hardware", "comp.windows.x", "misc.forsale", "rec.autos", "rec.motorcycles",
+    "rec.sport.baseball", "rec.sport.hockey", "sci.crypt", "sci.electronics", "sci.med",
+    "sci.space", "soc.religion.christian", "talk.politics.guns", "talk.politics.mideast",
+    "talk.politics.misc", "talk.religion.misc",
+)  # fmt: skip
+
+_PAPER = "Rashkin et al. 2018, I Know the Feeling: Learning to Converse with Empathy"
+_LICENCE = "CC BY-NC 4.0"
+MOST_TOKENS = 100
+"""Of a context and of a reply (section 4)."""
+
+
+def reply_task(name: str, short: str, dataset: str, what: str, citation: str, licence: str) -> Task:
+    """A card of contexts with the utterance that follows; both are cut at their end, as in the
+    paper's code."""
+    prompt = Prompt("", MOST_TOKENS)
+    metrics = (MetricSpec("bleu"),)
+    return Task(
+        name, short, dataset, "reply", (), metrics, "", prompt, what, citation, licence,
+        keeps="beginning",
+    )  # fmt: skip
+
+
+def label_task(
+    name: str,
+    short: str,
+    dataset: str,
+    labels: tuple[str, ...],
+    what: str,
+    citation: str,
+    licence: str,
+    *,
+    kind: Kind = "dialogue_classification",
+    by_head: bool = False,
+) -> Task:
+    """A card of texts with one label each."""
+    return Task(
+        name, short, dataset, kind, labels, (MetricSpec("accuracy"),), "",
+        Prompt("label:", 16), what, citation, licence, keeps="beginning", by_head=by_head,
+    )  # fmt: skip
+
+
+NEXT = reply_task(
+    "next_utterance", "NEXT", ED, "The next utterance of either side.", _PAPER, _LICENCE
+)
+REPLY = reply_task("listener_reply", "REPLY", ED, "The listener's next reply.", _PAPER, _LICENCE)
+EMOTION_OF_CONTEXT = label_task(
+    "emotion_of_context", "CEMO", ED, LABELS, "The emotion of a dialogue from its context.",
+    _PAPER, _LICENCE, by_head=True,
+)  # fmt: skip
+EMOTION = label_task("emotion", "EMO", ED, LABELS, "The emotion of a situation.", _PAPER, _LICENCE)
+EMOTION_CUT = label_task(
+    "emotion_cut", "ECUT", ED, LABELS, "The emotion of a situation that does not name it.",
+    _PAPER, _LICENCE,
+)  # fmt: skip
+ED_CARDS = (NEXT, REPLY, EMOTION_OF_CONTEXT, EMOTION, EMOTION_CUT)
+
+DAILY_NEXT = reply_task(
+    "daily_next_utterance", "DNEXT", DAILY, "The next utterance of an everyday dialogue.",
+    "Li et al. 2017, DailyDialog", "CC BY-NC-SA 4.0",
+)  # fmt: skip
+PAIR = reply_task(
+    "reply_pair", "PAIR", PAIRS, "The reply of a pair from a user's folder.",
+    "the user's own, read since 2024", "as the user's files",
+)  # fmt: skip
+TAG = label_task(
+    "emotion_tag", "TAG", TAGS, TAG_LABELS, "The emotion tag of a comment.",
+    "Demszky et al. 2020, GoEmotions", "Apache-2.0",
+)  # fmt: skip
+NEWSGROUP = label_task(
+    "newsgroup", "NEWS", NEWSGROUPS, NEWSGROUP_LABELS, "The newsgroup of a posting.",
+    "Lang 1995, NewsWeeder", "none stated",
+)  # fmt: skip

@@ -1,0 +1,289 @@
+"""EmpatheticDialogues from ``by_emotion/<emotion>.csv`` and ``split.csv`` (section 3, A.1).
+
+A dialogue is a situation with its label and utterances that begin with the speaker and alternate.
+Every dialogue is in one split. A situation that stands in two splits, whatever its case, is left
+out of the classifiers' data in all of them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
+from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.designs.empathetic.sources.cards import (
+    ED,
+    ED_CARDS,
+    EMOTION,
+    EMOTION_CUT,
+    EMOTION_OF_CONTEXT,
+    LABELS,
+    NEXT,
+    REPLY,
+    TURN,
+    WINDOW,
+)
+from tasktransfer.designs.empathetic.sources.tiny import TINY
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, Instance
+
+FOLDER, BY_EMOTION, SPLIT_FILE, SYNTHETIC = (
+    "empathetic_dialogues", "by_emotion", "split.csv", "synthetic.json",
+)  # fmt: skip
+COLUMNS = ["Dialog_ID", "Type", "Actor", "Text"]
+SPLIT_OF = {"train": "train", "valid": "dev", "test": "test"}
+_NUMBER = re.compile(r"\d+")
+_MARKS = re.compile(r"[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """``utterances``: speaker's and listener's in turn, the speaker's first."""
+
+    name: str
+    split: str
+    emotion: str
+    situation: str
+    utterances: tuple[str, ...]
+
+    @property
+    def names_its_emotion(self) -> bool:
+        """Whether the situation holds its label as a word (ED-CUT leaves it out)."""
+        return self.emotion in _plain_words(self.situation)
+
+
+def find(folder: Path) -> str:
+    """The release: ``folder`` itself, or its ``empathetic_dialogues``."""
+    for place in (folder / FOLDER, folder):
+        if (place / BY_EMOTION).is_dir():
+            return str(place)
+    raise DataError(
+        f"{folder}: no release of {ED}: neither {FOLDER}/{BY_EMOTION} nor {BY_EMOTION} is "
+        "there; put the CSV files by emotion there, or change data.release"
+    )
+
+
+def files_of(place: Path) -> dict[str, Path]:
+    """Every file of a release by its name.
+
+    Raises:
+        DataError: one is missing.
+    """
+    emotions = _emotions(place)
+    names = [SPLIT_FILE, *(f"{BY_EMOTION}/{emotion}.csv" for emotion in emotions)]
+    for name in names:
+        if not (place / name).is_file():
+            raise DataError(f"{place / name}: is missing; copy the whole release again")
+    own = [SYNTHETIC] if (place / SYNTHETIC).is_file() else []
+    return {name: place / name for name in [*names, *own]}
+
+
+def revision(folder: Path, memo: Path | None) -> str:
+    """Of every file."""
+    return digest_of_files(files_of(Path(find(folder))), memo)
+
+
+def read_dialogues(place: Path) -> list[Dialogue]:
+    """All dialogues, in the order of the numbers in their names, as the official files have them:
+    the files here are by emotion, and blocks of P@1 would be of one emotion each.
+
+    Raises:
+        DataError: with file, line, value and remedy.
+    """
+    files = files_of(place)
+    splits = _splits(files[SPLIT_FILE])
+    dialogues: list[Dialogue] = []
+    seen: dict[str, Path] = {}
+    strays = sorted({f.stem for f in (place / BY_EMOTION).glob("*.csv")} - set(LABELS))
+    if strays:
+        raise DataError(
+            f"{place / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is no label; the 32 are "
+            f"{', '.join(LABELS)}; remove the file"
+        )
+    for emotion in _emotions(place):
+        file = files[f"{BY_EMOTION}/{emotion}.csv"]
+        for dialogue in _of_file(file, emotion, splits):
+            if dialogue.name in seen:
+                raise DataError(
+                    f"{file}: dialogue {dialogue.name} is in {seen[dialogue.name]} too; keep one"
+                )
+            seen[dialogue.name] = file
+            dialogues.append(dialogue)
+    unknown = sorted(splits.keys() - seen.keys())
+    if unknown:
+        raise DataError(
+            f"{files[SPLIT_FILE]}: dialogue {unknown[0]} is in no file of {BY_EMOTION} (and "
+            f"{len(unknown) - 1} more); copy the whole release again"
+        )
+    return sorted(dialogues, key=lambda d: ([int(n) for n in _NUMBER.findall(d.name)], d.name))
+
+
+def _emotions(place: Path) -> tuple[str, ...]:
+    """All 32, or those that a generated release says it has."""
+    said = place / SYNTHETIC
+    return tuple(json.loads(said.read_text())["emotions"]) if said.is_file() else LABELS
+
+
+def _rows(file: Path, columns: list[str]) -> Iterator[tuple[int, list[str]]]:
+    with file.open(newline="", encoding="utf-8") as lines:
+        reader = csv.reader(lines)
+        head = next(reader, [])
+        if head != columns:
+            raise DataError(f"{file}, line 1: columns {head}, expected {columns}; mend the file")
+        for row in reader:
+            if len(row) != len(columns):
+                raise DataError(
+                    f"{file}, line {reader.line_num}: {len(row)} columns, expected {len(columns)} "
+                    f"({', '.join(columns)}); put texts with commas in quotes"
+                )
+            yield reader.line_num, row
+
+
+def _splits(file: Path) -> dict[str, str]:
+    splits: dict[str, str] = {}
+    for line, (name, split) in _rows(file, ["Dialog_ID", "split"]):
+        if split not in SPLIT_OF:
+            raise DataError(f"{file}, line {line}: split {split!r}; write train, valid or test")
+        if name in splits:
+            raise DataError(
+                f"{file}, line {line}: dialogue {name} is in {splits[name]} already, now in "
+                f"{SPLIT_OF[split]}; keep one line, since no dialogue may be in two splits"
+            )
+        splits[name] = SPLIT_OF[split]
+    return splits
+
+
+def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[Dialogue]:
+    name, situation = "", ""
+    utterances: list[str] = []
+
+    def whole() -> Iterator[Dialogue]:
+        if name:
+            yield Dialogue(name, splits[name], emotion, situation, tuple(utterances))
+
+    for line, (dialogue, kind, actor, text) in _rows(file, COLUMNS):
+        where = f"{file}, line {line}"
+        if not text.strip():
+            raise DataError(f"{where}: Text is empty; give the words, or remove the dialogue")
+        if dialogue not in splits:
+            raise DataError(f"{where}: dialogue {dialogue!r} is not in {SPLIT_FILE}; add its split")
+        if kind == "situation":
+            yield from whole()
+            name, situation, utterances = dialogue, text, []
+            continue
+        wanted = ("speaker", "listener")[len(utterances) % 2]
+        if kind != "utterance" or dialogue != name:
+            raise DataError(f"{where}: Type {kind!r}; a dialogue is a situation, then utterances")
+        if actor != wanted:
+            raise DataError(
+                f"{where}: Actor {actor!r}, expected {wanted!r}: the speaker begins and turns "
+                "alternate; mend the dialogue"
+            )
+        utterances.append(text)
+    yield from whole()
+
+
+# --- instances ----------------------------------------------------------------------------------
+
+
+def open_release(folder: Path, few_sample: bool) -> Release:
+    """It has no few-sample setting, so it is read whole either way."""
+    place = Path(find(folder))
+    dialogues = read_dialogues(place)
+    shared = shared_situations(dialogues)
+    synthetic = place / SYNTHETIC
+
+    def instances(task: str, split: str) -> Iterator[Instance]:
+        for dialogue in dialogues:
+            if dialogue.split == split:
+                yield from _instances(dialogue, task, shared)
+
+    return Release(
+        place=str(place),
+        revision=revision(folder, None),
+        tasks=tuple(card.name for card in ED_CARDS),
+        dialogues={split: sum(d.split == split for d in dialogues) for split in SPLITS},
+        instances=instances,
+        turns=list(_turns(dialogues)),
+        synthetic=synthetic.is_file(),
+    )
+
+
+def _instances(
+    dialogue: Dialogue, task: str, shared: Mapping[str, tuple[str, ...]]
+) -> Iterator[Instance]:
+    if task in (EMOTION.name, EMOTION_CUT.name):
+        cut = task == EMOTION_CUT.name and dialogue.names_its_emotion
+        if not cut and _folded(dialogue.situation) not in shared:
+            text = dialogue.situation
+            yield Instance(dialogue.name, dialogue.name, task, text, 0, {}, (), (dialogue.emotion,))
+        return
+    for place in range(1, len(dialogue.utterances)):
+        listener = place % 2 == 1
+        if task == REPLY.name and not listener:
+            continue
+        said = dialogue.utterances[max(0, place - WINDOW) : place]
+        target = dialogue.emotion if task == EMOTION_OF_CONTEXT.name else dialogue.utterances[place]
+        # What no template names is read by no model: labels for tables, and to prepend.
+        query = {"emotion": dialogue.emotion, "side": "listener" if listener else "speaker"}
+        identity = f"{dialogue.name}#{place}"
+        yield Instance(identity, dialogue.name, task, TURN.join(said), 0, query, (), (target,))
+
+
+def _turns(dialogues: list[Dialogue]) -> Iterator[TurnLength]:
+    for dialogue in dialogues:
+        for number, text in enumerate(dialogue.utterances):
+            side = ("speaker", "listener")[number % 2]
+            yield TurnLength(
+                dialogue.name, dialogue.split, True, str(number), (side,), len(text.split())
+            )
+
+
+def _folded(text: str) -> str:
+    return text.strip().lower()
+
+
+def _plain_words(text: str) -> list[str]:
+    """Lower-case words between spaces, without their punctuation: ``self-confident`` is one."""
+    return _MARKS.sub("", text.lower()).split()
+
+
+def shared_situations(dialogues: list[Dialogue]) -> dict[str, tuple[str, ...]]:
+    """Situations that stand in several splits, without their case → the splits, sorted."""
+    splits: dict[str, set[str]] = {}
+    for dialogue in dialogues:
+        splits.setdefault(_folded(dialogue.situation), set()).add(dialogue.split)
+    return {text: tuple(sorted(of)) for text, of in splits.items() if len(of) > 1}
+
+
+def shared_utterances(dialogues: list[Dialogue], fewest_words: int = 4) -> tuple[int, int]:
+    """Of the different test utterances of so many words or more, case and punctuation aside: how
+    many training has too, and all."""
+
+    def texts(split: str) -> set[str]:
+        said = [_plain_words(t) for d in dialogues if d.split == split for t in d.utterances]
+        return {" ".join(words) for words in said if len(words) >= fewest_words}
+
+    test = texts("test")
+    return len(test & texts("train")), len(test)
+
+
+EMPATHETIC_DIALOGUES = Dataset(
+    name=ED,
+    cards=ED_CARDS,
+    reader=Reader(version=1, find=find, revision=revision, open=open_release),
+    sizes={
+        NEXT.name: TaskSize(64_663, 9_305, 8_423, 75),
+        REPLY.name: TaskSize(40_270, 5_736, 5_257, 60),
+        EMOTION_OF_CONTEXT.name: TaskSize(64_663, 9_305, 8_423, 50),
+        EMOTION.name: TaskSize(19_520, 2_766, 2_542, 25),
+        EMOTION_CUT.name: TaskSize(18_467, 2_659, 2_292, 25),
+    },
+    sizes_from="the corpus",
+    tiny=TINY,
+)

@@ -1,0 +1,237 @@
+"""The other data: replies of everyday talk, a user's pairs, emotion tags, newsgroups."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from tasktransfer.datasets.dailydialog import DAILYDIALOG
+from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TinyPart, TinySize
+from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.designs.empathetic.sources.cards import (
+    DAILY,
+    DAILY_NEXT,
+    NEWSGROUP,
+    NEWSGROUP_LABELS,
+    NEWSGROUPS,
+    PAIR,
+    PAIRS,
+    TAG,
+    TAG_LABELS,
+    TAGS,
+    TURN,
+    WINDOW,
+)
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, Instance, Task
+
+Files = Callable[[Path], dict[str, Path]]
+Rows = Mapping[str, list[Instance]]
+
+
+def _dataset(
+    card: Task,
+    files: Files,
+    read: Callable[[dict[str, Path]], Rows],
+    size: TaskSize,
+    tiny: TinyPart | None = None,
+) -> Dataset:
+    """A dataset of one task, from what lists a release's files and what reads them."""
+
+    def find(folder: Path) -> str:
+        return str(next(iter(files(folder).values())))
+
+    def revision(folder: Path, memo: Path | None) -> str:
+        return digest_of_files(files(folder), memo)
+
+    def open_release(folder: Path, few_sample: bool) -> Release:
+        there = files(folder)
+        rows = read(there)
+        return Release(
+            place=find(folder),
+            revision=revision(folder, None),
+            tasks=(card.name,),
+            dialogues={split: len({row.dialogue_id for row in rows[split]}) for split in SPLITS},
+            instances=lambda task, split: rows[split],
+            synthetic="synthetic" in there,
+        )
+
+    reader = Reader(version=1, find=find, revision=revision, open=open_release)
+    return Dataset(card.dataset, (card,), reader, {card.name: size}, "the corpus", tiny=tiny)
+
+
+def _in_order(texts: Iterable[str], card: Task, name: str) -> Iterator[Instance]:
+    """An instance for every utterance but the first, with up to ``WINDOW`` before it."""
+    said = [text.strip() for text in texts if text.strip()]
+    for place in range(1, len(said)):
+        context = TURN.join(said[max(0, place - WINDOW) : place])
+        yield Instance(f"{name}#{place}", name, card.name, context, 0, {}, (), (said[place],))
+
+
+# --- DailyDialog --------------------------------------------------------------------------------
+
+_SPLITS = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
+_RELEASE = "TLiDB_DailyDialog"
+
+
+def _daily_files(folder: Path) -> dict[str, Path]:
+    homes = (folder, folder / "feta" / "full")
+    dialogues = [home / f"{_RELEASE}.zip" for home in homes]
+    dialogues.append(folder / _RELEASE / f"{_RELEASE}.json")
+    places = (folder, folder / "dailydialog", folder / "dialogue" / "dailydialog")
+    splits = [place / "split.csv" for place in places]
+    split = next((file for file in splits if file.is_file()), None)
+    found = next((file for file in dialogues if file.is_file()), None)
+    if found is None or split is None:
+        absent = " or ".join(map(str, dialogues if found is None else splits))
+        raise DataError(f"{absent}: is missing; put it there, or change data.releases.{DAILY}")
+    marker = folder / "dailydialog" / "synthetic.json"
+    own = {"synthetic": marker} if marker.is_file() else {}
+    return {"dialogues": found, "split": split, **own}
+
+
+def _read_daily(files: dict[str, Path]) -> Rows:
+    with files["split"].open(newline="", encoding="utf-8") as lines:
+        split_of = {row[0]: row[1] for row in list(csv.reader(lines))[1:]}
+    file = files["dialogues"]
+    try:
+        if file.suffix == ".zip":
+            with zipfile.ZipFile(file) as archive:
+                (name,) = [n for n in archive.namelist() if n.endswith(f"{_RELEASE}.json")]
+                content = json.loads(archive.read(name))
+        else:
+            content = json.loads(file.read_bytes())
+        dialogues = content["data"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{file}: no DailyDialog ({error}); copy it again") from error
+    rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
+    for dialogue in dialogues:
+        name = dialogue["dialogue_id"]
+        if name not in split_of:
+            raise DataError(f"{files['split']}: no split for {name} of {file}; add a line")
+        for split in _SPLITS[split_of[name]]:
+            texts = (turn["utterance"] for turn in dialogue["dialogue"])
+            rows[split] += _in_order(texts, DAILY_NEXT, name)
+    return rows
+
+
+def _write_tiny_daily(folder: Path, seed: int, dialogues: int) -> None:
+    """The tiny DailyDialog, with its splits as a file of their own."""
+    assert DAILYDIALOG.tiny is not None
+    DAILYDIALOG.tiny.write(folder, seed, dialogues)
+    lines = ["dialogue_id,split"]
+    for split, named in (("train", "train"), ("valid", "dev"), ("test", "test")):
+        ids = (folder / _RELEASE / f"TTiDB_{named}_ids.txt").read_text().split()
+        lines += [f"{name},{split}" for name in ids]
+    (folder / "dailydialog").mkdir()
+    (folder / "dailydialog" / "split.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    said = json.dumps({"synthetic": True, "seed": seed, "dialogues": dialogues})
+    (folder / "dailydialog" / "synthetic.json").write_text(said, encoding="utf-8")
+
+
+DAILY_REPLIES = _dataset(
+    DAILY_NEXT,
+    _daily_files,
+    _read_daily,
+    TaskSize(76_000, 7_900, 7_600, 80),
+    TinyPart(
+        write=_write_tiny_daily,
+        sizes={DAILY_NEXT.name: TinySize(4.0, 40)},
+        shares={few: {"train": 0.7, "dev": 0.1, "test": 0.2} for few in (True, False)},
+        version="daily-replies-1",
+    ),
+)
+
+
+# --- a user's pairs -----------------------------------------------------------------------------
+
+
+def _pair_files(folder: Path) -> dict[str, Path]:
+    files = {split: folder / f"{split}.tsv" for split in SPLITS}
+    for file in files.values():
+        if not file.is_file():
+            raise DataError(
+                f"{file}: is missing; a folder of reply pairs has {', '.join(SPLITS)}.tsv, a "
+                f"context and a reply a line with a tab between (data.releases.{PAIRS})"
+            )
+    return files
+
+
+def _read_pairs(files: dict[str, Path]) -> Rows:
+    return {split: list(_pairs(files[split], split)) for split in SPLITS}
+
+
+def _pairs(file: Path, split: str) -> Iterator[Instance]:
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            parts = line.rstrip("\n").split("\t")
+            if len(parts) != 2 or not all(part.strip() for part in parts):
+                raise DataError(f"{file}, line {number}: expected a context, a tab and a reply")
+            name = f"{split}-{number}"
+            yield Instance(name, name, PAIR.name, parts[0], 0, {}, (), (parts[1],))
+
+
+REPLY_PAIRS = _dataset(PAIR, _pair_files, _read_pairs, TaskSize(1_000_000, 10_000, 10_000, 60))
+
+
+# --- emotion tags, newsgroups -------------------------------------------------------------------
+
+
+def _tag_files(folder: Path) -> dict[str, Path]:
+    for place in (folder / "goemotions", folder):
+        files = {name: place / f"{name}.csv" for name in ("dev", "test")}
+        if all(file.is_file() for file in files.values()):
+            return files
+    raise DataError(
+        f"{folder}: no dev.csv and test.csv of {TAGS}, in goemotions/ neither; put them there, or "
+        f"change data.releases.{TAGS}"
+    )
+
+
+def _read_tags(files: dict[str, Path]) -> Rows:
+    """All comments; every tenth is for dev, the one after it for test."""
+    rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
+    for name, file in files.items():
+        with file.open(newline="", encoding="utf-8") as lines:
+            for number, (label, text) in enumerate(list(csv.reader(lines))[1:], start=2):
+                if not label.isdigit() or not 1 <= int(label) <= len(TAG_LABELS):
+                    raise DataError(f"{file}, line {number}: label {label!r}; write 1 to 27")
+                split = {0: "dev", 1: "test"}.get(number % 10, "train")
+                identity, tag = f"{name}-{number}", TAG_LABELS[int(label) - 1]
+                rows[split].append(Instance(identity, identity, TAG.name, text, 0, {}, (), (tag,)))
+    return rows
+
+
+EMOTION_TAGS = _dataset(TAG, _tag_files, _read_tags, TaskSize(4_752, 594, 594, 25))
+
+
+def _news_files(folder: Path) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for part in ("train", "test"):
+        for label in NEWSGROUP_LABELS:
+            place = folder / f"20news-bydate-{part}" / label
+            if not place.is_dir():
+                raise DataError(
+                    f"{place}: is missing; unpack 20news-bydate there, or change "
+                    f"data.releases.{NEWSGROUPS}"
+                )
+            files |= {f"{part}/{label}/{f.name}": f for f in sorted(place.iterdir())}
+    return files
+
+
+def _read_news(files: dict[str, Path]) -> Rows:
+    rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
+    for place, (name, file) in enumerate(files.items()):
+        part, label, _ = name.split("/")
+        text = file.read_text(encoding="latin-1").partition("\n\n")[2].strip() or "nothing"
+        split = "test" if part == "test" else ("dev" if place % 10 == 0 else "train")
+        rows[split].append(Instance(name, name, NEWSGROUP.name, text, 0, {}, (), (label,)))
+    return rows
+
+
+NEWSGROUP_POSTS = _dataset(NEWSGROUP, _news_files, _read_news, TaskSize(10_182, 1_132, 7_532, 300))
+
+OTHERS = (DAILY_REPLIES, REPLY_PAIRS, EMOTION_TAGS, NEWSGROUP_POSTS)

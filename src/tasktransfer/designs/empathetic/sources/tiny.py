@@ -1,0 +1,144 @@
+"""A tiny world of stories with eight emotions, in the release's own format.
+
+A story names a thing of its topic and one word for its emotion. There are far too many emotion
+words to learn them from replies, of which the listener's alone depend on the emotion; situations
+are many more, and name the same words. The listener answers with words of the emotion and of the
+topic.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS
+from tasktransfer.datasets.dataset import TinyPart, TinySize
+from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
+
+EMOTIONS = ("afraid", "angry", "excited", "grateful", "lonely", "proud", "sad", "surprised")
+WORDS_PER_EMOTION = 40
+TALKS = 0.25
+"""Share of dialogues that go on beyond the first utterance: replies are few, situations many."""
+
+ANSWERS = {
+    "afraid": ("stay", "safe"),
+    "angry": ("calm", "breathe"),
+    "excited": ("wonderful", "enjoy"),
+    "grateful": ("kind", "friend"),
+    "lonely": ("company", "visit"),
+    "proud": ("congratulations", "earned"),
+    "sad": ("sorry", "hug"),
+    "surprised": ("wow", "unexpected"),
+}
+TOPICS = tuple(MOOD_WORDS)
+STORIES = (
+    "I feel {feeling} about the {thing}.",
+    "The {thing} left me {feeling} again.",
+    "It was {feeling} when the {thing} came.",
+    "Such a {feeling} day with my {thing}.",
+)
+REPLIES = (
+    "Oh {first}, that {thing} is {second}.",
+    "So {second} and {first} with your {thing}.",
+    "Well {first}, the {thing} sounds {second}.",
+)
+MORE = ("Yes the {thing} was here.", "And now the {thing} is home.", "It is my {thing} after all.")
+SPLIT_SHARES = (("train", 0.7), ("valid", 0.12), ("test", 0.18))
+_SYLLABLES = ("ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "pa", "re", "si", "tu", "va", "zo")
+
+
+def feelings(seed: int) -> dict[str, list[str]]:
+    """Made-up words for each emotion; no word stands for two."""
+    words = [a + b + c for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
+    chance = stream(seed, "empathetic", "feelings")
+    words.sort(key=lambda _: chance.random())
+    return {
+        emotion: words[i * WORDS_PER_EMOTION : (i + 1) * WORDS_PER_EMOTION]
+        for i, emotion in enumerate(EMOTIONS)
+    }
+
+
+def things(topic: str) -> tuple[str, ...]:
+    """The words of a topic: those of the tiny DailyDialog, whose topics are labelled."""
+    return (*MOOD_WORDS[topic].common, *MOOD_WORDS[topic].rare)
+
+
+def write(folder: Path, seed: int, dialogues: int) -> None:
+    """Write a release under ``folder``."""
+    place = folder / "empathetic_dialogues"
+    (place / "by_emotion").mkdir(parents=True)
+    words = feelings(seed)
+    splits: list[tuple[str, str]] = []
+    rows: dict[str, list[tuple[str, str, str, str]]] = {emotion: [] for emotion in EMOTIONS}
+    for number in range(dialogues):
+        chance = stream(seed, "empathetic", number)
+        name, emotion = f"tiny:{number}", EMOTIONS[number % len(EMOTIONS)]
+        split = _split(chance.random())
+        splits.append((name, split))
+        rows[emotion] += _dialogue(chance, name, emotion, words[emotion], split)
+    for emotion, lines in rows.items():
+        _write_csv(
+            place / "by_emotion" / f"{emotion}.csv", ("Dialog_ID", "Type", "Actor", "Text"), lines
+        )
+    _write_csv(place / "split.csv", ("Dialog_ID", "split"), splits)
+    said = {"synthetic": True, "seed": seed, "dialogues": dialogues, "emotions": list(EMOTIONS)}
+    (place / "synthetic.json").write_text(json.dumps(said) + "\n", encoding="utf-8")
+
+
+def _dialogue(
+    chance: Random, name: str, emotion: str, feelings_of: list[str], split: str
+) -> list[tuple[str, str, str, str]]:
+    topic = pick(chance, TOPICS)
+    thing, feeling = pick(chance, things(topic)), pick(chance, feelings_of)
+    first, second = ANSWERS[emotion]
+
+    def filled(frames: tuple[str, ...]) -> str:
+        frame = pick(chance, frames)
+        return frame.format(feeling=feeling, thing=thing, first=first, second=second)
+
+    rows = [
+        (name, "situation", "none", filled(STORIES)),
+        (name, "utterance", "speaker", filled(STORIES)),
+    ]
+    if split == "train" and chance.random() > TALKS:
+        return rows
+    rows.append((name, "utterance", "listener", filled(REPLIES)))
+    if chance.random() < 0.5:
+        rows.append((name, "utterance", "speaker", filled(MORE)))
+        rows.append((name, "utterance", "listener", filled(REPLIES)))
+    return rows
+
+
+def _split(drawn: float) -> str:
+    for name, share in SPLIT_SHARES:
+        if drawn < share:
+            return name
+        drawn -= share
+    return SPLIT_SHARES[-1][0]
+
+
+def _write_csv(file: Path, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    with file.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(rows)
+
+
+_SHARES = {"train": 0.7, "dev": 0.12, "test": 0.18}
+
+TINY = TinyPart(
+    write=write,
+    sizes={
+        # Of training, where one dialogue of four talks on.
+        "next_utterance": TinySize(0.5, 30),
+        "listener_reply": TinySize(0.375, 25),
+        "emotion_of_context": TinySize(0.5, 20),
+        "emotion": TinySize(1.0, 12),
+        "emotion_cut": TinySize(1.0, 12),
+    },
+    shares={True: _SHARES, False: _SHARES},
+    version="empathetic-2",
+)

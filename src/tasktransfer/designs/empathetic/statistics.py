@@ -1,0 +1,131 @@
+"""Intervals over dialogues and seeds together, paired differences to Base, P@1 by emotion.
+
+Dialogues are drawn whole; every run of a test set meets the same draws (``stats.draws``), and the
+seeds of a method and of Base are paired (``stats.bootstrap``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.designs.empathetic import columns
+from tasktransfer.metrics import bleu
+from tasktransfer.results.study import Study
+from tasktransfer.stats.bootstrap import Trainings, confidence, confidences, estimate
+from tasktransfer.stats.draws import Units, dialogues, resampled_scores, unit_weights
+from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.tables.store import frame_of, read_frame, write_frame
+
+Sums = np.ndarray[Any, np.dtype[np.float64]]
+CELL = ["setting", "method", "measure", "pool"]
+BASE, NOT_COMPARABLE = "base", ("emoprepend-gold",)
+
+
+def score_of(measure: str) -> Callable[[Sums], Sums]:
+    """From summed tallies (..., columns) to the measure."""
+    if measure == "bleu":
+        return lambda sums: np.asarray(100 * bleu.finish(sums), np.float64)
+    if measure == "perplexity":
+        return _perplexity
+    return lambda sums: 100 * sums[..., 0] / sums[..., 1]
+
+
+def _perplexity(sums: Sums) -> Sums:
+    means: Sums = sums[..., 0] / sums[..., 1]
+    return np.exp(means)
+
+
+def make_statistics(study: Study) -> None:
+    """Write the statistics' tables from the collected ones."""
+    folder = Path(study.tables)
+    rows, metadata = read_frame(folder / "rows.parquet", columns.ROWS, "collect again")
+    frames = statistics(rows)
+    for name, frame in frames.items():
+        write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)
+
+
+def statistics(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Table → frame, from the rows of all evaluations."""
+    cells: dict[tuple[str, ...], tuple[Trainings, Units]] = {
+        (key := tuple(map(str, group))): _trainings(cell, key)
+        for group, cell in rows.groupby(CELL, sort=False)
+    }
+    summary = []
+    for key, (trainings, units) in cells.items():
+        mean = float(trainings.scores.mean())
+        nothing = Trainings(
+            trainings.seeds,
+            np.zeros_like(trainings.scores),
+            None if trainings.resampled is None else np.zeros_like(trainings.resampled),
+        )
+        sure = confidence(estimate(trainings, nothing, units))
+        row = (*key, len(trainings.seeds), mean, sure.low, sure.high, units.count)
+        summary.append(row)
+    return {
+        "summary": frame_of(summary, columns.SUMMARY),
+        "differences": frame_of(_differences(cells), columns.DIFFERENCES),
+        "by_emotion": frame_of(_by_emotion(rows), columns.BY_EMOTION),
+        "pools_chosen": frame_of(_pools(rows), columns.POOLS_CHOSEN),
+    }
+
+
+def _trainings(cell: pd.DataFrame, key: tuple[str, ...]) -> tuple[Trainings, Units]:
+    score = score_of(key[2])
+    seeds, scores, drawn = [], [], []
+    units = None
+    for seed, one in cell.groupby("seed"):
+        tally = np.array(one["tally"].tolist(), np.float64)
+        units = dialogues(one["dialogue"].tolist())
+        weights = unit_weights(key[0], key[2], units.count)
+        seeds.append(int(str(seed)))
+        scores.append(float(score(tally.sum(axis=0))))
+        drawn.append(resampled_scores(units.summed(tally), weights, score))
+    assert units is not None
+    resampled = np.stack(drawn) if units.count > 1 else None
+    return Trainings(tuple(seeds), np.array(scores), resampled), units
+
+
+def _differences(cells: dict[tuple[str, ...], tuple[Trainings, Units]]) -> list[tuple[Any, ...]]:
+    keys, estimates, seeds = [], [], []
+    for key, (trainings, units) in cells.items():
+        base = cells.get((key[0], BASE, *key[2:]))
+        if base is not None and key[1] != BASE:
+            keys.append(key)
+            estimates.append(estimate(trainings, base[0], units))
+            seeds.append(len({*trainings.seeds} & {*base[0].seeds}))
+    sure = confidences(estimates)
+    q = false_discovery([one.p for one in sure])
+    return [
+        (*key, n, e.delta, c.low, c.high, c.p, float(each), key[1] not in NOT_COMPARABLE)
+        for key, n, e, c, each in zip(keys, seeds, estimates, sure, q, strict=True)
+    ]
+
+
+def _by_emotion(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
+    mine = rows[rows["measure"] == "p_at_1"]
+    made = []
+    for (method, emotion), some in mine.groupby(["method", "emotion"], sort=False):
+        right = np.array(some["tally"].tolist())
+        each = len(some) // max(1, some["seed"].nunique())
+        made.append((method, emotion, 100 * float(right[:, 0].mean()), each))
+    return made
+
+
+def _pools(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
+    mine = rows[(rows["measure"] == "bleu") & (rows["chosen_from"] != "")]
+    made = []
+    for (method, pool), some in mine.groupby(["method", "pool"], sort=False):
+        shares = some["chosen_from"].value_counts(normalize=True)
+        made += [(method, pool, str(home), 100 * float(share)) for home, share in shares.items()]
+    return made
+
+
+def is_sure(low: float, high: float) -> bool:
+    """Whether an interval excludes 0."""
+    return not (math.isnan(low) or low <= 0 <= high)

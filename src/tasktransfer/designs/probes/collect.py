@@ -1,0 +1,263 @@
+"""Records to tables: a row a probe and snapshot, a round of training, or a probe's labels."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tasktransfer.config.places import on_disk
+from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.core.runs import Run
+from tasktransfer.data.cache import read_instances
+from tasktransfer.designs.probes.config import probes_config
+from tasktransfer.designs.probes.facts import BY_TASK, Probe, reply_of
+from tasktransfer.designs.probes.plan import stage_of
+from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
+from tasktransfer.errors import RecordError
+from tasktransfer.files import replacing
+from tasktransfer.results.finished import is_whole
+from tasktransfer.results.node_records import read_node_record, read_rows
+from tasktransfer.results.probe_rows import PROJECTION
+from tasktransfer.results.records import Record, read_record
+from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
+from tasktransfer.tasks.card import SPLITS
+
+TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
+
+SCORES: Columns = (
+    ("corpus", TEXT, "dialogues"),
+    ("model", TEXT, "model, as the study names it; words: counts of words"),
+    ("snapshot", TEXT, "untrained, best, last, epoch n, as it is, or words"),
+    ("epoch", WHOLE, "round that was probed; null where nothing was trained"),
+    ("seed", WHOLE, "seed of the training"),
+    ("probe", TEXT, "fact that is asked for"),
+    ("f1", NUMBER, "micro-F1 on the test split, 0-100"),
+    ("prior", NUMBER, "micro-F1 of the best constant answer of the training split"),
+    ("shuffled", NUMBER, "micro-F1 of the same probe on labels shuffled by type of dialogue"),
+    ("selectivity", NUMBER, "f1 - shuffled, points"),
+    ("minority", NUMBER, "micro-F1 without the most frequent training label"),
+    ("mlp", NUMBER, "micro-F1 of an MLP; null where none was fitted"),
+    ("classes", WHOLE, "labels in the training split"),
+    ("train_rows", WHOLE, "turns the probe is fitted on"),
+    ("test_rows", WHOLE, "turns it is scored on"),
+    ("record", TEXT, "the fit's folder, relative to the results folder"),
+)
+ROUNDS: Columns = (
+    ("corpus", TEXT, "dialogues"),
+    ("model", TEXT, "model, as the study names it"),
+    ("seed", WHOLE, "seed of the training"),
+    ("epoch", WHOLE, "0: untrained"),
+    ("best", pa.bool_(), "whether the selecting measure chose it"),
+    ("bleu2", NUMBER, "mean sentence BLEU-2 on the dev split, 0-100"),
+    ("rouge_l", NUMBER, "mean ROUGE-L F1 on the dev split"),
+    ("meteor", NUMBER, "mean METEOR (exact matches) on the dev split"),
+    ("vectors", NUMBER, "negated mean squared difference of summed word vectors on the dev split"),
+    ("test_bleu2", NUMBER, "BLEU-2 on the test split, of the best round alone"),
+)
+LABELS: Columns = (
+    ("corpus", TEXT, "dialogues"),
+    ("probe", TEXT, "fact that is asked for"),
+    ("sets", pa.bool_(), "whether a turn has a set of labels"),
+    ("split", TEXT, "train, dev or test"),
+    ("turns", WHOLE, "turns that have the fact"),
+    ("classes", WHOLE, "distinct labels"),
+    ("most_frequent", TEXT, "the most frequent label"),
+    ("share", NUMBER, "share of the turns that have it, per cent"),
+    ("empty", NUMBER, "share of the turns without any label, per cent"),
+)
+PROJECTIONS: Columns = (
+    ("corpus", TEXT, "dialogues"),
+    ("model", TEXT, "model, as the study names it"),
+    ("snapshot", TEXT, "the first or the last that was probed"),
+    ("variance", NUMBER, "share of the variance on both components, per cent"),
+    ("first", NUMBER, "a training turn's representation on the first principal component"),
+    ("second", NUMBER, "the same on the second"),
+)
+TABLES: dict[str, Columns] = {
+    "scores": SCORES,
+    "rounds": ROUNDS,
+    "labels": LABELS,
+    "projections": PROJECTIONS,
+}
+
+
+PAPERS_EPOCHS = 25
+STAND_INS = [
+    "dialogues split anew where no training set is there",
+    "labels by our definitions",
+]
+
+
+def collect(study: Study, complete: bool) -> None:
+    """Make the tables from the records that are there.
+
+    Raises:
+        RecordError: a record is missing, and ``complete`` asks for all; nothing is written then.
+    """
+    missing = [run for run in study.plan.runs if not is_whole(study, run.outcome)]  # type: ignore[arg-type]
+    if complete and missing:
+        raise RecordError(f"{study.record(missing[0].outcome)}: missing; run the workflow")  # type: ignore[arg-type]
+    whole = [run for run in study.plan.runs if run not in missing]
+    stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
+    records = {stage.digest: read_record(Path(study.record(stage))) for stage in stages}
+    by_vectors = _by_vectors(study, whole, records)
+    rows = {
+        "scores": list(_scores(study, whole, records)),
+        "rounds": [
+            row
+            for stage in stages
+            for row in _rounds(stage, records[stage.digest], by_vectors.get(stage.digest, {}))
+        ],
+        "labels": list(_labels(study)),
+    }
+    rows["projections"] = list(_projections(study, frame_of(rows["scores"], SCORES)))
+    metadata = metadata_of(study, len(rows["scores"]))
+    Path(study.tables).mkdir(parents=True, exist_ok=True)
+    for name, columns in TABLES.items():
+        file = Path(study.tables, f"{name}.parquet")
+        write_frame(file, frame_of(rows[name], columns), columns, metadata)
+    print(f"{study.tables}: {len(whole):,} probes, {len(missing):,} missing")
+    if missing:
+        lines = [study.record(run.outcome) for run in missing]  # type: ignore[arg-type]
+        with replacing(Path(study.holes)) as part:
+            part.write_text("\n".join([time.ctime(), *dict.fromkeys(lines), ""]), "utf-8")
+
+
+def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
+    """A table that ``collect`` wrote."""
+    return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])
+
+
+def metadata_of(study: Study, records: int) -> Metadata:
+    """What every table says of the study, with the stand-ins that captions name."""
+    config = probes_config(study)
+    synthetic = any(study.synthetic(corpus) for corpus in config.corpora)
+    epochs, papers = config.training.epochs, PAPERS_EPOCHS
+    stand_ins = [] if synthetic else [*STAND_INS]
+    if epochs < papers and not synthetic:
+        stand_ins.append(f"{epochs} epochs for the paper's {papers}")
+    if config.probes.word_vectors is not None:
+        stand_ins.append(f"word vectors of {Path(config.probes.word_vectors).name}")
+    limit = config.probes.limit_train
+    cuts = [config.training.cuts, "" if limit is None else f"probes.limit_train {limit}"]
+    return Metadata(
+        study.config.study,
+        study.config.digest,
+        synthetic,
+        records,
+        cuts=", ".join(filter(None, cuts)),
+        order={
+            "model": [model.name for model in config.models],
+            "probe": [p.name for corpus in config.corpora for p in config.probes_of(corpus)],
+        },
+        facts={"stand-ins": "; ".join(stand_ins)},
+    )
+
+
+def _scores(study: Study, runs: list[Run], records: dict[str, Record]) -> Iterator[tuple[Any, ...]]:
+    told: dict[str, Any] = {}
+    for run in runs:
+        assert isinstance(run.outcome, Fit)
+        folder = study.folder(run.outcome)
+        if folder not in told:
+            told[folder] = read_node_record(Path(folder))
+        task = f"{run.about['corpus']}_{run.about['probe']}"
+        measures, stage = told[folder]["measures"][task], stage_of(run)
+        epoch = _epoch(run, records.get(stage.digest)) if stage else None
+        yield (
+            *(run.about["corpus"], run.model, run.method, epoch, run.seed, run.about["probe"]),
+            *(measures[key] for key in ("micro_f1", "prior_f1", "shuffled_f1", "selectivity")),
+            *(measures["minority_f1"], measures.get("mlp_f1")),
+            *(int(measures["classes"]), int(measures["train_rows"])),
+            *(told[folder]["instances"][task], run.outcome.path),
+        )
+
+
+def _epoch(run: Run, record: Record | None) -> int | None:
+    assert isinstance(run.outcome, Fit)
+    assert run.outcome.on is not None
+    at = run.outcome.on.at
+    if at != "best":
+        return int(at)
+    return None if record is None else record["best_round"]
+
+
+def _by_vectors(
+    study: Study, runs: list[Run], records: dict[str, Record]
+) -> dict[str, dict[int, float]]:
+    """Stage → round → how its replies agree with the references by word vectors."""
+    place = probes_config(study).probes.word_vectors
+    if place is None:
+        return {}
+    vectors = read_vectors(Path(on_disk(place)))
+    told: dict[str, dict[int, float]] = {}
+    for run in runs:
+        stage = stage_of(run)
+        number = None if stage is None else _epoch(run, records.get(stage.digest))
+        if stage is None or number is None or number in told.get(stage.digest, {}):
+            continue
+        for node in run.evaluations:
+            if is_whole(study, node):
+                rows = read_rows(Path(study.folder(node)))
+                pairs = zip(rows["prediction"].to_pylist(), rows["gold"].to_pylist(), strict=True)
+                said = [(reply, reference) for (reply,), (reference,) in pairs]
+                told.setdefault(stage.digest, {})[number] = agreement(said, vectors)
+    return told
+
+
+def _rounds(
+    stage: Stage, record: Record, by_vectors: dict[int, float]
+) -> Iterator[tuple[Any, ...]]:
+    task = reply_of(stage.dataset)
+    for one in record["rounds"]:
+        dev, best = one["dev"][task], one["round"] == record["best_round"]
+        yield (
+            *(stage.dataset, stage.model.name, stage.seed, one["round"], best),
+            *(dev.get("bleu2"), dev.get("rouge_l"), dev.get("meteor")),
+            by_vectors.get(one["round"]),
+            record["test"][task]["metrics"]["bleu2"] if best else None,
+        )
+
+
+def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Of each model's first seed, the first and the last epoch that was probed."""
+    encoders = scores[scores["model"] != "words"]
+    first = encoders[encoders["seed"] == encoders["seed"].min()].drop_duplicates("record")
+    for (corpus, model), places in first.groupby(["corpus", "model"], sort=False):
+        ordered = places.sort_values("epoch", kind="stable")
+        for place in ordered.iloc[sorted({0, len(ordered) - 1})].to_dict("records"):
+            file = Path(study.config.results, str(place["record"]), PROJECTION)
+            if not file.is_file():
+                continue
+            with np.load(file) as kept:
+                share, points = 100 * float(kept["variance"].sum()), kept["projection"]
+            for point in points.astype(float):
+                yield (corpus, model, place["snapshot"], share, *point)
+
+
+def _labels(study: Study) -> Iterator[tuple[Any, ...]]:
+    for data in study.plan.derived:
+        if not is_whole(study, data):
+            continue
+        for task in study.tasks(data):
+            for split in SPLITS:
+                targets = [one.target for one in read_instances(study.cache(data), task, split)]
+                yield _label_row(BY_TASK[task], split, targets)
+
+
+def _label_row(probe: Probe, split: str, targets: list[tuple[str, ...]]) -> tuple[Any, ...]:
+    counts = Counter(label for target in targets for label in target)
+    label, turns = counts.most_common(1)[0] if counts else ("", 0)
+    return (
+        *(probe.corpus, probe.name, probe.has_sets, split, len(targets), len(counts)),
+        *(label, 100 * turns / len(targets), 100 * sum(not t for t in targets) / len(targets)),
+    )

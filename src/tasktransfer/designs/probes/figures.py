@@ -1,0 +1,201 @@
+"""Figures: F1 by epoch, representations on two axes, BLEU against F1, ties under resampling."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasktransfer.config.places import on_disk
+from tasktransfer.designs.probes.collect import read_table
+from tasktransfer.designs.probes.config import probes_config
+from tasktransfer.designs.probes.intervals import read_statistics
+from tasktransfer.errors import DataError
+from tasktransfer.files import replacing
+from tasktransfer.results.study import Study
+from tasktransfer.stats.resampling import generator
+from tasktransfer.tables.metadata import Metadata
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+"""Okabe and Ito's, told apart by colour-blind readers."""
+MARKERS = "osD^vP*"
+LETTERS_AN_INCH = 11
+"""Of a title."""
+
+DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
+"""Figure 1: so many draws of a tenth of 2,000 judgements, about 35 % of them ties."""
+
+
+def write_figures(study: Study) -> None:
+    """Draw every figure, PNG and PDF."""
+    scores, metadata = read_table(study, "scores")
+    rounds, _ = read_table(study, "rounds")
+    projections, _ = read_table(study, "projections")
+    claims = read_statistics(study, "claims")
+    _save(study, "f1_by_epoch", _f1_by_epoch(scores, metadata))
+    _save(study, "representations", _representations(projections, metadata))
+    _save(study, "bleu_against_f1", _bleu_against_f1(scores, rounds, claims, metadata))
+    _save(study, "ties", _ties(probes_config(study).probes.judgements))
+
+
+def _save(study: Study, name: str, figure: Figure) -> None:
+    folder = Path(study.figures)
+    folder.mkdir(parents=True, exist_ok=True)
+    for ending in ("png", "pdf"):
+        with replacing(folder / f"{name}.{ending}") as part:
+            figure.savefig(part, format=ending, dpi=110, metadata=_undated(ending))
+
+
+def _entitle(figure: Figure, text: str) -> None:
+    """A title in as many lines as its figure's width asks for."""
+    letters = int(figure.get_figwidth() * LETTERS_AN_INCH)
+    figure.suptitle(
+        "\n".join(textwrap.fill(one, letters) for one in text.splitlines()), fontsize=11
+    )
+
+
+def _undated(ending: str) -> dict[str, None] | None:
+    return {"CreationDate": None} if ending == "pdf" else None
+
+
+def _panels(count: int, width: float = 3.0, height: float = 2.4) -> tuple[Figure, list[Any]]:
+    columns = min(4, max(1, count))
+    rows = max(1, math.ceil(count / columns))
+    figure = Figure(figsize=(width * columns, height * rows + 0.8), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    flat = list(axes.flat)
+    for spare in flat[count:]:
+        spare.set_axis_off()
+    return figure, flat
+
+
+def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Figure:
+    """A panel a probe: mean over seeds by epoch, prior as a line, counts of words as another."""
+    trained = scores.dropna(subset=["epoch"])
+    models = metadata.ordered("model", trained["model"])
+    keys = list(trained[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
+    figure, axes = _panels(len(keys))
+    for axis, (corpus, probe) in zip(axes, keys, strict=False):
+        rows = trained[(trained["corpus"] == corpus) & (trained["probe"] == probe)]
+        for number, model in enumerate(models):
+            means = rows[rows["model"] == model].groupby("epoch")["f1"].mean()
+            style = {"color": COLOURS[number % 7], "marker": MARKERS[number % 7]}
+            axis.plot(means.index, means, label=model, markersize=4, linewidth=1.2, **style)
+        axis.axhline(rows["prior"].mean(), color="0.4", linestyle="--", label="best constant")
+        same = (scores["corpus"] == corpus) & (scores["probe"] == probe)
+        words = scores[same & (scores["model"] == "words")]["f1"]
+        if len(words):
+            axis.axhline(words.mean(), color="0.4", linestyle=":", label="counts of words")
+        axis.set_title(f"{probe} ({corpus})", fontsize=9)
+        axis.set_ylim(0, 100)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.tick_params(labelsize=7)
+    figure.supylabel("micro-F1 of the probe")
+    _legend(figure, axes)
+    title = "what the encoder knows by epoch (0: untrained)"
+    _entitle(figure, f"{metadata.mark}{metadata.study}: {title}")
+    return figure
+
+
+def _legend(figure: Figure, axes: Iterable[Any]) -> None:
+    handles, labels = next(iter(axes)).get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+
+
+def _representations(projections: pd.DataFrame, metadata: Metadata) -> Figure:
+    """Training turns on two principal components, log counts (Figure 2); the first seed."""
+    keys = ["corpus", "model", "snapshot"]
+    clouds = dict(list(projections.groupby(keys, sort=False)))
+    figure, axes = _panels(len(clouds), 2.8, 2.6)
+    for axis, ((corpus, model, snapshot), cloud) in zip(axes, clouds.items(), strict=False):
+        points = cloud["first"], cloud["second"]
+        axis.hexbin(*points, gridsize=80, bins="log", cmap="viridis", mincnt=1)
+        share = f"{cloud['variance'].iloc[0]:.0f} % of the variance"
+        axis.set_title(f"{model}, {snapshot}\n{corpus}, {share}", fontsize=8)
+        axis.tick_params(labelsize=6)
+    _entitle(figure, f"{metadata.mark}Representations on two principal components")
+    return figure
+
+
+def _bleu_against_f1(
+    scores: pd.DataFrame, rounds: pd.DataFrame, claims: pd.DataFrame, metadata: Metadata
+) -> Figure:
+    """Mean F1 over probes against dev BLEU-2, a point a model, seed and epoch."""
+    on = ["corpus", "model", "seed", "epoch"]
+    probed = scores.dropna(subset=["epoch"]).drop_duplicates([*on, "probe"])
+    means = probed.groupby(on, as_index=False)["f1"].mean().merge(rounds[[*on, "bleu2"]], on=on)
+    corpora = list(dict.fromkeys(means["corpus"]))
+    figure, axes = _panels(len(corpora), 5.0, 3.8)
+    for axis, corpus in zip(axes, corpora, strict=False):
+        for number, model in enumerate(metadata.ordered("model", means["model"])):
+            some = means[(means["corpus"] == corpus) & (means["model"] == model)]
+            style = {"color": COLOURS[number % 7], "marker": MARKERS[number % 7]}
+            axis.scatter(some["bleu2"], some["f1"], label=model, s=28, **style)
+        claim = claims[(claims["corpus"] == corpus) & (claims["probe"] == "all")].iloc[0]
+        axis.set(xlabel="BLEU-2 on the dev split", ylabel="mean micro-F1 over probes")
+        axis.set_title(f"{corpus}: rank correlation {claim.rho:.2f} ({claim.points} points)")
+    _legend(figure, axes)
+    _entitle(figure, f"{metadata.mark}{metadata.study}")
+    return figure
+
+
+def ties_resampled(
+    judgements: npt.NDArray[np.bool_], draws: int = DRAWS, drawn: int = JUDGEMENTS // TENTH
+) -> npt.NDArray[np.float64]:
+    """The share of ties, per cent, in each of many draws of so many judgements without repetition
+    (Figure 1's method).
+
+    Args:
+        judgements: whether each judgement is a tie.
+    """
+    chance = generator("ties", judgements.astype(np.float64))
+    ties = int(judgements.sum())
+    return 100 * chance.hypergeometric(ties, len(judgements) - ties, drawn, draws) / drawn
+
+
+def _ties(place: str | None) -> Figure:
+    """Of a user's judgements, or of made-up ones: the paper's are not released."""
+    if place is None:
+        judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "MADE-UP judgements"
+    else:
+        judgements, named = read_judgements(Path(on_disk(place))), f"Judgements of {place}"
+    drawn = max(1, len(judgements) // TENTH)
+    shares = ties_resampled(judgements, drawn=drawn)
+    figure, (axis,) = _panels(1, 6.0, 3.6)
+    step = max(0.5, 100 / drawn)
+    axis.hist(shares, bins=np.arange(shares.min() - step / 2, shares.max() + step, step))
+    axis.set(xlabel=f"ties among {drawn} judgements, per cent", ylabel="draws")
+    _entitle(
+        figure,
+        f"{named} ({len(judgements):,}, {judgements.mean():.0%} ties): {DRAWS:,} draws of {drawn}\n"
+        f"standard deviation {shares.std():.1f} points, by sampling alone",
+    )
+    return figure
+
+
+def read_judgements(file: Path) -> npt.NDArray[np.bool_]:
+    """Whether each judgement of a CSV file is a tie: its column ``choice`` says ``tie`` then.
+
+    Raises:
+        DataError: the file cannot be read, lacks the column, or has no judgement.
+    """
+    try:
+        table = pd.read_csv(file, dtype=str)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: cannot be read ({error}); see probes.judgements") from None
+    if "choice" not in table or not len(table):
+        found = ", ".join(map(str, table.columns))
+        raise DataError(
+            f"{file}: found the columns {found} and {len(table)} rows; expected a column "
+            "choice and a judgement a row, tie where both are alike"
+        )
+    judgements: npt.NDArray[np.bool_] = (table["choice"].str.strip() == "tie").to_numpy(bool)
+    return judgements

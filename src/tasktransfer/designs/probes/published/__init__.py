@@ -1,0 +1,76 @@
+"""The numbers that the paper prints (Parthasarathi et al. 2021), as data frames; each CSV beside
+this file says which table it is."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import pandas as pd
+
+
+class Names(NamedTuple):
+    """What the paper calls a model: in Table 3, in Table 6, and in Tables 4, 5, 8 and 9."""
+
+    table3: str
+    table6: str
+    probes: str
+
+
+MODELS = {
+    "LSTM": Names("Seq2Seq", "Seq2Seq", "LSTM Seq2Seq"),
+    "LSTM-attention": Names("Seq2Seq + Attn", "LSTM-Attn", "LSTM Seq2Seq + Attention"),
+    "BiLSTM-attention": Names("BiLSTM + Attn", "BiLSTM", "Bi-LSTM Seq2Seq + Attention"),
+    "HRED": Names("HRED", "HRED", "HRED - LSTM"),
+    "Transformer": Names("Transformer", "Transformer", "Transformer Architecture"),
+}
+"""Our presets' models as the paper calls them."""
+
+CORPORA = {"MultiWOZ": "MultiWoZ", "PersonaChat": "PersonaChat"}
+"""As Table 3 calls them."""
+
+EASY = ("RepeatInfo", "NumRepeatInfo", "NumAllTopics", "IsMultiTask")
+MEDIUM = ("UtteranceLoc", "RecentSlots", "NumRecentInfo", "AllTopics")
+"""The groups that Table 6 was made of; every other probe of MultiWOZ is hard."""
+
+
+@cache
+def _table(number: int) -> pd.DataFrame:
+    file = files(__package__).joinpath(f"table{number}.csv")
+    with file.open(encoding="utf-8") as stream:
+        return pd.read_csv(stream, comment="#")
+
+
+def table(number: int) -> pd.DataFrame:
+    """A table of the paper, 1 to 9, long: a row a number."""
+    return _table(number).copy()
+
+
+def difficulty() -> dict[str, str]:
+    """Probe → easy, medium or hard, by the groups that Table 6's numbers are of."""
+    named = dict.fromkeys(EASY, "easy") | dict.fromkeys(MEDIUM, "medium")
+    return {task: named.get(task, "hard") for task in table(5)["task"].unique()}
+
+
+def difficulty_by_threshold() -> dict[str, str]:
+    """The same by what Table 6 prints: mean Untrained F1 of the recurrent models (Table 5) above 50
+    easy, 25 to 50 medium, below hard."""
+    untrained = table(5).query("snapshot == 'Untrained'")
+    recurrent = untrained[untrained["model"].str.contains("Seq2Seq")]
+    means = recurrent.groupby("task", sort=False)["f1"].mean()
+    return {
+        str(task): "easy" if mean > 50 else "medium" if mean >= 25 else "hard"
+        for task, mean in means.items()
+    }
+
+
+def recomputed_table6(groups: dict[str, str]) -> pd.DataFrame:
+    """Mean and sample standard deviation over tasks of the BLEU rows of Tables 8 and 9, by model
+    and group. Columns: model, group, f1, sd."""
+    both = pd.concat([table(8), table(9)])
+    rows = both[both["selected_by"].str.contains("BLEU")].assign(
+        group=lambda t: t["task"].map(groups)
+    )
+    grouped = rows.groupby(["model", "group"], sort=False)["f1"].agg(f1="mean", sd="std")
+    return grouped.reset_index()

@@ -1,0 +1,83 @@
+"""Replies compared by word vectors: the measure that the paper calls BERT.
+
+Vectors are a text file as GloVe and word2vec write it: a word and its numbers a line.
+``python -m tasktransfer.designs.probes.word_vectors CHECKPOINT FILE`` writes one of the input
+embeddings of an encoder whose vocabulary is ``vocab.txt``: a stand-in, the paper's are not at hand.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tasktransfer.errors import DataError
+from tasktransfer.files import replacing
+from tasktransfer.tasks.words import words
+
+Vectors = Mapping[str, npt.NDArray[np.float64]]
+
+
+def read_vectors(file: Path) -> Vectors:
+    """The vectors of a text file; a first line of two numbers (word2vec's) is passed over.
+
+    Raises:
+        DataError: a line is no word with numbers, or has another count of them than the first.
+    """
+    vectors: dict[str, npt.NDArray[np.float64]] = {}
+    size = 0
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: cannot be read ({error}); see probes.word_vectors") from None
+    for number, line in enumerate(lines, start=1):
+        word, *numbers = line.rstrip().split(" ")
+        if number == 1 and len(numbers) == 1:
+            continue
+        try:
+            vector = np.array([float(one) for one in numbers])
+        except ValueError:
+            vector = np.empty(0)
+        size = size or len(vector)
+        if not size or len(vector) != size or not np.isfinite(vector).all():
+            raise DataError(
+                f"{file}, line {number}: found {line[:40]!r}, expected a word and {size or 'its'} "
+                "numbers; see probes.word_vectors"
+            )
+        vectors[word] = vector
+    if not vectors:
+        raise DataError(f"{file}: holds no vector; see probes.word_vectors")
+    return vectors
+
+
+def agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
+    """The negated mean squared difference of summed word vectors, over (reply, reference) pairs:
+    0 at best. A word without a vector counts as zeros."""
+    zero = np.zeros_like(next(iter(vectors.values())))
+
+    def total(text: str) -> npt.NDArray[np.float64]:
+        summed: npt.NDArray[np.float64] = sum((vectors.get(w, zero) for w in words(text)), zero)
+        return summed
+
+    squares = [((total(reply) - total(reference)) ** 2).mean() for reply, reference in replies]
+    return -float(np.mean(squares))
+
+
+def write_embeddings(checkpoint: Path, file: Path) -> None:
+    """The input embeddings of whole words, from a checkpoint's ``model.safetensors``."""
+    from safetensors.numpy import load_file  # noqa: PLC0415  # tables are made without it
+
+    weights = load_file(checkpoint / "model.safetensors")
+    (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
+    vocabulary = (checkpoint / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    with replacing(file) as part, part.open("w", encoding="utf-8") as out:
+        for word, vector in zip(vocabulary, weights[name], strict=True):
+            if not word.startswith(("##", "[")):
+                out.write(f"{word} {' '.join(f'{one:.6g}' for one in vector)}\n")
+
+
+if __name__ == "__main__":
+    write_embeddings(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,54 @@
+"""Contexts and replies as token ids, for models that encode each of them by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tasktransfer.encoding.encoded import Example
+from tasktransfer.encoding.tokenizer import Tokenizer
+from tasktransfer.tasks.card import Instance, Task
+
+
+def encoded_apart(
+    tokenizers: Sequence[Tokenizer],
+    task: Task,
+    rows: Sequence[Instance],
+    max_length: int,
+    *,
+    candidates: bool,
+) -> Iterator[Example]:
+    """One example an instance: its context, and its reply if ``candidates`` and the task has one,
+    as each tokenizer has them. Labels are class numbers; replies have none."""
+    with_reply = candidates and task.kind == "reply"
+    columns: list[list[list[int]]] = []
+    for tokenizer in tokenizers:
+        tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
+        columns.append(_ids(tokenizer, [row.context for row in rows], max_length))
+        if with_reply:
+            columns.append(_ids(tokenizer, [row.target[0] for row in rows], max_length))
+    for position, row in enumerate(rows):
+        sequences = [column[position] for column in columns]
+        labels = [task.labels.index(label) for label in row.target] if task.labels else []
+        yield Example(position, 0, sequences, [len(ids) for ids in sequences], labels, [])
+
+
+def with_beside(
+    examples: Iterator[Example],
+    tokenizer: Tokenizer,
+    task: Task,
+    rows: Sequence[Instance],
+    most: int,
+) -> Iterator[Example]:
+    """Examples with the context as another tokenizer has it behind their own sequences."""
+    others = encoded_apart([tokenizer], task, rows, most, candidates=False)
+    for example, other in zip(examples, others, strict=True):
+        both = [*example.sequences, *other.sequences]
+        yield replace(example, sequences=both, second_starts=[len(ids) for ids in both])
+
+
+def _ids(tokenizer: Tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
+    if not texts:
+        return []
+    ids: list[list[int]] = tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]
+    return ids

@@ -1,0 +1,35 @@
+"""A vocabulary of the training split's own words, for models that are built."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from tasktransfer.datasets.reply_pairs import TURN
+from tasktransfer.tasks.words import words
+
+SPECIAL = ("<pad>", "</s>", "<unk>", TURN)
+PAD, END, UNKNOWN, TURN_END = range(len(SPECIAL))
+"""Answers begin after an end, as BART's do."""
+
+
+def word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
+    """A tokenizer of the words that are seen so often, in lower case; the more frequent first."""
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    counts = Counter(word for text in texts for word in words(text.replace(TURN, " ")))
+    kept = sorted((w for w, n in counts.items() if n >= least_count), key=lambda w: (-counts[w], w))
+    vocabulary = {word: number for number, word in enumerate([*SPECIAL, *kept])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIAL[UNKNOWN]))
+    core.normalizer = normalizers.Lowercase()
+    core.pre_tokenizer = pre_tokenizers.Split(Regex(r"\w+|[^\w\s]+"), "removed", invert=True)
+    core.add_special_tokens(list(SPECIAL))
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=core,
+        pad_token=SPECIAL[PAD],
+        eos_token=SPECIAL[END],
+        unk_token=SPECIAL[UNKNOWN],
+        clean_up_tokenization_spaces=False,
+    )

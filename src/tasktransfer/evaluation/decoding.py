@@ -1,0 +1,98 @@
+"""Diverse beam search (Vijayakumar et al. 2018), which Rashkin et al. decode with.
+
+Beams come in groups. At each step the groups choose one after the other, and a word that an earlier
+group has chosen at this step costs ``penalty`` for each time. Widths and penalty are ours: the
+paper does not say them. Of all beams, the one with the highest mean log-probability
+of its words wins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def diverse_beams(
+    model: Any,
+    attended: Any,
+    mask: Tensor,
+    *,
+    groups: int,
+    beams: int,
+    penalty: float,
+    longest: int,
+) -> Tensor:
+    """The best answer of each row.
+
+    Args:
+        model: an encoder-decoder of transformers.
+        attended: its encoder's outputs, of shape (rows, tokens, hidden size).
+        mask: (rows, tokens), 1 where there is a token.
+        beams: of each group.
+        longest: new tokens at most.
+
+    Returns:
+        Token ids without the start token, (rows, new tokens), padded behind their end.
+    """
+    config, states = model.config, attended.last_hidden_state
+    rows, each = len(states), groups * beams
+    end, pad = config.eos_token_id, config.pad_token_id
+    states, mask = (x.repeat_interleave(each, 0) for x in (states, mask))
+    written = torch.full((rows, each, 1), config.decoder_start_token_id, device=states.device)
+    totals = torch.full((rows, groups, beams), float("-inf"), device=states.device)
+    totals[:, :, 0] = 0.0  # all beams begin alike: one of each group goes on
+    ended = torch.zeros((rows, each), dtype=torch.bool, device=states.device)
+    for _ in range(longest):
+        logits = model(
+            encoder_outputs=type(attended)(last_hidden_state=states),
+            attention_mask=mask,
+            decoder_input_ids=written.flatten(0, 1),
+            use_cache=False,
+        ).logits[:, -1]
+        logp = torch.log_softmax(logits.float(), -1).view(rows, groups, beams, -1)
+        over = ended.view(rows, groups, beams)
+        only_pad = torch.full_like(logp[0, 0, 0], float("-inf"))
+        only_pad[pad] = 0.0
+        logp = torch.where(over[..., None], only_pad, logp)
+        written, totals, ended = _step(written, totals, ended, logp, penalty, pad, end)
+        if bool(ended.all()):
+            break
+    return _best(written, totals.flatten(1), pad)
+
+
+def _step(
+    written: Tensor,
+    totals: Tensor,
+    ended: Tensor,
+    logp: Tensor,
+    penalty: float,
+    pad: int,
+    end: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Every beam with its next word: beams, their log-probabilities, whether they ended."""
+    rows, groups, beams, words = logp.shape
+    chosen = torch.zeros((rows, words), device=logp.device)
+    texts, sums, over = [], [], []
+    for group in range(groups):
+        scores = totals[:, group, :, None] + logp[:, group]
+        told = scores - penalty * chosen[:, None]
+        picked = told.flatten(1).topk(beams, dim=1).indices
+        beam, word = picked // words, picked % words
+        own = written.view(rows, groups, beams, -1)[:, group]
+        before = own.gather(1, beam[..., None].expand(-1, -1, own.shape[-1]))
+        texts.append(torch.cat([before, word[..., None]], dim=-1))
+        sums.append(scores.flatten(1).gather(1, picked))
+        was = ended.view(rows, groups, beams)[:, group].gather(1, beam)
+        over.append(was | (word == end))
+        new = torch.where(was, torch.zeros_like(word, dtype=torch.float), 1.0)
+        chosen.scatter_add_(1, word, new.to(chosen.dtype))
+        chosen[:, pad] = 0.0
+    return torch.cat(texts, 1), torch.stack(sums, 1), torch.cat(over, 1)
+
+
+def _best(written: Tensor, totals: Tensor, pad: int) -> Tensor:
+    lengths = (written[..., 1:] != pad).sum(-1).clamp(min=1)
+    best = (totals / lengths).argmax(1)
+    return written[torch.arange(len(written), device=written.device), best, 1:]

@@ -1,0 +1,323 @@
+"""How well a model chooses or writes replies: P@1, BLEU against pools, perplexity.
+
+Each measure is asked for by its name, and leaves a row an instance:
+
+    p_at_1      prediction: the best reply of the block; score: 100 where it is the right one
+    bleu        prediction: the reply that was retrieved and its pool, or that was written
+    perplexity  predicted_value: minus the log-probability of the right reply, in nats; gold_value:
+                its tokens
+
+``gold`` is the right reply, and what the instance is labelled as (its emotion), where it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.nodes import Evaluation, Outcome, Pool
+from tasktransfer.encoding.encoded import EncodedSplit, kept_instances, read_split
+from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.evaluation.decoding import diverse_beams
+from tasktransfer.evaluation.outcome import TOKENS, Places, load_judged
+from tasktransfer.files import replacing
+from tasktransfer.metrics import bleu
+from tasktransfer.metrics.answers import coded
+from tasktransfer.metrics.retrieval import p_at_1
+from tasktransfer.models.dual_encoder import CANDIDATE, CONTEXT, DualEncoder
+from tasktransfer.models.reply_writer import ReplyWriter
+from tasktransfer.models.text_to_text import EncoderDecoder
+from tasktransfer.tasks.card import Instance
+
+Floats = npt.NDArray[np.float32]
+PREFIX, LABEL = "prefix", "emotion"
+"""Fields of an instance: words that were put before its reply, and what it is labelled as."""
+EMBEDDING_VERSION = 1
+ROWS_TOGETHER = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The measures, and of each instance prediction, right reply, two numbers and a score."""
+
+    measures: dict[str, float]
+    instances: list[Instance]
+    predictions: list[tuple[str, ...]]
+    golds: list[tuple[str, ...]]
+    values: list[float | None]
+    gold_values: list[float | None]
+    scores: list[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An evaluation with what it reads. ``instances``: of the split; ``pools``: training instances
+    of each pool; ``cache``: folder of embedded pools."""
+
+    evaluation: Evaluation
+    outcome: Outcome
+    places: Places
+    instances: Sequence[Instance]
+    pools: Mapping[Pool, Sequence[Instance]]
+    cache: Path
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.evaluation.settings
+
+
+def judged(asked: Asked, threads: int) -> Judged:
+    """Judge an outcome on replies.
+
+    Raises:
+        ConfigError: the measures cannot be of this model.
+        DataError: fewer rows than a block, a pool that its filter empties, or damaged token ids.
+    """
+    torch.set_num_threads(max(1, threads))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    evaluation = asked.evaluation
+    model = load_judged(evaluation, asked.outcome, asked.places, device)
+    model.module.eval()
+    folder = asked.places.encoded[evaluation.data, evaluation.model_names[0]]
+    split = read_split(folder, evaluation.task, evaluation.split)
+    kept = kept_instances(len(split.ids), asked.settings.get("limit"))
+    split = split.limited(asked.settings.get("limit"))
+    instances = [asked.instances[i] for i in kept]
+    (first, *_) = evaluation.measures
+    ways: dict[tuple[type, str], Callable[..., Judged]] = {
+        (DualEncoder, "p_at_1"): _p_at_1,
+        (DualEncoder, "bleu"): _retrieved,
+        (EncoderDecoder, "bleu"): _written,
+        (EncoderDecoder, "perplexity"): perplexity,
+    }
+    kind = EncoderDecoder if isinstance(model, ReplyWriter) else type(model)
+    if (kind, first) not in ways:
+        offered = [name for each, name in ways if each is kind]
+        raise ConfigError(
+            f"{evaluation.label}: {first!r} cannot be measured of this model; it has "
+            f"{', '.join(offered) or 'no measure of replies'}"
+        )
+    with torch.inference_mode():
+        return ways[kind, first](asked, model, split, instances)
+
+
+def gold_of(instance: Instance) -> tuple[str, ...]:
+    """The right reply without words that were put before it, and its label."""
+    label = instance.query.get(LABEL)
+    return (plain_reply(instance), *([label] if label else []))
+
+
+def plain_reply(instance: Instance) -> str:
+    """The reply without words that were put before it."""
+    return instance.target[0].removeprefix(instance.query.get(PREFIX, "")).lstrip()
+
+
+# --- retrieval ----------------------------------------------------------------------------------
+
+
+def _p_at_1(
+    asked: Asked, model: DualEncoder, split: EncodedSplit, instances: list[Instance]
+) -> Judged:
+    contexts, replies = (_embedded(model, split, side) for side in (CONTEXT, CANDIDATE))
+    settings, size = asked.settings, asked.settings["block"]
+
+    def scores(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Any:
+        made = model.scores(torch.from_numpy(contexts[rows]), torch.from_numpy(replies[columns]))
+        return made.double().numpy()
+
+    drop_last = bool(settings.get("drop_last", False))
+    order = np.arange(len(split))
+    right = p_at_1(scores, order, size, drop_last=drop_last)
+    chance = np.random.default_rng(0)
+    shuffled = [
+        float(np.nanmean(p_at_1(scores, chance.permutation(order), size, drop_last=drop_last)))
+        for _ in range(settings.get("shuffles", 20))
+    ]
+    # Every context with a reply drawn from its own block: what remains is chance.
+    drawn = order.copy()
+    for begin in range(0, len(order), size):
+        drawn[begin : begin + size] = chance.permutation(drawn[begin : begin + size])
+    permuted = p_at_1(scores, order, size, drop_last=drop_last, replies=drawn)
+    measures = {
+        "p_at_1": 100 * float(np.nanmean(right)),
+        "p_at_1_shuffled": 100 * float(np.mean(shuffled)),
+        "p_at_1_shuffled_sd": 100 * float(np.std(shuffled, ddof=1)) if len(shuffled) > 1 else 0.0,
+        "p_at_1_permuted": 100 * float(np.nanmean(permuted)),
+    }
+    counted = np.flatnonzero(~np.isnan(right))
+    rows = [instances[i] for i in counted]
+    none: list[float | None] = [None] * len(rows)
+    golds = [gold_of(one) for one in rows]
+    points: list[float | None] = [100 * float(right[i]) for i in counted]
+    return Judged(measures, rows, [g[:1] for g in golds], golds, none, none, points)
+
+
+def _retrieved(
+    asked: Asked, model: DualEncoder, split: EncodedSplit, instances: list[Instance]
+) -> Judged:
+    contexts = _embedded(model, split, CONTEXT)
+    texts: list[str] = []
+    homes: list[str] = []
+    vectors: list[Floats] = []
+    seen: set[str] = set()
+    for pool, rows in asked.pools.items():
+        kept, embedded = _pool(asked, model, pool, rows)
+        for row, instance in enumerate(kept):
+            text = plain_reply(instance)
+            if text not in seen:
+                seen.add(text)
+                texts.append(text)
+                homes.append(pool.data.name)
+                vectors.append(embedded[row])
+    candidates = torch.from_numpy(np.stack(vectors))
+    best: list[int] = []
+    for begin in range(0, len(contexts), ROWS_TOGETHER):
+        some = torch.from_numpy(contexts[begin : begin + ROWS_TOGETHER])
+        best += model.scores(some, candidates).argmax(1).tolist()
+    predictions = [(texts[place], homes[place]) for place in best]
+    return _bleu(instances, [(text,) for text, _ in predictions], predictions)
+
+
+def _pool(
+    asked: Asked, model: DualEncoder, pool: Pool, rows: Sequence[Instance]
+) -> tuple[list[Instance], Floats]:
+    """The candidates of a pool that its filter leaves, with their encodings."""
+    name = asked.evaluation.model_names[0]
+    folder = asked.places.encoded[pool.data, name]
+    split = read_split(folder, pool.task, "train")
+    unknown = asked.places.unknown(folder)
+    asked_for = asked.settings.get("pool_limit"), asked.settings["pool_words"]
+    places = candidates_left(rows, split, unknown, *asked_for, pool.data.label)
+    key = digest_of(
+        {
+            "version": EMBEDDING_VERSION,
+            "of": asked.outcome.digest,
+            "pool": pool.data.digest,
+            "task": pool.task,
+            "rows": digest_of(places),
+        }
+    )
+    file = asked.cache / f"{key[:24]}.npy"
+    if file.exists():
+        return [rows[i] for i in places], np.load(file)
+    vectors = _embedded(model, split, CANDIDATE, places)
+    with replacing(file) as part, part.open("wb") as handle:
+        np.save(handle, vectors)
+    return [rows[i] for i in places], vectors
+
+
+def candidates_left(
+    rows: Sequence[Instance],
+    split: EncodedSplit,
+    unknown: int,
+    limit: int | None,
+    most: int,
+    pool: str,
+) -> list[int]:
+    """Which rows of a pool are candidates: replies of at most ``most`` words, none with the token
+    id ``unknown``, none twice, no quotation of Reddit (">"). ``limit``: rows that are looked at.
+
+    Raises:
+        DataError: none is left.
+    """
+    seen: set[str] = set()
+    left: list[int] = []
+    for row in kept_instances(len(rows), limit).tolist():
+        text = plain_reply(rows[row])
+        prefix = len(bleu.words(rows[row].query.get(PREFIX, "")))
+        ids = split.sequences[int(split.first_sequence[row]) + CANDIDATE]
+        fits = 0 < len(bleu.words(rows[row].target[0])) <= most + prefix
+        if fits and text not in seen and not text.startswith(">") and unknown not in ids:
+            seen.add(text)
+            left.append(row)
+    if not left:
+        raise DataError(
+            f"{pool}: the filter leaves none of {len(rows):,} candidates (at most {most} words, "
+            "no unknown one); raise evaluation.pool_words, or give another pool"
+        )
+    return left
+
+
+def _embedded(
+    model: DualEncoder, split: EncodedSplit, side: int, rows: Sequence[int] | None = None
+) -> Floats:
+    wanted = list(range(len(split))) if rows is None else list(rows)
+    vectors: dict[int, Floats] = {}
+    for some in model.prediction_micro_batches(split, wanted, TOKENS):
+        encoded = model.encode_side(split, some, side).float().cpu().numpy()
+        vectors |= dict(zip(some, encoded, strict=True))
+    return np.stack([vectors[row] for row in wanted])
+
+
+def _bleu(
+    instances: list[Instance],
+    replies: Sequence[tuple[str, ...]],
+    predictions: Sequence[tuple[str, ...]],
+) -> Judged:
+    golds = [gold_of(one) for one in instances]
+    tally = bleu.tally(coded(replies), coded([gold[:1] for gold in golds]))
+    none: list[float | None] = [None] * len(instances)
+    alone: list[float | None] = [100 * float(value) for value in bleu.finish(tally)]
+    measures = {"bleu": 100 * float(bleu.finish(tally.sum(axis=0)))}
+    return Judged(measures, instances, list(predictions), golds, none, none, alone)
+
+
+# --- generation ---------------------------------------------------------------------------------
+
+
+def perplexity(
+    asked: Asked, model: EncoderDecoder | ReplyWriter, split: EncodedSplit, rows: list[Instance]
+) -> Judged:
+    """exp of the mean -log p of the right replies, per token of the model and per word."""
+    losses = np.zeros(len(split))
+    for some in model.prediction_micro_batches(split, range(len(split)), TOKENS):
+        losses[some] = model.each_loss(split, some).double().cpu().numpy()
+    tokens = split.labels.lengths()
+    # One end of a reply is a word as well: both counts have it.
+    count = sum(len(bleu.words(one.target[0])) + 1 for one in rows)
+    measures = {
+        "perplexity": math.exp(losses.sum() / tokens.sum()),
+        "word_perplexity": math.exp(losses.sum() / count),
+    }
+    golds = [gold_of(one) for one in rows]
+    values: list[float | None] = list(losses.tolist())
+    counts: list[float | None] = tokens.astype(float).tolist()
+    none: list[float | None] = [None] * len(rows)
+    return Judged(measures, rows, [("",)] * len(rows), golds, values, counts, none)
+
+
+def _written(
+    asked: Asked, model: EncoderDecoder | ReplyWriter, split: EncodedSplit, rows: list[Instance]
+) -> Judged:
+    inner = model.model if isinstance(model, ReplyWriter) else model
+    texts: dict[int, str] = {}
+    for some in model.prediction_micro_batches(split, range(len(split)), TOKENS // 4):
+        ids = _decoded(asked.settings, inner, split, some)
+        said = inner.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        texts |= dict(zip(some, said, strict=True))
+    replies = [(texts[row].strip(),) for row in range(len(split))]
+    return _bleu(rows, replies, replies)
+
+
+def _decoded(
+    settings: Mapping[str, Any], model: EncoderDecoder, split: EncodedSplit, some: Sequence[int]
+) -> torch.Tensor:
+    inputs = model.inputs(split, some, {})
+    attended = model.attended(split, some, inputs)["encoder_outputs"]
+    return diverse_beams(
+        model.module,
+        attended,
+        inputs["mask"],
+        groups=settings.get("groups", 1),
+        beams=settings.get("beams", 1),
+        penalty=settings.get("penalty", 0.0),
+        longest=settings["longest"],
+    )

@@ -1,0 +1,141 @@
+"""fastText's classifier of texts (Joulin et al. 2017): the mean of a text's word vectors, a linear
+layer and softmax, by single steps whose rate falls to 0.
+
+Written out here: the library's builds that can be had for these versions of Python and numpy report
+a NaN loss on data that this trains on. Words only, no n-grams; the steps are fastText's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load_file, save_file
+
+from tasktransfer.errors import DataError, TrainingError
+from tasktransfer.metrics.bleu import words
+from tasktransfer.tasks.card import Instance, Task
+
+Features = npt.NDArray[np.float64]
+Vectors = npt.NDArray[np.float32]
+
+WEIGHTS, SETTINGS = "classifier.safetensors", "classifier.json"
+DEFAULTS = {"lr": 0.5, "epoch": 5, "dim": 32}
+"""fastText's names: learning rate, passes, width."""
+TURN, END = "<SOC>", "</s>"
+
+
+@dataclass(frozen=True, slots=True)
+class FastText:
+    """``vectors`` (words, dim), ``output`` (labels, dim); ``names``: the labels of its card."""
+
+    vectors: Vectors
+    output: Vectors
+    vocabulary: Mapping[str, int]
+    names: tuple[str, ...]
+
+    def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
+        """(instances, labels) probabilities, the labels in the card's order. A text without any
+        known word has them all alike."""
+        rows = []
+        for instance in instances:
+            ids = [self.vocabulary[w] for w in tokens(instance.context) if w in self.vocabulary]
+            mean = self.vectors[ids].mean(0) if ids else np.zeros(self.vectors.shape[1])
+            rows.append(_softmax(self.output @ mean))
+        return np.array(rows, np.float64).reshape(len(rows), len(self.names))
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder that is there."""
+        save_file({"vectors": self.vectors, "output": self.output}, folder / WEIGHTS)
+        said = {"names": self.names, "words": list(self.vocabulary)}
+        (folder / SETTINGS).write_text(json.dumps(said), encoding="utf-8")
+
+
+def fit(
+    card: Task,
+    instances: Sequence[Instance],
+    features: Features | None,
+    settings: Mapping[str, Any],
+    seed: int,
+) -> FastText:
+    """Learn a card's labels from contexts.
+
+    Settings: those of ``DEFAULTS``.
+
+    Raises:
+        DataError: the instances have one label.
+        TrainingError: the weights became NaN.
+    """
+    if len({instance.target for instance in instances}) < 2:
+        raise DataError(f"{card.name}: all training instances have one label; give several")
+    chosen = {name: settings.get(name, value) for name, value in DEFAULTS.items()}
+    texts = [tokens(instance.context) for instance in instances]
+    vocabulary = {w: i for i, w in enumerate(sorted({w for text in texts for w in text}))}
+    rows = [np.array([vocabulary[w] for w in text]) for text in texts]
+    golds = [card.labels.index(instance.target[0]) for instance in instances]
+    chance = np.random.default_rng(seed)
+    width = chosen["dim"]
+    vectors = chance.uniform(-1 / width, 1 / width, (len(vocabulary), width)).astype(np.float32)
+    output = np.zeros((len(card.labels), width), np.float32)
+    steps, done = chosen["epoch"] * len(rows), 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(chosen["epoch"]):
+            for row in chance.permutation(len(rows)).tolist():
+                rate = np.float32(chosen["lr"] * (1 - done / steps))
+                _step(vectors, output, rows[row], golds[row], rate)
+                done += 1
+    if not np.isfinite(output).all():
+        raise TrainingError(
+            f"{card.name}: fastText's loss became NaN with lr {chosen['lr']}: lower it (settings "
+            "of the fit); nothing was written"
+        )
+    return FastText(vectors, output, vocabulary, card.labels)
+
+
+def _step(
+    vectors: Vectors, output: Vectors, ids: npt.NDArray[Any], gold: int, rate: np.float32
+) -> None:
+    """One step on one text, in place."""
+    if not len(ids):
+        return
+    mean = vectors[ids].mean(0)
+    slope = -_softmax(output @ mean)
+    slope[gold] += 1
+    back = (slope @ output) * (rate / len(ids))
+    output += rate * slope[:, None] * mean
+    np.add.at(vectors, ids, back)
+
+
+def load(folder: Path) -> FastText:
+    """What ``FastText.save`` wrote.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        said = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        weights = load_file(folder / WEIGHTS)
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{folder}: no classifier ({error}); delete it and fit again") from error
+    vocabulary = {word: number for number, word in enumerate(said["words"])}
+    return FastText(weights["vectors"], weights["output"], vocabulary, tuple(said["names"]))
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case words, turns parted as by fastText's own end of sentence (the paper's code)."""
+    parts = [words(turn) for turn in text.split(TURN)]
+    joined = list(parts[0])
+    for part in parts[1:]:
+        joined += [END, *part]
+    return joined
+
+
+def _softmax(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    powers = np.exp(scores - scores.max())
+    made: npt.NDArray[Any] = powers / powers.sum()
+    return made

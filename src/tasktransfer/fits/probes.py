@@ -1,0 +1,272 @@
+"""Linear probes: what a representation says of facts, one classifier a fact, all of one snapshot in
+one job (Parthasarathi et al. 2021, section 4.3).
+
+A fact with one label a turn is a multinomial logistic regression, one with a set of labels
+one-vs-rest; in the released code's way (``release_compat``) one-vs-rest for all, so that a turn may
+get no label at all. Beside each stand what needs no representation: the best constant answer, and
+the same probe on labels that are shuffled among the turns of dialogues of one type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tasktransfer.errors import DataError
+from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_rest
+from tasktransfer.metrics import open_labels
+from tasktransfer.metrics.answers import coded
+from tasktransfer.results.node_records import Row
+from tasktransfer.results.probe_rows import MLP, PRIOR, PROJECTION, SHUFFLED
+from tasktransfer.tasks.card import Instance
+
+Floats = npt.NDArray[np.float64]
+Labels = Sequence[tuple[str, ...]]
+Say = Callable[[str], None]
+
+MLP_UNITS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What probes are fitted on. ``read``: task → split → instances, train and test. ``features``:
+    of some instances, (instances, features), dense or sparse. ``folder``: for what is left."""
+
+    read: Mapping[str, Mapping[str, Sequence[Instance]]]
+    features: Callable[[Sequence[Instance]], Any]
+    settings: Mapping[str, Any]
+    seed: int
+    folder: Path
+    note: Say
+
+
+@dataclass
+class Fitted:
+    """What came of it, as a record has it."""
+
+    instances: dict[str, int] = field(default_factory=dict)
+    measures: dict[str, dict[str, float]] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A fitted classifier. ``labels``: those of the training split, sorted. ``one``: whether each
+    instance gets exactly one of them."""
+
+    labels: tuple[str, ...]
+    linear: Linear
+    one: bool
+
+    def answers(self, features: Any) -> list[tuple[str, ...]]:
+        scores = self.linear.scores(features)
+        if self.one:
+            return [(self.labels[best],) for best in scores.argmax(axis=1)]
+        return [tuple(self.labels[k] for k in np.flatnonzero(row)) for row in scores > 0]
+
+
+def fit_probes(given: Given) -> Fitted:
+    """Fit and score the probes of every task.
+
+    Settings: ``C``, ``max_iter``, ``sets`` (the tasks with sets of labels), ``release_compat``,
+    ``mlp``.
+
+    Raises:
+        DataError: a representation is no number, or a task's training labels are all the same.
+    """
+    fitted = Fitted()
+    for task, read in given.read.items():
+        train, test = read["train"], read["test"]
+        features = {split: _finite(given, task, read[split]) for split in ("train", "test")}
+        golds = {split: [one.target for one in read[split]] for split in ("train", "test")}
+        _refuse_one_class(task, train)
+        _note_unseen(given, task, golds, test)
+        measures, answers = _fitted(given, task, features, golds)
+        mixed = {split: shuffled_by_type(read[split], given.seed) for split in golds}
+        others, guesses = _fitted(given, task, features, mixed, keep=False)
+        majority = Counter(label for gold in golds["train"] for label in gold).most_common(1)[0][0]
+        always = best_constant(golds["train"])
+        fitted.instances[task] = len(test)
+        fitted.measures[task] = {
+            **measures,
+            "shuffled_f1": others["micro_f1"],
+            "selectivity": measures["micro_f1"] - others["micro_f1"],
+            "prior_f1": micro_f1([always] * len(test), golds["test"]),
+            "minority_f1": micro_f1(*_without(majority, answers, golds["test"])),
+            "classes": float(len({label for gold in golds["train"] for label in gold})),
+            "train_rows": float(len(train)),
+        }
+        fitted.rows += _rows(task, test, answers, golds["test"])
+        fitted.rows += _rows(f"{task}+{SHUFFLED}", test, guesses, mixed["test"])
+        fitted.rows += _rows(f"{task}+{PRIOR}", test, [always] * len(test), golds["test"])
+        if given.settings.get("mlp"):
+            found = _mlp(given, features, golds["train"])
+            fitted.measures[task]["mlp_f1"] = micro_f1(found, golds["test"])
+            fitted.rows += _rows(f"{task}+{MLP}", test, found, golds["test"])
+    _project(given)
+    return fitted
+
+
+def micro_f1(answers: Labels, golds: Labels) -> float:
+    """0 to 100."""
+    sums = open_labels.tally(coded(list(answers)), coded(list(golds))).sum(axis=0)
+    return float(100 * open_labels.micro_f1(sums))
+
+
+def best_constant(golds: Labels) -> tuple[str, ...]:
+    """The one answer to everything that has the highest micro-F1: the k most frequent labels."""
+    counts = Counter(label for gold in golds for label in gold).most_common()
+    hits = np.cumsum([count for _, count in counts])
+    guessed = len(golds) * np.arange(1, len(counts) + 1)
+    if all(len(gold) == 1 for gold in golds):
+        return (counts[0][0],)
+    best = int((2 * hits / (guessed + hits[-1])).argmax())
+    return tuple(label for label, _ in counts[: best + 1])
+
+
+def shuffled_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str, ...]]:
+    """Labels that change places among the turns of all dialogues of one type (the query's field
+    ``type``): as frequent as before, and known from the type alone."""
+    places: dict[str, list[int]] = {}
+    for place, one in enumerate(instances):
+        places.setdefault(one.query.get("type", ""), []).append(place)
+    generator = np.random.default_rng([seed, len(instances)])
+    labels: list[tuple[str, ...]] = [()] * len(instances)
+    for _, of_type in sorted(places.items()):
+        for place, other in zip(of_type, generator.permutation(of_type), strict=True):
+            labels[place] = instances[int(other)].target
+    return labels
+
+
+def _fitted(
+    given: Given,
+    task: str,
+    features: Mapping[str, Any],
+    golds: Mapping[str, Labels],
+    *,
+    keep: bool = True,
+) -> tuple[dict[str, float], list[tuple[str, ...]]]:
+    """A probe's measures and its answers on the test split."""
+    one = task not in given.settings.get("sets", ()) and not given.settings.get("release_compat")
+    probe = _probe(features["train"], golds["train"], given.settings, one=one)
+    if not probe.linear.converged:
+        given.note(f"{task}: stopped after max_iter {probe.linear.iterations} iterations")
+    if keep:
+        _save(probe, given.folder / task)
+    answers = probe.answers(features["test"])
+    measures = {"micro_f1": micro_f1(answers, golds["test"])}
+    return measures | {"iterations": float(probe.linear.iterations)}, answers
+
+
+def _probe(features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bool) -> Probe:
+    labels = tuple(sorted({label for gold in golds for label in gold}))
+    number = {label: place for place, label in enumerate(labels)}
+    cost, most = float(settings.get("C", 1.0)), int(settings.get("max_iter", 250))
+    if one:
+        classes = np.array([number[gold[0]] for gold in golds])
+        return Probe(labels, fit_multinomial(features, classes, cost, most), True)
+    wanted = np.zeros((len(golds), len(labels)))
+    for row, gold in enumerate(golds):
+        wanted[row, [number[label] for label in gold]] = 1
+    return Probe(labels, fit_one_vs_rest(features, wanted, cost, most), False)
+
+
+def _mlp(given: Given, features: Mapping[str, Any], golds: Labels) -> list[tuple[str, ...]]:
+    """The answers of one hidden layer on the test split."""
+    from sklearn.neural_network import MLPClassifier  # noqa: PLC0415  # slow to import
+    from sklearn.preprocessing import MultiLabelBinarizer  # noqa: PLC0415
+
+    binarised = MultiLabelBinarizer()
+    wanted = binarised.fit_transform(golds)
+    model = MLPClassifier(MLP_UNITS, max_iter=50, early_stopping=True, random_state=given.seed)
+    model.fit(features["train"], wanted)
+    return [
+        tuple(labels) for labels in binarised.inverse_transform(model.predict(features["test"]))
+    ]
+
+
+def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:
+    features = given.features(instances)
+    values = features.data if hasattr(features, "tocsr") else features
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
+        one = instances[row]
+        raise DataError(
+            f"{given.folder}: {task}: the representation of instance {one.id}, dialogue "
+            f"{one.dialogue_id}, holds "
+            f"{features[row][~np.isfinite(features[row])][0]}; train the stage again with a lower "
+            "training.learning_rate, or leave this snapshot out"
+        )
+    return features
+
+
+def _refuse_one_class(task: str, train: Sequence[Instance]) -> None:
+    """There must be two labels, or two sets of them, to tell apart."""
+    golds = {one.target for one in train}
+    if len(golds) < 2:
+        only = " and ".join(map(repr, train[0].target)) or "no label"
+        raise DataError(
+            f"{task}: all {len(train)} training instances, {train[0].id} of dialogue "
+            f"{train[0].dialogue_id} to {train[-1].id} of {train[-1].dialogue_id}, have {only}: "
+            "nothing can be learnt; leave it out of probes.tasks, or give more dialogues"
+        )
+
+
+def _note_unseen(
+    given: Given, task: str, golds: Mapping[str, Labels], test: Sequence[Instance]
+) -> None:
+    seen = {label for gold in golds["train"] for label in gold}
+    unseen = sorted({label for gold in golds["test"] for label in gold} - seen)
+    if unseen:
+        where = next(one for one in test if unseen[0] in one.target)
+        given.note(
+            f"{task}: {len(unseen)} labels are in the test split only, such as {unseen[0]!r} of "
+            f"instance {where.id}, dialogue {where.dialogue_id}; no probe can name them, and they "
+            "count as missed; more training dialogues may have them"
+        )
+
+
+def _without(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels]:
+    """Answers and golds without the most frequent label: what is left are minority classes."""
+
+    def rest(each: Labels) -> list[tuple[str, ...]]:
+        return [tuple(one for one in labels if one != label) for labels in each]
+
+    return rest(answers), rest(golds)
+
+
+def _rows(task: str, instances: Sequence[Instance], answers: Labels, golds: Labels) -> list[Row]:
+    scores = 100 * open_labels.set_f1(open_labels.tally(coded(list(answers)), coded(list(golds))))
+    return [
+        Row(task, one.id, one.dialogue_id, answer, gold, score=float(score))
+        for one, answer, gold, score in zip(instances, answers, golds, scores, strict=True)
+    ]
+
+
+def _save(probe: Probe, folder: Path) -> None:
+    from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
+
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({"weights": probe.linear.weights.astype(np.float32)}, folder / "probe.safetensors")
+    said = {"labels": probe.labels, "one": probe.one}
+    (folder / "probe.json").write_text(json.dumps(said) + "\n", encoding="utf-8")
+
+
+def _project(given: Given) -> None:
+    """Keep the training representations on two principal components (Figure 2), float32."""
+    task = next(iter(given.read))
+    features = given.features(given.read[task]["train"])
+    if hasattr(features, "tocsr"):
+        return
+    centred = features - features.mean(axis=0)
+    squares, turn = np.linalg.eigh(centred.T @ centred)
+    kept = {"projection": (centred @ turn[:, :-3:-1]).astype(np.float32)}
+    kept["variance"] = (squares[:-3:-1] / max(squares.sum(), 1e-300)).astype(np.float32)
+    np.savez(given.folder / PROJECTION, **kept)

@@ -1,0 +1,123 @@
+"""The inputs of a joint fit: instances of all its tasks, and features of each distinct context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.fits import JointLearner
+from tasktransfer.fits.probes import Fitted, Given
+from tasktransfer.results.rounds import existing
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import SPLITS, Instance
+
+Instances = Sequence[Instance]
+
+
+def fitted(
+    study: Study, node: Fit, learner: JointLearner, folder: Path, notes: list[str]
+) -> Fitted:
+    """Fit all tasks of a node.
+
+    Raises:
+        DataError: training rows are of dialogues that the model was selected or tested on, or
+            something of the instances cannot be learnt.
+        ModelError: a snapshot is missing, damaged or of another architecture.
+    """
+    cache = Path(study.cache(node.data))
+    limit = node.settings.get("limit_train")
+    read: dict[str, dict[str, Instances]] = {}
+    for task in node.tasks:
+        train = limited(read_instances(cache, task, "train"), limit)
+        read[task] = {"train": train, "test": read_instances(cache, task, "test")}
+    if node.on is not None and node.on.stage is not None:
+        refuse_mixed(read, held_out(study, node.on.stage, node.data.name), str(cache))
+    rows = [one for splits in read.values() for instances in splits.values() for one in instances]
+    texts = list(dict.fromkeys(one.context for one in rows))
+    place = {text: number for number, text in enumerate(texts)}
+    trained = {one.context for splits in read.values() for one in splits["train"]}
+    matrix = _represented(study, node, texts) if learner.features else _counted(texts, trained)
+
+    def features(instances: Instances) -> Any:
+        return matrix[[place[one.context] for one in instances]]
+
+    given = Given(read, features, node.settings, node.seed, folder, notes.append)
+    return learner.fit(given)
+
+
+def limited(instances: Instances, limit: int | None) -> Instances:
+    """Some of the instances, in their order: a fixed draw, the same for every seed."""
+    if limit is None or limit >= len(instances):
+        return instances
+    kept = np.sort(np.random.default_rng(0).permutation(len(instances))[:limit])
+    return [instances[place] for place in kept]
+
+
+def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
+    """The dialogues that a stage was selected or tested on, where it read the same dataset."""
+    if stage.dataset != dataset:
+        return frozenset()
+    cache = Path(study.cache(stage.data))
+    tasks = read_manifest(cache).tasks
+    return frozenset(
+        one.dialogue_id
+        for task in stage.tasks
+        for split in ("dev", "test")
+        if tasks[task][split].samples
+        for one in read_instances(cache, task, split)
+    )
+
+
+def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], place: str) -> None:
+    """Raise DataError if a probe is trained on a dialogue that the model was held out from, or a
+    dialogue is in its training and its test split."""
+    for task, splits in read.items():
+        tested = {one.dialogue_id for one in splits["test"]}
+        for one in splits["train"]:
+            if one.dialogue_id in held or one.dialogue_id in tested:
+                raise DataError(
+                    f"{place}: {task}, instance {one.id}: dialogue {one.dialogue_id} is in the "
+                    "training split of the probe and in a held-out split; take both from one "
+                    f"split of the dialogues ({', '.join(SPLITS)})"
+                )
+
+
+def _represented(study: Study, node: Fit, texts: list[str]) -> Any:
+    from tasktransfer.core.architecture import is_recipe, refuse_other  # noqa: PLC0415
+    from tasktransfer.models.representation import represent  # noqa: PLC0415  # imports torch
+
+    pooling = node.settings.get("representation", "mean")
+    if node.on is not None and node.on.stage is not None:
+        stage = node.on.stage
+        checkpoint = Path(existing(study.start(node.on)))
+        if is_recipe(stage.model.weights):
+            refuse_other(checkpoint, stage.model.weights)
+        tokenizer = Path(study.encoded(stage.data, stage.model.name), "tokenizer")
+        model = stage.model
+    else:
+        model = _named(study, node)
+        checkpoint = tokenizer = Path(study.base_model(model.name))
+    return represent(checkpoint, tokenizer, model.family, texts, model.max_length, pooling)
+
+
+def _named(study: Study, node: Fit) -> Any:
+    """The model of a fit that reads a checkpoint as it is: the one with the weights it names."""
+    for spec in study.revisions.models.values():
+        if spec.identity == node.settings.get("model"):
+            return spec
+    raise ConfigError(f"{node.label}: reads representations: name a stage (on), or a model")
+
+
+def _counted(texts: list[str], trained: set[str]) -> Any:
+    """Counts of the words that three training contexts or more have, sparse."""
+    from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # slow to import
+
+    counter = CountVectorizer(min_df=min(3, len(trained)), token_pattern=r"(?u)\b\w+\b")
+    counter.fit([text for text in texts if text in trained])
+    return counter.transform(texts).astype(np.float64).tocsr()

@@ -1,0 +1,218 @@
+"""Encoders and decoders of sequence-to-sequence models, with teacher forcing and step by step.
+
+Rows are packed for LSTMs and masked for Transformers, so that no padding is read. Shapes: ids
+(rows, positions), states (rows, positions, units).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+
+Carried = tuple[Tensor, Tensor]
+"""An LSTM's hidden states and cells, (layers, rows, units) each."""
+
+
+class Read(NamedTuple):
+    """What an encoder makes of rows.
+
+    ``memory``: (rows, positions, units). ``mask``: (rows, positions), whether there is something.
+    ``last``: the last states of all layers, (layers, rows, units); of a Transformer none.
+    """
+
+    memory: Tensor
+    mask: Tensor
+    last: Carried | None
+
+
+class RecurrentEncoder(nn.Module):
+    """LSTM layers over words; of two directions, outputs and states are added."""
+
+    def __init__(
+        self, vocabulary: int, embedding: int, units: int, layers: int, *, both_ways: bool
+    ) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, embedding)
+        self.lstm = nn.LSTM(embedding, units, layers, batch_first=True, bidirectional=both_ways)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Read:
+        return _run(self.lstm, self.embed(ids), lengths)
+
+
+class HierarchicalEncoder(nn.Module):
+    """HRED's (Sordoni et al. 2015): an LSTM over each sentence's words, and one over sentences."""
+
+    def __init__(
+        self, vocabulary: int, embedding: int, units: int, layers: int, sentence_end: int
+    ) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, embedding)
+        self.sentence = nn.LSTM(embedding, units, layers, batch_first=True)
+        self.context = nn.LSTM(units, units, layers, batch_first=True)
+        self.sentence_end = sentence_end
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Read:
+        cut = [self._sentences(row[:n]) for row, n in zip(ids, lengths.tolist(), strict=True)]
+        flat = [sentence for sentences in cut for sentence in sentences]
+        counts = torch.tensor([len(sentences) for sentences in cut])
+        sizes = torch.tensor([len(sentence) for sentence in flat])
+        read = _run(self.sentence, self.embed(pad_sequence(flat, batch_first=True)), sizes)
+        assert read.last is not None
+        vectors = read.last[0][-1]
+        of_rows = list(torch.split(vectors, counts.tolist()))
+        return _run(self.context, pad_sequence(of_rows, batch_first=True), counts)
+
+    def _sentences(self, row: Tensor) -> list[Tensor]:
+        """Pieces that end with the mark of a sentence's end; the last may end without."""
+        ends = (torch.nonzero(row[:-1] == self.sentence_end).flatten() + 1).tolist()
+        begins = [0, *ends]
+        return [row[a:b] for a, b in zip(begins, [*ends, len(row)], strict=True)]
+
+
+class TransformerEncoder(nn.Module):
+    """Layers of attention over words at sinusoidal positions."""
+
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int,
+        layers: int,
+        heads: int,
+        feed_forward: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, width)
+        layer = nn.TransformerEncoderLayer(width, heads, feed_forward, dropout, batch_first=True)
+        norm = nn.LayerNorm(width)
+        self.layers = nn.TransformerEncoder(layer, layers, norm, enable_nested_tensor=False)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Read:
+        mask = _mask(ids, lengths)
+        states = self.layers(placed(self.embed(ids)), src_key_padding_mask=~mask)
+        return Read(states, mask, None)
+
+
+class RecurrentDecoder(nn.Module):
+    """LSTM layers that begin with the encoder's last states. With attention, each state is joined
+    with a mean of the memory, weighted by an additive score (Bahdanau et al. 2015) of that state:
+    it is read after the step, as by Luong et al. 2015, so that a whole target is one call."""
+
+    def __init__(
+        self, vocabulary: int, embedding: int, units: int, layers: int, *, attends: bool
+    ) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, embedding)
+        self.lstm = nn.LSTM(embedding, units, layers, batch_first=True)
+        self.attends = attends
+        if attends:
+            self.of_memory = nn.Linear(units, units, bias=False)
+            self.of_state = nn.Linear(units, units, bias=False)
+            self.score = nn.Linear(units, 1, bias=False)
+            self.join = nn.Linear(2 * units, units)
+        self.words = nn.Linear(units, vocabulary)
+
+    def forward(self, ids: Tensor, read: Read) -> Tensor:
+        """Logits (rows, positions, vocabulary) of what follows each id."""
+        states, _ = self.lstm(self.embed(ids), read.last)
+        return self._logits(states, read)
+
+    def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
+        """The likeliest word at each step, (rows, steps); ends where all rows have ended."""
+        rows, carried = read.memory.shape[0], read.last
+        word = read.memory.new_full((rows, 1), start, dtype=torch.long)
+        words, ended = [], torch.zeros(rows, dtype=torch.bool, device=word.device)
+        for _ in range(longest):
+            states, carried = self.lstm(self.embed(word), carried)
+            word = self._logits(states, read).argmax(-1)
+            words.append(word)
+            ended |= word[:, 0] == end
+            if bool(ended.all()):
+                break
+        return torch.cat(words, 1)
+
+    def _logits(self, states: Tensor, read: Read) -> Tensor:
+        if self.attends:
+            both = self.of_state(states)[:, :, None] + self.of_memory(read.memory)[:, None]
+            scores = self.score(both.tanh())[..., 0]
+            weights = scores.masked_fill(~read.mask[:, None], -math.inf).softmax(-1)
+            states = self.join(torch.cat([states, weights @ read.memory], -1)).tanh()
+        logits: Tensor = self.words(states)
+        return logits
+
+
+class TransformerDecoder(nn.Module):
+    """Layers of attention over what was said and over the memory."""
+
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int,
+        layers: int,
+        heads: int,
+        feed_forward: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, width)
+        layer = nn.TransformerDecoderLayer(width, heads, feed_forward, dropout, batch_first=True)
+        self.layers = nn.TransformerDecoder(layer, layers, nn.LayerNorm(width))
+        self.words = nn.Linear(width, vocabulary)
+
+    def forward(self, ids: Tensor, read: Read) -> Tensor:
+        """Logits (rows, positions, vocabulary) of what follows each id."""
+        logits: Tensor = self.words(self._states(ids, read))
+        return logits
+
+    def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
+        """As ``RecurrentDecoder.generate``; each step reads all words before it again."""
+        rows = read.memory.shape[0]
+        ids = read.memory.new_full((rows, 1), start, dtype=torch.long)
+        ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
+        for _ in range(longest):
+            word = self.words(self._states(ids, read)[:, -1:]).argmax(-1)
+            ids = torch.cat([ids, word], 1)
+            ended |= word[:, 0] == end
+            if bool(ended.all()):
+                break
+        return ids[:, 1:]
+
+    def _states(self, ids: Tensor, read: Read) -> Tensor:
+        count = ids.shape[1]
+        later = torch.ones(count, count, dtype=torch.bool, device=ids.device).triu(1)
+        states: Tensor = self.layers(
+            placed(self.embed(ids)),
+            read.memory,
+            tgt_mask=later,
+            memory_key_padding_mask=~read.mask,
+        )
+        return states
+
+
+def placed(embedded: Tensor) -> Tensor:
+    """Embeddings, scaled, with sinusoidal positions (Vaswani et al. 2017, section 3.5)."""
+    _, count, width = embedded.shape
+    position = torch.arange(count, device=embedded.device)[:, None]
+    even = torch.arange(0, width, 2, device=embedded.device)
+    angles = position * torch.exp(even * (-math.log(10_000.0) / width))
+    sinusoids = torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+    return embedded * math.sqrt(width) + sinusoids
+
+
+def _run(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> Read:
+    """An LSTM over rows of these lengths, each as if it were alone."""
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    outputs, (hidden, cells) = lstm(packed)
+    memory, _ = pad_packed_sequence(outputs, batch_first=True)
+    if lstm.bidirectional:
+        memory = torch.unflatten(memory, -1, (2, -1)).sum(-2)
+        hidden, cells = (torch.unflatten(states, 0, (-1, 2)).sum(1) for states in (hidden, cells))
+    return Read(memory, _mask(memory[..., 0], lengths), (hidden, cells))
+
+
+def _mask(ids: Tensor, lengths: Tensor) -> Tensor:
+    return torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]

@@ -1,0 +1,66 @@
+"""AVG BLEU: the mean of corpus BLEU-1 to -4, each cumulative, of one reference a reply (Rashkin et
+al., section 5.1).
+
+BLEU-n is the geometric mean of the precisions of 1- to n-grams, times the brevity penalty of the
+corpus. It is made of sums over replies: of n-grams that are right and that are there, and of words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+import numpy as np
+
+from tasktransfer.metrics.answers import Coded
+from tasktransfer.metrics.labels import Sums
+
+ORDERS = 4
+WIDTH = 2 * ORDERS + 2
+"""Right n-grams of each order, n-grams of each order, words of the reply and of the reference."""
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@lru_cache(maxsize=1 << 16)
+def words(text: str) -> tuple[str, ...]:
+    """Lower-case words, punctuation marks by themselves: what is compared."""
+    return tuple(_WORD.findall(text.lower()))
+
+
+def tally(predictions: Coded, golds: Coded) -> Sums:
+    """What each reply adds, (n, ``WIDTH``)."""
+    pairs = zip(range(len(predictions)), range(len(golds)), strict=True)
+    rows = [_row(words(predictions.of(i)[0]), words(golds.of(j)[0])) for i, j in pairs]
+    return np.array(rows, np.float64).reshape(len(rows), WIDTH)
+
+
+def _row(reply: tuple[str, ...], reference: tuple[str, ...]) -> list[int]:
+    right, there = [], []
+    for order in range(1, ORDERS + 1):
+        own, wanted = (Counter(_grams(text, order)) for text in (reply, reference))
+        right.append(sum((own & wanted).values()))
+        there.append(max(0, len(reply) - order + 1))
+    return [*right, *there, len(reply), len(reference)]
+
+
+def _grams(text: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
+    return [text[i : i + order] for i in range(len(text) - order + 1)]
+
+
+def finish(sums: Sums) -> Sums:
+    """AVG BLEU, 0 to 1, of sums (..., ``WIDTH``)."""
+    mean: Sums = by_order(sums).mean(axis=-1)
+    return mean
+
+
+def by_order(sums: Sums) -> Sums:
+    """BLEU-1 to -4, 0 to 1, shape (..., 4); 0 where an order has no right n-gram."""
+    right, there = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
+    words_there, words_wanted = sums[..., -2:-1], sums[..., -1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.where(there > 0, right / there, 0.0))
+        brevity = np.minimum(0.0, 1 - words_wanted / words_there)
+        means = np.cumsum(logs, axis=-1) / np.arange(1, ORDERS + 1)
+    return np.where(words_there > 0, np.exp(means + brevity), 0.0)

@@ -1,0 +1,82 @@
+"""Models that are built from a recipe: a folder with a config and words, and no weights, which a
+training draws from its seed.
+
+Rashkin et al., section 4: 4 layers, 6 heads, 300 wide, positions as sines, one embedding for
+encoder, decoder and output (of retrieval: for both encoders). transformers' Marian is this
+architecture.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import torch
+
+BUILT_FILE = "built_model.json"
+VECTORS_FILE = "vectors.safetensors"
+
+
+def is_built(start: str) -> bool:
+    """Whether a folder holds a recipe alone."""
+    return (Path(start) / BUILT_FILE).is_file()
+
+
+def drawn(start: str, dropout: float | None) -> Any:
+    """The encoder-decoder of a built folder, its weights from torch's seed; words with a given
+    vector begin with it."""
+    from safetensors.torch import load_file
+    from transformers import AutoConfig, AutoModelForSeq2SeqLM
+
+    config = AutoConfig.from_pretrained(start)
+    if dropout is not None:
+        config.dropout = dropout
+    classes: Any = AutoModelForSeq2SeqLM  # transformers leaves from_config untyped
+    model = classes.from_config(config)
+    vectors = Path(start) / VECTORS_FILE
+    if vectors.is_file():
+        given = load_file(vectors)
+        with torch.no_grad():
+            model.get_input_embeddings().weight[given["rows"]] = given["vectors"]
+    return model
+
+
+def keep_positions(model: Any) -> None:
+    """Marian's sines do not learn: transformers leaves them trainable where it has read the other
+    weights from a checkpoint, and never saves them."""
+    from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+
+    for module in model.modules():
+        if isinstance(module, MarianSinusoidalPositionalEmbedding):
+            module.requires_grad_(False)
+
+
+def two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
+    """Two encoders that share their embedding and nothing else: an encoder-decoder's, and another
+    one of its shape drawn from the seed."""
+    from transformers.models.marian.modeling_marian import MarianEncoder
+
+    first = model.get_encoder()
+    torch.manual_seed(seed + 1)
+    second = MarianEncoder(first.config)
+    second.embed_tokens = first.embed_tokens
+    return first, second
+
+
+def encoders_of_config(start: str, dropout: float | None) -> tuple[Any, Any]:
+    """Two encoders of a trained dual encoder's config, whose weights are still to be put in."""
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(start)
+    if config.is_encoder_decoder:
+        return two_encoders(drawn(start, dropout), 0)
+    if dropout is not None:
+        config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+    classes: Any = AutoModel  # transformers leaves from_config untyped
+    return two_copies(classes.from_config(config))
+
+
+def two_copies(encoder: Any) -> tuple[Any, Any]:
+    """A released encoder for contexts, and a copy for candidates."""
+    return encoder, deepcopy(encoder)

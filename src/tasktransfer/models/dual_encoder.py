@@ -1,0 +1,222 @@
+"""The dual encoder: a context and a candidate are read by an encoder each, and compared.
+
+Rashkin et al., section 4: the score of a reply is the dot product of two encodings, each the mean
+of the last layer over the tokens; the loss is minus the log of the softmax over the replies of the
+batch. A linear layer on the context's encoding answers tasks by label. With an encoder *beside*
+them, its encoding is put behind theirs, and a linear layer brings both back to the old width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tasktransfer.core.fidelity import Fidelity
+from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.layers.ragged import padded
+from tasktransfer.models.encoder import HEADS_FILE
+from tasktransfer.models.encoder_inputs import labels as labels_of
+from tasktransfer.models.heads import fresh_head
+from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
+from tasktransfer.models.staging import Arrays, Inputs, put
+from tasktransfer.tasks.card import Task
+
+WEIGHTS_FILE = "dual_encoder.safetensors"
+CONTEXT, CANDIDATE = 0, 1
+SIDES = ("context", "candidate")
+
+
+class DualEncoder:
+    """Two encoders of one architecture, and heads on the first for tasks with labels."""
+
+    def __init__(
+        self,
+        context: Any,
+        candidate: Any,
+        tasks: Mapping[str, Task],
+        *,
+        seed: int,
+        pads: Sequence[int],
+        cosine_scale: float | None,
+        fidelity: Fidelity,
+        device: torch.device,
+        beside: Any = None,
+    ) -> None:
+        self.tasks, self.pads, self.device = tasks, pads, device
+        self.cosine_scale, self.fidelity = cosine_scale, fidelity
+        self.config = context.config
+        self.side_by_side = False
+        self.hidden_size = int(self.config.hidden_size)
+        self.layers = int(self.config.num_hidden_layers)
+        self.paths: tuple[str, ...] = ()
+        labelled = {name: task for name, task in tasks.items() if task.labels}
+        heads = {
+            name: fresh_head(self.hidden_size, task, seed, fidelity.head_start)
+            for name, task in labelled.items()
+        }
+        modules = {"context": context, "candidate": candidate, "heads": nn.ModuleDict(heads)}
+        if beside is not None:
+            wide = self.hidden_size + int(beside.config.hidden_size)
+            sides = {
+                side: projection(wide, self.hidden_size, seed + i) for i, side in enumerate(SIDES)
+            }
+            modules |= {"beside": beside, "projection": nn.ModuleDict(sides)}
+        self.module = nn.ModuleDict(modules).to(device)
+        self.has_beside = beside is not None
+
+    # --- the protocol ---------------------------------------------------------------------------
+
+    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        named = ["context", "candidate", *(["beside", "projection"] if self.has_beside else [])]
+        parts = {name: dict(self.module[name].named_parameters()) for name in named}
+        heads: Any = self.module["heads"]
+        return parts | {f"head.{task}": dict(h.named_parameters()) for task, h in heads.items()}
+
+    def start_training(self) -> None:
+        self.module.train(self.fidelity.backbone_dropout)
+        if self.has_beside:
+            self.module["beside"].eval()
+
+    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+        return float(len(examples))
+
+    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        sides = SIDES if self.in_batch(split) else SIDES[:1]
+        arrays: Arrays = {}
+        for side, name in enumerate(sides):
+            arrays |= self._arrays(split, examples, side, len(sides), name)
+        if not self.in_batch(split):
+            arrays["labels"] = labels_of(split, examples)
+        return Inputs(put(arrays, self.device))
+
+    def loss(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
+    ) -> Tensor:
+        """Of tasks with labels; of replies, see ``in_batch_loss``."""
+        inputs = inputs or self.prepare(split, examples)
+        return functional.cross_entropy(
+            self._logits(split.task, inputs), inputs["labels"][:, 0], reduction="sum"
+        )
+
+    def training_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        whole = self.device.type == "cuda"
+        return micro_batches_to_train_on(split, examples, token_budget, packed=False, whole=whole)
+
+    def prediction_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return micro_batches_by_length(split, examples, token_budget, padded=True)
+
+    def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
+        logits = self._logits(split.task, self.prepare(split, examples))
+        labels = self.tasks[split.task].labels
+        return [(labels[best],) for best in logits.argmax(-1).tolist()]
+
+    def save(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        self.config.save_pretrained(folder)
+        heads = self.module["heads"].state_dict()
+        tensors = {name: tensor.contiguous().cpu() for name, tensor in heads.items()}
+        save_file(tensors, folder / HEADS_FILE)
+        named = {
+            name: p.detach().contiguous().cpu()
+            for name, p in self.module.named_parameters()  # what is shared has one name
+            if not name.startswith("heads.")
+        }
+        save_file(named, folder / WEIGHTS_FILE)
+
+    def load(self, folder: Path) -> None:
+        """Take what ``save`` wrote, as far as it is there and the model has it: a model without an
+        encoder beside it may be what one with it starts from."""
+        from safetensors.torch import load_file
+
+        own = dict(self.module.named_parameters())
+        for file, prefix in ((WEIGHTS_FILE, ""), (HEADS_FILE, "heads.")):
+            there = load_file(folder / file) if (folder / file).is_file() else {}
+            for name, tensor in there.items():
+                if f"{prefix}{name}" in own:
+                    own[f"{prefix}{name}"].data.copy_(tensor)
+
+    # --- replies among those of the batch -------------------------------------------------------
+
+    def in_batch(self, split: EncodedSplit) -> bool:
+        """Whether a task's loss is of a batch as a whole."""
+        return self.tasks[split.task].kind == "reply"
+
+    def encode(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None) -> Tensor:
+        """Encodings of contexts and replies, (examples, 2, hidden size)."""
+        inputs = inputs or self.prepare(split, examples)
+        return torch.stack([self._encoded(inputs, side) for side in (CONTEXT, CANDIDATE)], dim=1)
+
+    def encode_side(self, split: EncodedSplit, examples: Sequence[int], side: int) -> Tensor:
+        """Encodings of contexts or of replies alone, (examples, hidden size)."""
+        arrays = self._arrays(split, examples, side, len(SIDES), SIDES[side])
+        return self._encoded(Inputs(put(arrays, self.device)), side)
+
+    def scores(self, contexts: Tensor, candidates: Tensor) -> Tensor:
+        """Of each candidate for each context, (contexts, candidates)."""
+        if self.cosine_scale is not None:
+            contexts, candidates = (functional.normalize(x, dim=-1) for x in (contexts, candidates))
+            return self.cosine_scale * contexts @ candidates.T
+        return contexts @ candidates.T
+
+    def in_batch_loss(self, encodings: Tensor) -> Tensor:
+        """Summed over the rows of a batch: every row's reply against all the batch's replies."""
+        scores = self.scores(encodings[:, CONTEXT].float(), encodings[:, CANDIDATE].float())
+        right = torch.arange(len(scores), device=scores.device)
+        return functional.cross_entropy(scores, right, reduction="sum")
+
+    # --- forward --------------------------------------------------------------------------------
+
+    def _arrays(
+        self, split: EncodedSplit, examples: Sequence[int], side: int, sides: int, name: str
+    ) -> Arrays:
+        """Token ids of one side as the encoder reads them, and as the one beside it does."""
+        arrays: Arrays = {}
+        for place, pad in enumerate(self.pads):
+            rows = split.first_sequence[list(examples)] + place * sides + side
+            ids, mask = padded(split.sequences.take(rows), pad)
+            arrays |= {f"{name}{place}": ids, f"{name}{place}_mask": mask}
+        return arrays
+
+    def _encoded(self, inputs: Inputs, side: int) -> Tensor:
+        name = SIDES[side]
+        own = mean_over_tokens(self.module[name], inputs[f"{name}0"], inputs[f"{name}0_mask"])
+        if not self.has_beside:
+            return own
+        beside = self.module["beside"]
+        other = mean_over_tokens(beside, inputs[f"{name}1"], inputs[f"{name}1_mask"])
+        projection: Any = self.module["projection"]
+        projected: Tensor = projection[name](torch.cat([own, other], dim=-1))
+        return projected
+
+    def _logits(self, task: str, inputs: Inputs) -> Tensor:
+        heads: Any = self.module["heads"]
+        logits: Tensor = heads[task](self._encoded(inputs, CONTEXT)).float()
+        return logits
+
+
+def mean_over_tokens(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
+    """The mean of an encoder's last layer over the tokens that are there, (rows, hidden size)."""
+    states: Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    weights = mask[:, :, None].to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1)
+
+
+def projection(wide: int, narrow: int, seed: int) -> nn.Linear:
+    """A linear layer that begins as the identity on what it had before, and little of the rest."""
+    layer = nn.Linear(wide, narrow)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        layer.weight.normal_(0.0, 0.02, generator=generator)
+        layer.weight[:, :narrow] += torch.eye(narrow)
+        layer.bias.zero_()
+    return layer

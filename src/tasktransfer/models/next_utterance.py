@@ -1,0 +1,200 @@
+"""Encoder-decoders that are built from a recipe and trained on words: the family protocol for them.
+
+The word vocabulary is of the training instances alone. Decoding is greedy and from free running,
+the Transformer's too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tasktransfer.core.architecture import FILE, Architecture, is_recipe, of_weights, saved_in
+from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
+from tasktransfer.encoding.word_tokenizer import END, PAD, TURN_END
+from tasktransfer.errors import ModelError
+from tasktransfer.layers import sequence_to_sequence as layers
+from tasktransfer.layers.ragged import padded
+from tasktransfer.models.micro_batches import micro_batches_by_length
+from tasktransfer.models.staging import Inputs, put
+from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.compose import parse_answer
+
+WEIGHTS = "model.safetensors"
+
+TOGETHER = 64
+"""Texts whose representations are computed at once."""
+
+Representation = Literal["state", "sum"]
+"""``state``: the last state of the encoder's top layer; of a Transformer the mean over words
+(section 4.2). ``sum``: of the last states of all layers; of a Transformer over words (the released
+code, which reads padding as well)."""
+
+
+class Network(nn.Module):
+    """An encoder and a decoder."""
+
+    def __init__(self, of: Architecture, vocabulary: int) -> None:
+        super().__init__()
+        if of.kind == "transformer":
+            sizes = (vocabulary, of.units, of.layers, of.heads, of.feed_forward, of.dropout)
+            self.encoder: nn.Module = layers.TransformerEncoder(*sizes)
+            self.decoder: nn.Module = layers.TransformerDecoder(*sizes)
+            return
+        size = (vocabulary, of.embedding, of.units, of.layers)
+        if of.kind == "hred":
+            self.encoder = layers.HierarchicalEncoder(*size, TURN_END)
+        else:
+            both_ways = of.kind == "bilstm_attention"
+            self.encoder = layers.RecurrentEncoder(*size, both_ways=both_ways)
+        self.decoder = layers.RecurrentDecoder(*size, attends=of.kind != "lstm")
+
+
+class NextUtterance:
+    """A model of an architecture, as the trainer asks for it (``FamilyModel``)."""
+
+    paths: tuple[str, ...] = ()
+    side_by_side = False
+
+    def __init__(
+        self,
+        network: Network,
+        architecture: Architecture,
+        tokenizer: Any,
+        tasks: dict[str, Task],
+        max_answer_tokens: dict[str, int],
+        device: torch.device,
+    ) -> None:
+        self.module: nn.Module = network.to(device)
+        self.encoder, self.decoder = network.encoder, network.decoder
+        self.architecture = architecture
+        self.tokenizer = tokenizer
+        self.tasks = tasks
+        self.max_answer_tokens = max_answer_tokens
+        self.device = device
+        self.hidden_size, self.layers = architecture.units, architecture.layers
+
+    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        return {
+            "encoder": dict(self.encoder.named_parameters()),
+            "decoder": dict(self.decoder.named_parameters()),
+            "body": dict(self.module.named_parameters()),
+        }
+
+    def start_training(self) -> None:
+        self.module.train()
+
+    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+        return float(sum(len(split.labels[example]) for example in examples))
+
+    def training_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return micro_batches_by_length(split, examples, token_budget, padded=True)
+
+    prediction_micro_batches = training_micro_batches
+
+    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        rows = split.sequences.take(split.sequence_rows(examples))
+        answers = split.labels.take(examples)
+        targets, _ = padded(answers, IGNORED)
+        said, _ = padded(answers, PAD)
+        arrays = {**_padded_rows(rows), "targets": targets, "said": np.roll(said, 1, axis=1)}
+        arrays["said"][:, 0] = END
+        return Inputs(put(arrays, self.device))
+
+    def loss(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
+    ) -> Tensor:
+        inputs = inputs or self.prepare(split, examples)
+        read = self.encoder(inputs["ids"], inputs["lengths"].cpu())
+        logits = self.decoder(inputs["said"], read).float()
+        return functional.cross_entropy(
+            logits.flatten(0, 1), inputs["targets"].flatten(), ignore_index=IGNORED, reduction="sum"
+        )
+
+    def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
+        rows = split.sequences.take(split.sequence_rows(examples))
+        inputs = put(_padded_rows(rows), self.device)
+        read = self.encoder(inputs["ids"], inputs["lengths"].cpu())
+        longest = self.max_answer_tokens[split.task]
+        generated = self.decoder.generate(read, END, END, longest).tolist()  # type: ignore[operator]
+        said = [row[: row.index(END)] if END in row else row for row in generated]
+        texts = self.tokenizer.batch_decode(said, skip_special_tokens=True)
+        return [parse_answer(self.tasks[split.task], text) for text in texts]
+
+    def represent(self, texts: Sequence[str], max_length: int, how: Representation) -> Tensor:
+        """One vector a text, (texts, units), of its last ``max_length`` words."""
+        self.module.eval()
+        parts = []
+        for begin in range(0, len(texts), TOGETHER):
+            some = self.tokenizer(list(texts[begin : begin + TOGETHER]))["input_ids"]
+            rows = [torch.tensor(ids[-max_length:]) for ids in some]
+            lengths = torch.tensor([len(row) for row in rows])
+            ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+            with torch.inference_mode():
+                parts.append(_vector(self.encoder(ids.to(self.device), lengths), how).cpu())
+        return torch.cat(parts)
+
+    def save(self, folder: Path) -> None:
+        save_file(self.module.state_dict(), folder / WEIGHTS)
+        said = {"architecture": asdict(self.architecture), "vocabulary": len(self.tokenizer)}
+        (folder / FILE).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+
+def load(
+    start: str,
+    tokenizer: Any,
+    tasks: dict[str, Task],
+    max_answer_tokens: dict[str, int],
+    device: torch.device,
+    dropout: float | None = None,
+) -> NextUtterance:
+    """A new model of a recipe, drawn from torch's random numbers, or one that was saved.
+
+    Raises:
+        ModelError: a saved one is damaged, or of another vocabulary.
+    """
+    said = None if is_recipe(start) else saved_in(Path(start))
+    architecture = of_weights(start) if said is None else Architecture(**said["architecture"])  # type: ignore[arg-type]
+    network = Network(architecture, len(tokenizer))
+    if said is not None:
+        _fill(network, Path(start) / WEIGHTS)
+    if dropout is not None:
+        for module in network.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = dropout
+    return NextUtterance(network, architecture, tokenizer, tasks, max_answer_tokens, device)
+
+
+def _fill(network: Network, file: Path) -> None:
+    try:
+        network.load_state_dict(load_file(file))
+    except (OSError, RuntimeError, ValueError) as error:
+        first = str(error).splitlines()[-1].strip()
+        raise ModelError(
+            f"{file}: does not hold the weights of its architecture ({first}); train it again"
+        ) from error
+
+
+def _padded_rows(rows: Any) -> dict[str, Any]:
+    ids, _ = padded(rows, PAD)
+    return {"ids": ids, "lengths": rows.lengths().astype(np.int64)}
+
+
+def _vector(read: layers.Read, how: Representation) -> Tensor:
+    if read.last is not None:
+        hidden = read.last[0]
+        return (hidden[-1] if how == "state" else hidden.sum(0)).float()
+    mask = read.mask[:, :, None].float()
+    total = (read.memory.float() * mask).sum(1)
+    return total / mask.sum(1) if how == "state" else total

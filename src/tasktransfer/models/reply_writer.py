@@ -1,0 +1,156 @@
+"""An encoder-decoder whose encoding is used for more than its decoder: a linear layer on its mean
+answers tasks by label (Rashkin et al., section 4, Multitask), and an encoder *beside* it may add
+what it makes of the text as a whole to the encoding of every token (Ensemble).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.layers.ragged import padded
+from tasktransfer.models.dual_encoder import mean_over_tokens, projection
+from tasktransfer.models.encoder import HEADS_FILE
+from tasktransfer.models.encoder_inputs import labels as labels_of
+from tasktransfer.models.heads import fresh_head
+from tasktransfer.models.staging import Inputs, put
+from tasktransfer.models.text_to_text import EncoderDecoder
+from tasktransfer.tasks.card import Task
+
+BESIDE_FILE = "beside.safetensors"
+
+
+class ReplyWriter:
+    """``model`` with heads for ``tasks`` that are answered by one; ``beside`` is read frozen."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        tasks: Mapping[str, Task],
+        *,
+        seed: int,
+        beside: Any = None,
+        beside_pad: int = 0,
+    ) -> None:
+        self.model, self.tasks, self.device = model, tasks, model.device
+        self.hidden_size, self.layers = model.hidden_size, model.layers
+        self.side_by_side, self.paths, self.beside_pad = False, model.paths, beside_pad
+        heads = {
+            name: fresh_head(self.hidden_size, task, seed, model.fidelity.head_start)
+            for name, task in tasks.items()
+            if task.by_head
+        }
+        modules: dict[str, nn.Module] = {"model": model.module, "heads": nn.ModuleDict(heads)}
+        if beside is not None:
+            wide = self.hidden_size + int(beside.config.hidden_size)
+            modules |= {"beside": beside, "projection": projection(wide, self.hidden_size, seed)}
+            model.encoding = self._encoding
+        self.module = nn.ModuleDict(modules).to(self.device)
+        self.has_beside = beside is not None
+
+    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        more = ["beside", "projection"] if self.has_beside else []
+        heads: Any = self.module["heads"]
+        return {
+            **self.model.parts(),
+            **{name: dict(self.module[name].named_parameters()) for name in more},
+            **{f"head.{task}": dict(head.named_parameters()) for task, head in heads.items()},
+        }
+
+    def start_training(self) -> None:
+        self.model.start_training()
+        if self.has_beside:
+            self.module["beside"].eval()
+
+    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+        by_head = self.tasks[split.task].by_head
+        return float(len(examples)) if by_head else self.model.weight(split, examples)
+
+    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        if not self.tasks[split.task].by_head:
+            return self.model.prepare(split, examples)
+        return self.model.inputs(split, examples, {"labels": labels_of(split, examples)})
+
+    def loss(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
+    ) -> Tensor:
+        if not self.tasks[split.task].by_head:
+            return self.model.loss(split, examples, inputs)
+        inputs = inputs or self.prepare(split, examples)
+        logits = self._logits(split.task, inputs)
+        return functional.cross_entropy(logits, inputs["labels"][:, 0], reduction="sum")
+
+    def training_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return self.model.training_micro_batches(split, examples, token_budget)
+
+    def prediction_micro_batches(
+        self, split: EncodedSplit, examples: Sequence[int], token_budget: int
+    ) -> list[list[int]]:
+        return self.model.prediction_micro_batches(split, examples, token_budget)
+
+    def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
+        if not self.tasks[split.task].by_head:
+            return self.model.predict(split, examples)
+        labels = self.tasks[split.task].labels
+        logits = self._logits(split.task, self.model.inputs(split, examples, {}))
+        return [(labels[best],) for best in logits.argmax(-1).tolist()]
+
+    def each_loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+        """See ``EncoderDecoder.each_loss``."""
+        return self.model.each_loss(split, examples)
+
+    def save(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        self.model.save(folder)
+        for file, names in ((HEADS_FILE, ["heads"]), (BESIDE_FILE, ["beside", "projection"])):
+            named = {
+                f"{name}.{key}" if file == BESIDE_FILE else key: tensor.contiguous().cpu()
+                for name in names
+                if name in self.module
+                for key, tensor in self.module[name].state_dict().items()
+            }
+            if named:
+                save_file(named, folder / file)
+
+    def load(self, folder: Path) -> None:
+        """Take what ``save`` wrote besides the model, as far as it is there."""
+        from safetensors.torch import load_file
+
+        own = dict(self.module.named_parameters())
+        for file, prefix in ((HEADS_FILE, "heads."), (BESIDE_FILE, "")):
+            there = load_file(folder / file) if (folder / file).is_file() else {}
+            for name, tensor in there.items():
+                if f"{prefix}{name}" in own:
+                    own[f"{prefix}{name}"].data.copy_(tensor)
+
+    def _logits(self, task: str, inputs: Inputs) -> Tensor:
+        encoder = self.model.module.get_encoder()
+        heads: Any = self.module["heads"]
+        logits: Tensor = heads[task](
+            mean_over_tokens(encoder, inputs["ids"], inputs["mask"])
+        ).float()
+        return logits
+
+    def _encoding(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> Tensor:
+        """Encodings of the tokens, the text's encoding of the encoder beside them put in, (rows,
+        tokens, hidden size)."""
+        encoder = self.model.module.get_encoder()
+        own = encoder(input_ids=inputs["ids"], attention_mask=inputs["mask"]).last_hidden_state
+        rows = split.sequences.take(split.first_sequence[list(examples)] + 1)
+        read = put(
+            dict(zip(("ids", "mask"), padded(rows, self.beside_pad), strict=True)), self.device
+        )
+        with torch.no_grad():
+            other = mean_over_tokens(self.module["beside"], read["ids"], read["mask"])
+        both = torch.cat([own, other[:, None].expand(-1, own.shape[1], -1)], dim=-1)
+        projected: Tensor = self.module["projection"](both)
+        return projected

@@ -1,0 +1,161 @@
+"""Makes the folder of a built model: its config, and a tokenizer of the training texts' words.
+
+The weights are a training's matter (``models.built``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasktransfer.config import ArchitectureConfig
+from tasktransfer.config.places import on_disk
+from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.datasets import get_task
+from tasktransfer.errors import DataError
+from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.models.built import BUILT_FILE, VECTORS_FILE
+
+MAKER = Maker("built model", BUILT_FILE, "weights")
+SPECIAL = ("<pad>", "</s>", "<s>", "<unk>", "<SOC>", "<EOC>")
+"""Six, as in the paper's code: padding, end and start of a text, unknown words, turns."""
+
+
+def build(
+    architecture: ArchitectureConfig, instances: Sequence[Path], out: Path, weights: str
+) -> None:
+    """Write config, tokenizer and, if they are given, the vectors of its words, all or nothing.
+
+    Args:
+        instances: folders of cached instances whose training texts give the words.
+        weights: the model's identity, kept in the folder.
+
+    Raises:
+        DataError: the instances are missing or damaged, the vectors cannot be read or have another
+            width, or ``out`` holds something else.
+    """
+    with replacing_folder(out, MAKER) as folder:
+        tokenizer = tokenizer_of(_texts(instances), architecture.words, _labels(instances))
+        config = config_of(architecture, len(tokenizer))
+        config.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        if architecture.vectors is not None:
+            place = Path(on_disk(architecture.vectors))
+            _write_vectors(place, tokenizer.get_vocab(), architecture.hidden, folder)
+        (folder / BUILT_FILE).write_text(json.dumps({"weights": weights}) + "\n", encoding="utf-8")
+
+
+def config_of(architecture: ArchitectureConfig, words: int) -> Any:
+    """transformers' config of an architecture with so many words, the special ones included."""
+    from transformers import MarianConfig
+
+    return MarianConfig(
+        vocab_size=words,
+        d_model=architecture.hidden,
+        encoder_layers=architecture.layers,
+        decoder_layers=architecture.decoder_layers,
+        encoder_attention_heads=architecture.heads,
+        decoder_attention_heads=architecture.heads,
+        encoder_ffn_dim=architecture.feed_forward,
+        decoder_ffn_dim=architecture.feed_forward,
+        max_position_embeddings=architecture.positions,
+        activation_function="relu",
+        dropout=0.0,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        scale_embedding=False,
+        share_encoder_decoder_embeddings=True,
+        pad_token_id=SPECIAL.index("<pad>"),
+        eos_token_id=SPECIAL.index("</s>"),
+        bos_token_id=SPECIAL.index("<s>"),
+        decoder_start_token_id=SPECIAL.index("<s>"),
+        forced_eos_token_id=None,
+        is_encoder_decoder=True,
+        architectures=["MarianMTModel"],
+    )
+
+
+def tokenizer_of(texts: Iterator[str], most: int, labels: Sequence[str] = ()) -> Any:
+    """Lower-case words and punctuation marks: the ``most`` frequent ones of the texts, ties in the
+    order of the alphabet, so that equal texts give equal numbers. The words of ``labels``, which
+    may be put before a text, are always among them."""
+    from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    normalizer = normalizers.BertNormalizer()
+    split = pre_tokenizers.BertPreTokenizer()
+
+    def words(text: str) -> list[str]:
+        return [word for word, _ in split.pre_tokenize_str(normalizer.normalize_str(text))]
+
+    counts: Counter[str] = Counter()
+    for text in texts:
+        for part in text.split(SPECIAL[4]):
+            counts.update(words(part))
+    always = {word for label in labels for word in words(label)}
+    ordered = sorted({*counts, *always}, key=lambda w: (w not in always, -counts[w], w))[:most]
+    vocabulary = {word: number for number, word in enumerate([*SPECIAL, *ordered])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    core.normalizer, core.pre_tokenizer = normalizer, split
+    core.add_special_tokens([AddedToken(word, normalized=False) for word in SPECIAL])
+    core.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", SPECIAL.index("</s>"))]
+    )
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=core,
+        pad_token="<pad>",
+        eos_token="</s>",
+        bos_token="<s>",
+        unk_token="<unk>",
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def _labels(instances: Sequence[Path]) -> list[str]:
+    """The labels of the data's tasks."""
+    manifests = [read_manifest(folder) for folder in instances]
+    cards = [get_task(cached.dataset, task) for cached in manifests for task in cached.tasks]
+    return sorted({label for card in cards for label in card.labels})
+
+
+def _texts(instances: Sequence[Path]) -> Iterator[str]:
+    """The distinct contexts and replies of the training splits."""
+    for folder in instances:
+        cached = read_manifest(folder)
+        replies = [
+            row
+            for task, splits in cached.tasks.items()
+            if splits["train"].samples
+            for row in read_instances(folder, task, "train")
+        ]
+        yield from sorted({row.context for row in replies} | {row.target[0] for row in replies})
+
+
+def _write_vectors(file: Path, vocabulary: dict[str, int], width: int, folder: Path) -> None:
+    """The vectors of the words that a text file (``word number number ...`` a line) has."""
+    from safetensors.numpy import save_file
+
+    rows, vectors = [], []
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                word, *values = line.rstrip().split(" ")
+                if word not in vocabulary or (number == 1 and len(values) == 1):
+                    continue
+                if len(values) != width:
+                    raise DataError(
+                        f"{file}, line {number}: {len(values)} numbers, and architecture.hidden is "
+                        f"{width}; give vectors of this width, or change it"
+                    )
+                rows.append(vocabulary[word])
+                vectors.append(np.array(values, np.float32))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: cannot be read as word vectors ({error}); mend it") from error
+    if not rows:
+        raise DataError(f"{file}: has no vector of any word of the training texts; give others")
+    save_file({"rows": np.array(rows), "vectors": np.stack(vectors)}, folder / VECTORS_FILE)

@@ -1,0 +1,82 @@
+"""A small study of empathetic replies, made in one process: what Snakemake's jobs do, in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
+from tasktransfer.data.cache import prepare
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.tiny_world import generate, generate_part
+from tasktransfer.designs import design_of
+from tasktransfer.encoding.encode import encode_dataset
+from tasktransfer.jobs import node_jobs
+from tasktransfer.results.revisions import own_tiny_version
+from tasktransfer.results.study import Study
+from tasktransfer.training.build import build
+from tasktransfer.training.job import Job
+from tasktransfer.training.run import train_stage
+
+
+def make(study: Study) -> None:
+    """Data, models and every node of a study on the tiny world whose models are built."""
+    design = design_of(study.config)
+    _prepare(study)
+    for node in study.plan.nodes:
+        if isinstance(node, Data):
+            node_jobs.derive(study, node, design.recipes, design.learners)
+        elif isinstance(node, Fit):
+            node_jobs.fit(study, node, design.learners)
+        elif isinstance(node, Stage):
+            encoded = _encoded(study, node.data, node.model.name)
+            train_stage(_job(study, node, encoded))
+        else:
+            _evaluate(study, node)
+
+
+def _prepare(study: Study) -> None:
+    made_from = study.config.data.tiny_world
+    for name in study.config.dataset_names:
+        place = Path(study.release_of(name))
+        if not place.exists():
+            if own_tiny_version(name):
+                generate_part(
+                    DATASETS[name], place, seed=made_from.seed, dialogues=made_from.dialogues
+                )
+            else:
+                generate(place, seed=made_from.seed, dialogues=made_from.dialogues)
+        prepare(name, place, study.config.data.few_sample, study.instances(name))
+    for model in study.config.models:
+        folder = study.tiny_model(model.name)
+        if model.architecture is not None and not Path(folder).exists():
+            texts = [Path(each) for each in study.texts_of_made(folder)]
+            weights = study.revisions.models[model.name].weights
+            build(model.architecture, texts, Path(folder), weights)
+
+
+def _encoded(study: Study, data: Data, model: str) -> Path:
+    folder = Path(study.encoded(data, model))
+    if not folder.exists():
+        config = study.model(model)
+        encode_dataset(
+            Path(study.cache(data)), data.name, study.tasks(data), study.base_model(model), None,
+            config.family, config.max_length, folder, 1.0,
+        )  # fmt: skip
+    return folder
+
+
+def _job(study: Study, stage: Stage, encoded: Path) -> Job:
+    starts = tuple(study.start(start) for start in stage.starts if start.stage)
+    return Job(
+        stage=stage, encoded=encoded, base=study.base_model(stage.model.name), revision=None,
+        out=Path(study.folder(stage)), save_checkpoint=True, threads=1,
+        study=study.config.study, config_digest=study.config.digest, starts=starts,
+        beside=study.beside(stage.model.name),
+    )  # fmt: skip
+
+
+def _evaluate(study: Study, node: Evaluation) -> None:
+    for data in node.read:
+        for model in node.model_names:
+            _encoded(study, data, model)
+    node_jobs.evaluate(study, node, {}, 1)

@@ -1,0 +1,328 @@
+"""The study's data and config: what is read, what leaks not, and what is refused in which words."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tasktransfer import datasets
+from tasktransfer.cli import main
+from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.recipes import Ingredients
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import load_config
+from tasktransfer.designs.empathetic.human import read_choices, read_ratings, sum_up
+from tasktransfer.designs.empathetic.recipes import label_words, prepend
+from tasktransfer.designs.empathetic.sources import tiny
+from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
+from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS, REPLY_PAIRS
+from tasktransfer.errors import ConfigError, DataError, TrainingError
+from tasktransfer.fits import fast_text
+from tasktransfer.tasks.card import SPLITS, Instance
+from tasktransfer.tasks.checks import instance_problem
+
+PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
+OPEN = EMPATHETIC_DIALOGUES.reader.open
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known() -> Iterator[None]:
+    """The design's datasets, known in these tests and forgotten after them."""
+    before = dict(DATASETS)
+    for dataset in (EMPATHETIC_DIALOGUES, *OTHERS):
+        datasets.add(dataset)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    tiny.write(tmp_path, 0, 200)
+    return tmp_path
+
+
+def afraid(world: Path) -> Path:
+    return world / "empathetic_dialogues" / "by_emotion" / "afraid.csv"
+
+
+def splits(world: Path) -> Path:
+    return world / "empathetic_dialogues" / "split.csv"
+
+
+def changed(file: Path, change: Callable[[list[list[str]]], None]) -> None:
+    with file.open(newline="") as lines:
+        rows = list(csv.reader(lines))
+    change(rows)
+    with file.open("w", newline="") as lines:
+        csv.writer(lines).writerows(rows)
+
+
+# --- what is read -------------------------------------------------------------------------------
+
+
+def test_instances_have_up_to_four_utterances_and_the_speaker_begins(world: Path) -> None:
+    release = OPEN(world, False)
+    for task in release.tasks:
+        card = EMPATHETIC_DIALOGUES.tasks[task]
+        for split in SPLITS:
+            rows = list(release.instances(task, split))
+            assert rows
+            assert [instance_problem(card, row) for row in rows] == [None] * len(rows)
+    both = list(release.instances("next_utterance", "train"))
+    listener = list(release.instances("listener_reply", "train"))
+    assert [row.id for row in both if row.query["side"] == "listener"] == [r.id for r in listener]
+    assert [row.id for row in release.instances("emotion_of_context", "train")] == [
+        row.id for row in both
+    ]
+    assert max(row.context.count("<SOC>") for row in both) <= 3
+
+
+def test_splits_share_no_dialogue(world: Path) -> None:
+    release = OPEN(world, False)
+    names = [{row.dialogue_id for row in release.instances("next_utterance", s)} for s in SPLITS]
+    assert not names[0] & names[2]
+    assert not names[0] & names[1]
+
+
+def test_contexts_hold_neither_situation_nor_label(world: Path) -> None:
+    """Both are poisoned with a word that is nowhere else."""
+    for file in afraid(world).parent.glob("*.csv"):
+
+        def poison(rows: list[list[str]]) -> None:
+            for row in rows:
+                row[3] = f"{row[3]} POISON" if row[1] == "situation" else row[3]
+
+        changed(file, poison)
+    release = OPEN(world, False)
+    assert any("POISON" in row.context for row in release.instances("emotion", "train"))
+    for task in ("next_utterance", "listener_reply", "emotion_of_context"):
+        for split in SPLITS:
+            for row in release.instances(task, split):
+                assert "POISON" not in row.context
+                assert "POISON" not in row.target[0]
+                assert row.query["emotion"] not in row.context.split()
+
+
+def test_a_situation_in_two_splits_is_in_no_classifier_data(world: Path) -> None:
+    dialogues = read_dialogues(world / "empathetic_dialogues")
+    train = next(d for d in dialogues if d.split == "train" and d.emotion == "afraid")
+    test = next(d for d in dialogues if d.split == "test" and d.emotion == "afraid")
+
+    def copy(rows: list[list[str]]) -> None:
+        for row in rows:
+            if row[0] == test.name and row[1] == "situation":
+                row[3] = train.situation.upper()
+
+    changed(afraid(world), copy)
+    release = OPEN(world, False)
+    for split in SPLITS:
+        ids = {row.id for row in release.instances("emotion", split)}
+        assert not ids & {train.name, test.name}
+
+
+def test_replies_of_other_dialogues(tmp_path: Path) -> None:
+    assert DAILY_REPLIES.tiny is not None
+    DAILY_REPLIES.tiny.write(tmp_path, 0, 120)
+    release = DAILY_REPLIES.reader.open(tmp_path, False)
+    assert release.synthetic
+    rows = list(release.instances("daily_next_utterance", "train"))
+    assert rows and all(row.context and row.target[0] for row in rows)
+
+
+# --- labels before ------------------------------------------------------------------------------
+
+
+def ingredients(world: Path, out: Path, **settings: object) -> Ingredients:
+    prepare("EmpatheticDialogues", world, False, out)
+
+    def rank(task: str, instances: list[Instance]) -> list[tuple[str, ...]]:
+        return [("best", "second one", "third") for _ in instances]
+
+    chosen = {"k": 2, "task": "emotion", **settings}
+    return Ingredients((out,), (rank,), (), ("listener_reply",), chosen)
+
+
+def test_the_best_label_stands_first_and_last_in_the_papers_code(
+    world: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "cache"
+    plain = read_instances(prepare_at(world, out), "listener_reply", "test")[0]
+    for settings, words in (({}, "best second one"), ({"best_last": True}, "second one best")):
+        row = prepend(ingredients(world, out, **settings))["listener_reply", "test"][0]
+        assert row.context == f"{words} {plain.context}"
+        assert row.target == plain.target
+    both = prepend(ingredients(world, out, candidates=True))["listener_reply", "test"][0]
+    assert both.target == (f"best second one {plain.target[0]}",)
+    assert both.query["prefix"] == "best second one"
+
+
+def prepare_at(world: Path, out: Path) -> Path:
+    prepare("EmpatheticDialogues", world, False, out)
+    return out
+
+
+def test_more_labels_than_there_are_are_refused(world: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="k is 4, and emotion has 3 labels; lower k"):
+        prepend(ingredients(world, tmp_path / "cache", k=4))
+
+
+def test_names_of_newsgroups_become_words() -> None:
+    assert label_words("comp.sys.mac.hardware") == "sys mac hardware"
+    assert label_words("School Life") == "school life"
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+def test_a_missing_emotion_file(world: Path) -> None:
+    afraid(world).unlink()
+    with pytest.raises(DataError, match=r"afraid\.csv: is missing; copy the whole release again"):
+        OPEN(world, False)
+
+
+def test_an_unknown_label(world: Path) -> None:
+    afraid(world).with_name("bored.csv").write_text("x")
+    with pytest.raises(DataError, match=r"bored\.csv: 'bored' is no label; the 32 are surprised"):
+        OPEN(world, False)
+
+
+def test_a_dialogue_in_two_splits(world: Path) -> None:
+    with splits(world).open("a") as lines:
+        lines.write("tiny:0,test\n")
+    wanted = r"split\.csv, line 202: dialogue tiny:0 is in \w+ already, now in test; keep one line"
+    with pytest.raises(DataError, match=wanted):
+        OPEN(world, False)
+
+
+def test_an_odd_number_of_columns(world: Path) -> None:
+    changed(afraid(world), lambda rows: rows[1].append("more"))
+    with pytest.raises(DataError, match=r"afraid\.csv, line 2: 5 columns, expected 4 \(Dialog_ID"):
+        OPEN(world, False)
+
+
+def test_an_empty_utterance(world: Path) -> None:
+    changed(afraid(world), lambda rows: rows[2].__setitem__(3, "  "))
+    with pytest.raises(DataError, match=r"afraid\.csv, line 3: Text is empty; give the words"):
+        OPEN(world, False)
+
+
+def test_turns_that_do_not_alternate(world: Path) -> None:
+    changed(afraid(world), lambda rows: rows[2].__setitem__(2, "listener"))
+    with pytest.raises(DataError, match=r"line 3: Actor 'listener', expected 'speaker'"):
+        OPEN(world, False)
+
+
+def test_a_folder_of_pairs_without_its_files(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"train\.tsv: is missing; a folder of reply pairs has"):
+        REPLY_PAIRS.reader.open(tmp_path, False)
+    for split in SPLITS:
+        (tmp_path / f"{split}.tsv").write_text("hello\thi\nonly one\n")
+    with pytest.raises(DataError, match=r"line 2: expected a context, a tab and a reply"):
+        REPLY_PAIRS.reader.open(tmp_path, False)
+
+
+DEMO = PRESETS / "empathetic-demo.yaml"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"evaluation": {"pools": ["R"]}},
+            r"evaluation\.pools\[0\]: 'R' needs reply pairs, and data\.releases\.ReplyPairs",
+        ),
+        (
+            {"retrieval": {"methods": ["emoprepend-33"]}},
+            r"methods\[0\]: 'emoprepend-33' prepends 33 labels, and there are 32: lower it",
+        ),
+        (
+            {"retrieval": {"methods": ["topicprepend-11"]}},
+            r"'topicprepend-11' prepends 11 labels, and there are 10",
+        ),
+        ({"retrieval": {"methods": ["bsae"]}}, r"unknown method 'bsae' \(did you mean 'base'\?\)"),
+        (
+            {"retrieval": {"model": "writer"}},
+            r"retrieval\.model: 'writer' is of family encoder_dec",
+        ),
+        ({"classifier": None}, r"'ensemble-tuned' needs the section classifier"),
+        ({"generation": {"methods": ["base-large"]}}, r"'base-large' needs generation\.large"),
+    ],
+)
+def test_configs_that_cannot_be(change: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load_config(DEMO, change)
+
+
+def test_a_classifier_that_diverges_writes_nothing() -> None:
+    card = EMPATHETIC_DIALOGUES.tasks["emotion"]
+    rows = [
+        Instance(str(i), str(i), "emotion", f"w{i % 7}", 0, {}, (), (card.labels[i % 3],))
+        for i in range(60)
+    ]
+    with pytest.raises(TrainingError, match=r"loss became NaN with lr 1e\+30: lower it"):
+        fast_text.fit(card, rows, None, {"lr": 1e30}, 0)
+
+
+def test_a_classifier_survives_its_folder(tmp_path: Path) -> None:
+    card = EMPATHETIC_DIALOGUES.tasks["emotion"]
+    rows = [
+        Instance(str(i), str(i), "emotion", f"w{i % 3} <SOC> x", 0, {}, (), (card.labels[i % 3],))
+        for i in range(60)
+    ]
+    first = fast_text.fit(card, rows, None, {}, 0)
+    first.save(tmp_path)
+    again = fast_text.load(tmp_path)
+    probable = first.probabilities(rows, None)
+    assert (again.probabilities(rows, None) == probable).all()
+    assert [card.labels[i] for i in probable.argmax(1)] == [row.target[0] for row in rows]
+    assert (fast_text.fit(card, rows, None, {}, 0).output == first.output).all()
+    (tmp_path / fast_text.SETTINGS).write_text("{")
+    with pytest.raises(DataError, match="no classifier"):
+        fast_text.load(tmp_path)
+
+
+# --- human judgements ---------------------------------------------------------------------------
+
+
+def test_ratings_become_means_with_errors(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    head = "model,instance,rater,empathy,relevance,fluency\n"
+    file.write_text(f"{head}Base,1,a,2,3,5\nBase,2,a,4,3,5\n")
+    (rated,) = read_ratings(file)
+    assert (rated.ratings, rated.mean["empathy"], rated.error["empathy"]) == (2, 3.0, 1.0)
+    file.write_text(f"{head}Base,1,a,6,3,5\n")
+    with pytest.raises(DataError, match="line 2: empathy is '6'; give 1 to 5"):
+        read_ratings(file)
+
+
+def test_choices_become_ratios(tmp_path: Path) -> None:
+    file = tmp_path / "choices.csv"
+    rows = ["A,B,1,r,first", "B,A,2,r,second", "A,B,3,r,second", "A,B,4,r,equal", "A,B,5,r,neither"]
+    file.write_text("first,second,instance,rater,choice\n" + "\n".join(rows) + "\n")
+    ratios = read_choices(file)
+    assert (ratios.loc["A", "B"], ratios.loc["B", "A"]) == (2.0, 0.5)
+    file.write_text("first,second,instance,rater,choice\nA,B,1,r,both\n")
+    with pytest.raises(DataError, match="line 2: choice 'both'; write first, second"):
+        read_choices(file)
+
+
+def test_judgements_are_summed_up_by_a_command(tmp_path: Path) -> None:
+    ratings, choices, out = (tmp_path / name for name in ("ratings.csv", "choices.csv", "out"))
+    ratings.write_text("model,instance,rater,empathy,relevance,fluency\nBase,1,a,2,3,5\n")
+    choices.write_text("first,second,instance,rater,choice\nA,B,1,r,first\nA,B,2,r,both\n")
+    words = ["judgements", "--ratings", str(ratings), "--choices", str(choices), "--out", str(out)]
+    assert main(words) != 0
+    assert not out.exists()
+    choices.write_text("first,second,instance,rater,choice\nA,B,1,r,first\nA,B,2,r,second\n")
+    assert main(words) == 0
+    assert (out / "choices.csv").read_text() == "model,A,B\nA,,1\nB,1,\n"
+    assert (out / "ratings.csv").read_text().splitlines()[1].startswith("Base,1,2,3,5")
+    assert {file.name for file in out.iterdir()} == {
+        "ratings.csv", "choices.csv", "choices.png", "choices.pdf",
+    }  # fmt: skip
+    with pytest.raises(DataError, match="there is no such file"):
+        sum_up(tmp_path / "none.csv", None, out)

@@ -1,0 +1,106 @@
+"""Plans of the study's presets: which trainings there are, and what starts from what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import load_config
+from tasktransfer.designs.empathetic.config import EmpatheticConfig
+from tasktransfer.designs.empathetic.plan import plan, stand_ins
+from tasktransfer.results.revisions import Revisions
+
+PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
+
+
+@pytest.fixture(autouse=True)
+def forgets_datasets() -> Iterator[None]:
+    before = dict(DATASETS)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+def planned(preset: str, **changes: Any) -> tuple[EmpatheticConfig, Any]:
+    config = load_config(PRESETS / f"{preset}.yaml", changes)
+    assert isinstance(config, EmpatheticConfig)
+    specs: dict[str, ModelSpec] = {}
+    for model in config.models:
+        beside = specs.get(model.beside) if model.beside else None
+        weights = f"w-{model.architecture or model.checkpoint}"
+        specs[model.name] = ModelSpec(model.name, model.family, weights, model.max_length, beside)
+    data = {name: f"r-{name}" for name in config.dataset_names}
+    return config, plan(config, Revisions(data, specs))
+
+
+def test_the_whole_study_has_28_trainings_and_2_fits_a_seed() -> None:
+    _, made = planned("empathetic", seeds=[0])
+    families = Counter(stage.model.family for stage in made.stages)
+    assert families == {"dual_encoder": 12, "encoder_decoder": 14, "encoder": 2}
+    assert len(made.fits) == 2
+    assert Counter(stage.kind for stage in made.stages) == {
+        "pretrained": 3, "base": 3, "multitask": 2, "prepend": 12, "ensemble": 6, "classifier": 2,
+    }  # fmt: skip
+
+
+def test_methods_start_where_table_4_says() -> None:
+    _, made = planned("empathetic", seeds=[0])
+    by_method = {(run.method, run.about["setting"]): run.stages for run in made.runs}
+    for setting in ("retrieval", "generation"):
+        (pretrained,) = by_method["pretrained", setting]
+        base = by_method["base", setting][-1]
+        assert base.parents == (pretrained,)
+        assert by_method["multitask", setting][-1].parents == (pretrained,)
+        assert by_method["multitask", setting][-1].sampler == "together"
+        assert by_method["topicprepend-5", setting][-1].parents == (pretrained,)
+        tuned = by_method["ensemble-tuned", setting][-1]
+        assert tuned.parents[0] == base
+        assert tuned.starts[1].into == ("beside",)
+        decoder = ("decoder",) if setting == "generation" else ()
+        assert tuned.trains == ("projection", *decoder)
+        assert by_method["ensemble-plain", setting][-1].parents == (base,)
+
+
+def test_no_training_reads_test_and_every_one_is_kept_by_its_loss() -> None:
+    _, made = planned("empathetic-demo")
+    for stage in made.stages:
+        if stage.kind != "classifier":
+            assert stage.tested == ()
+            assert stage.selection.measure == "loss"
+    for evaluation in made.evaluations:
+        assert evaluation.split == "test"
+
+
+def test_the_codes_way_changes_labels_and_blocks() -> None:
+    _, paper = planned("empathetic-demo")
+    _, code = planned("empathetic-demo", release_compat=True)
+    settings = [data.settings for data in code.derived if data.settings["task"] == "emotion"]
+    assert settings and all(each["best_last"] and each["as_spelled"] for each in settings)
+    blocks = [e.settings for e in code.evaluations if "block" in e.settings]
+    assert all(each["drop_last"] for each in blocks)
+    assert not {d.digest for d in paper.derived if d.settings["task"] == "emotion"} & {
+        d.digest for d in code.derived
+    }
+
+
+def test_a_model_as_released_is_judged_without_training() -> None:
+    _, made = planned("empathetic-laptop")
+    released = [run for run in made.runs if run.method == "pretrained" and run.model == "minilm"]
+    assert released and all(not run.stages for run in released)
+    assert all(run.evaluations[0].settings["cosine_scale"] == 20 for run in released)
+
+
+def test_stand_ins_are_named() -> None:
+    config, _ = planned("empathetic")
+    told = stand_ins(config)
+    assert told["1.7 billion Reddit conversations"] == "DailyDialog's training dialogues"
+    assert told["20 Newsgroups"] == "DailyDialog's ten topics"
+    assert {"fastText vectors of common crawl", "Reddit candidates", "DeepMoji fine-tuned"} <= set(
+        told
+    )

@@ -1,0 +1,88 @@
+"""P@1 by hand, and what its blocks refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.errors import DataError
+from tasktransfer.evaluation.replies import candidates_left
+from tasktransfer.layers.ragged import ragged
+from tasktransfer.metrics.retrieval import p_at_1, right_at_1
+from tasktransfer.tasks.card import Instance
+
+SCORES = np.array(
+    [
+        [3.0, 1.0, 0.0, 9.0, 0.0],
+        [2.0, 2.0, 1.0, 0.0, 0.0],
+        [5.0, 0.0, 4.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 1.0, 2.0],
+        [0.0, 0.0, 0.0, 1.0, 3.0],
+    ]
+)
+
+
+def scores(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    return SCORES[np.ix_(rows, columns)]
+
+
+def test_ties_count_by_halves_and_the_last_block_is_short() -> None:
+    """Blocks of 3: row 0 right, row 1 tied with another, row 2 wrong; the short block of 2: row 3
+    wrong, row 4 right."""
+    assert p_at_1(scores, np.arange(5), 3).tolist() == [1, 0.5, 0, 0, 1]
+
+
+def test_the_papers_code_drops_the_last_block_always() -> None:
+    dropped = p_at_1(scores, np.arange(5), 3, drop_last=True)
+    assert dropped[:3].tolist() == [1, 0.5, 0]
+    assert np.isnan(dropped[3:]).all()
+    assert np.isnan(p_at_1(scores, np.arange(4), 2, drop_last=True)[2:]).all()
+
+
+def test_another_order_puts_other_rows_together() -> None:
+    order = np.array([0, 3, 1, 2, 4])
+    assert p_at_1(scores, order, 3).tolist()[0] == 0  # row 3's reply beats its own
+
+
+def test_of_equal_scores_one_is_drawn() -> None:
+    assert right_at_1(np.zeros((4, 4))).tolist() == [0.25] * 4
+
+
+def test_random_scores_are_right_by_chance() -> None:
+    chance = np.random.default_rng(0)
+    drawn = chance.random((3000, 100))
+    hits = [right_at_1(drawn[i : i + 100]).mean() for i in range(0, 3000, 100)]
+    assert 100 * np.mean(hits) == pytest.approx(1.0, abs=3 * 100 * np.std(hits) / 30**0.5)
+
+
+def pool(*replies: str) -> tuple[list[Instance], EncodedSplit]:
+    """Rows with these replies, as token ids: 7 for each word, 1 for "huh", which is unknown."""
+    rows = [Instance(str(i), str(i), "r", "c", 0, {}, (), (r,)) for i, r in enumerate(replies)]
+    ids = [[1 if word == "huh" else 7 for word in reply.split()] for reply in replies]
+    sides = [np.array(side, np.int32) for one in ids for side in ([7], one)]
+    count, nothing = len(rows), [np.zeros(0, np.int32)] * len(rows)
+    split = EncodedSplit(
+        task="r", instance=np.arange(count, dtype=np.int32), output=np.zeros(count, np.int32),
+        first_sequence=np.arange(0, 2 * count + 1, 2, dtype=np.int32), sequences=ragged(sides),
+        second_starts=np.zeros(2 * count, np.int32), labels=ragged(nothing),
+        offsets=ragged(nothing), ids=[r.id for r in rows], dialogue_ids=[r.id for r in rows],
+        targets=[r.target for r in rows], contexts=["c"] * count,
+    )  # fmt: skip
+    return rows, split
+
+
+def test_candidates_are_short_known_and_none_twice() -> None:
+    rows, split = pool("i see", "a b c d", "oh huh", "i see", "> quoted", "fine")
+    assert candidates_left(rows, split, 1, None, 3, "ED") == [0, 5]
+
+
+def test_a_pool_that_its_filter_empties_is_refused() -> None:
+    rows, split = pool("a b c d", "huh")
+    with pytest.raises(DataError, match=r"ED: the filter leaves none of 2 candidates \(at most 3"):
+        candidates_left(rows, split, 1, None, 3, "ED")
+
+
+def test_fewer_rows_than_a_block_are_refused() -> None:
+    with pytest.raises(DataError, match=r"P@1,6: 5 rows are fewer than a block; give more test"):
+        p_at_1(scores, np.arange(5), 6)

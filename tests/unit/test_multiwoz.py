@@ -1,0 +1,150 @@
+"""MultiWOZ and PersonaChat as they are read: the tiny world, and files that are wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasktransfer.datasets import dataset_problems
+from tasktransfer.datasets.multiwoz import MULTIWOZ
+from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.personachat import PERSONACHAT
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS
+
+STATE = {"hotel": {"semi": {"area": "north"}, "book": {"booked": []}}}
+GOOD: list[dict[str, Any]] = [
+    {"text": "a room in the north", "metadata": {}, "dialog_act": {"Hotel-Inform": [["a", "b"]]}},
+    {"text": "here", "metadata": STATE, "dialog_act": {"general-bye": [["none", "none"]]}},
+]
+
+
+def read(folder: Path, log: Any, count: int = 12) -> Any:
+    place = folder / "multiwoz20"
+    place.mkdir(parents=True)
+    content = {f"D{number}": {"log": log} for number in range(count)}
+    (place / "val.json").write_text(json.dumps(content))
+    (place / "test.json").write_text("{}")
+    return MULTIWOZ.reader.open(folder, False)
+
+
+def without_metadata(log: Any) -> None:
+    del log[1]["metadata"]
+
+
+def out_of_order(log: Any) -> None:
+    log.insert(1, copy.deepcopy(log[0]))
+
+
+def no_slots(log: Any) -> None:
+    log[1]["dialog_act"]["general-bye"] = []
+
+
+def unknown_domain(log: Any) -> None:
+    log[1]["metadata"] = {"spaceport": {"semi": {}}}
+
+
+def act_of_an_unknown_domain(log: Any) -> None:
+    log[0]["dialog_act"] = {"Spaceport-Inform": [["a", "b"]]}
+
+
+def metadata_of_another_type(log: Any) -> None:
+    log[1]["metadata"] = ["hotel"]
+
+
+def slots_of_another_type(log: Any) -> None:
+    log[1]["metadata"] = {"hotel": {"semi": None}}
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (act_of_an_unknown_domain, "dialogue D0, turn 0: act 'Spaceport-Inform' of an unknown dom"),
+        (metadata_of_another_type, r"dialogue D0, turn 1: metadata is \"\['hotel'\]\", expected"),
+        (slots_of_another_type, r"dialogue D0, turn 1: domain hotel has .*None.*, expected semi"),
+        (without_metadata, "dialogue D0, turn 1: no metadata, the belief state; take MultiWOZ 2.0"),
+        (out_of_order, "dialogue D0, turn 1: a user turn out of order .* by turns, the user first"),
+        (no_slots, r"dialogue D0, turn 1: act 'general-bye' has no slots, found '\[\]'; expected"),
+        (unknown_domain, "dialogue D0, turn 1: unknown domain 'spaceport'; MultiWOZ 2.0 has"),
+    ],
+)
+def test_what_is_wrong_is_named(damage: Any, message: str, tmp_path: Path) -> None:
+    log = copy.deepcopy(GOOD)
+    damage(log)
+    with pytest.raises(DataError, match=r"val\.json, " + message):
+        read(tmp_path, log)
+
+
+def test_a_corpus_too_small_to_split_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"found 4 dialogues, too few to split .* give 10 or more"):
+        read(tmp_path, GOOD, count=4)
+
+
+def test_no_json_is_refused(tmp_path: Path) -> None:
+    read(tmp_path, GOOD)
+    (tmp_path / "multiwoz20" / "test.json").write_text("{")
+    with pytest.raises(DataError, match=r"test\.json: no JSON"):
+        MULTIWOZ.reader.open(tmp_path, False)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"val\.json\.zip: not found; put MultiWOZ 2\.0's"):
+        MULTIWOZ.reader.find(tmp_path)
+
+
+def test_official_splits_are_used_where_the_training_set_is_there(tmp_path: Path) -> None:
+    read(tmp_path, GOOD)
+    place = tmp_path / "multiwoz20"
+    (place / "train.json").write_text(json.dumps({"T0": {"log": GOOD}}))
+    (place / "test.json").write_text(json.dumps({"E0": {"log": GOOD}, "E1": {"log": GOOD}}))
+    release = MULTIWOZ.reader.open(tmp_path, False)
+    assert dict(release.dialogues) == {"train": 1, "dev": 12, "test": 2}
+
+
+@pytest.mark.parametrize("dataset", [MULTIWOZ, PERSONACHAT], ids=lambda one: one.name)
+def test_cards_fit_together(dataset: Any) -> None:
+    assert list(dataset_problems(dataset)) == []
+
+
+def test_the_tiny_world_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        generate(tmp_path / name, seed=3, dialogues=30)
+    revisions = {MULTIWOZ.reader.revision(tmp_path / n, None) for n in ("first", "second")}
+    assert len(revisions) == 1
+    release = MULTIWOZ.reader.open(tmp_path / "first", False)
+    assert release.synthetic
+    assert sum(release.dialogues.values()) == 30
+    named = [{one.dialogue_id for one in release.instances("MultiWOZ_reply", s)} for s in SPLITS]
+    assert not named[0] & named[2]
+
+
+def test_what_is_planted_is_said_and_the_coin_is_not(tmp_path: Path) -> None:
+    generate(tmp_path, dialogues=60)
+    release = MULTIWOZ.reader.open(tmp_path, False)
+    for one in release.instances("MultiWOZ_reply", "train"):
+        labels = json.loads(one.query["labels"])
+        assert labels["Coin"][0] not in one.context
+        assert all(value in one.context for value in labels["AllValues"])
+
+
+CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CHAT.replace("3 good", "5 good"), r"line 3: a turn out of order, found 5, expected 3"),
+        (CHAT.replace("\thi you", ""), "line 2: 'hello there' is no utterance with its answer"),
+        ("x y\n", "line 1: 'x y' has no number"),
+        (CHAT, "found 1 dialogues, too few to split"),
+    ],
+)
+def test_what_is_wrong_with_personachat_is_named(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "convai2").mkdir()
+    (tmp_path / "convai2" / "valid_self_original_no_cands.txt").write_text(text)
+    with pytest.raises(DataError, match=message):
+        PERSONACHAT.reader.open(tmp_path, False)

@@ -1,0 +1,117 @@
+"""Models that are built from a recipe."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import torch
+
+from tasktransfer.core.architecture import Architecture, Kind, of_weights, refuse_other
+from tasktransfer.data.cache import prepare
+from tasktransfer.datasets import add
+from tasktransfer.datasets.multiwoz import MULTIWOZ
+from tasktransfer.encoding.encode import encode_dataset
+from tasktransfer.encoding.word_tokenizer import word_tokenizer
+from tasktransfer.errors import ModelError
+from tasktransfer.models.next_utterance import Network, NextUtterance, load
+
+KINDS = get_args(Kind)
+TEXTS = ["hello there <turn> it 's fine <turn> what now ? <turn>"] * 3
+CPU = torch.device("cpu")
+
+
+def built(kind: Kind) -> NextUtterance:
+    torch.manual_seed(0)
+    architecture = Architecture(kind, embedding=8, units=8, feed_forward=16)
+    return load(architecture.weights, word_tokenizer(TEXTS, 3), {}, {}, CPU)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("vocabulary", [50, 333])
+def test_parameters_follow_the_formula(kind: Kind, vocabulary: int) -> None:
+    architecture = Architecture(kind, embedding=8, units=8, feed_forward=20, layers=3)
+    counted = sum(p.numel() for p in Network(architecture, vocabulary).parameters())
+    assert counted == architecture.parameters(vocabulary)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_is_never_read(kind: Kind) -> None:
+    model, texts = built(kind), ["hello", "hello there <turn> fine <turn> what now ?"]
+    for how in ("state", "sum"):
+        together = model.represent(texts, 100, how)  # type: ignore[arg-type]
+        alone = torch.cat([model.represent([text], 100, how) for text in texts])  # type: ignore[arg-type]
+        assert torch.allclose(together, alone, atol=1e-6)
+        assert together.shape == (2, 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decoding_step_by_step_is_teacher_forcing_on_its_own_words(kind: Kind) -> None:
+    model = built(kind)
+    model.module.eval()
+    ids, lengths = torch.tensor([[4, 5, 3, 6]]), torch.tensor([4])
+    with torch.inference_mode():
+        read = model.encoder(ids, lengths)
+        said = model.decoder.generate(read, 1, 1, 5)  # type: ignore[operator]
+        given = torch.cat([torch.tensor([[1]]), said[:, :-1]], 1)
+        assert (model.decoder(given, read).argmax(-1) == said).all()
+
+
+def test_hred_reads_sentences_and_the_others_words() -> None:
+    ids, lengths = torch.tensor([[4, 5, 3, 6, 7, 3, 8]]), torch.tensor([7])
+    assert built("hred").encoder(ids, lengths).memory.shape == (1, 3, 8)
+    assert built("lstm").encoder(ids, lengths).memory.shape == (1, 7, 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_saved_is_read_back(kind: Kind, tmp_path: Path) -> None:
+    model = built(kind)
+    model.save(tmp_path)
+    again = load(str(tmp_path), model.tokenizer, {}, {}, CPU)
+    for name, weight in model.module.state_dict().items():
+        assert torch.equal(weight, again.module.state_dict()[name])
+    refuse_other(tmp_path, model.architecture.weights)
+
+
+def test_a_snapshot_of_another_architecture_is_refused(tmp_path: Path) -> None:
+    model = built("lstm")
+    model.save(tmp_path)
+    other = replace(model.architecture, units=16)
+    with pytest.raises(ModelError, match=r"architecture\.json.*another architecture; remove"):
+        refuse_other(tmp_path, other.weights)
+    assert of_weights(other.weights) == other
+
+
+def test_the_vocabulary_is_of_training_dialogues_alone_and_counts_each_turn_once(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "multiwoz20"
+    place.mkdir()
+    state = {"hotel": {"semi": {}}}
+
+    def dialogue(user: str, system: str) -> dict[str, Any]:
+        turns = [(user, {}), (system, state), ("and so", {}), ("as well", state)]
+        return {"log": [{"text": text, "metadata": of} for text, of in turns]}
+
+    said = {"train": "often often often", "val": "later " * 9, "test": "never " * 9}
+    for split, words in said.items():
+        log = dialogue(words, "twice twice")
+        (place / f"{split}.json").write_text(json.dumps({f"{split}1": log}))
+    add(MULTIWOZ)
+    prepare("MultiWOZ", tmp_path, False, tmp_path / "instances")
+    weights = Architecture("lstm").weights
+    names, out = ["MultiWOZ_reply"], tmp_path / "encoded"
+    encode_dataset(
+        tmp_path / "instances", "MultiWOZ", names, weights, None, "encoder_decoder", 100, out
+    )
+    vocabulary = json.loads((out / "tokenizer" / "tokenizer.json").read_text())["model"]["vocab"]
+    assert vocabulary.keys() - {"<pad>", "</s>", "<unk>", "<turn>"} == {"often"}
+
+
+def test_words_that_are_seen_too_seldom_are_unknown() -> None:
+    tokenizer = word_tokenizer([*TEXTS, "seldom seldom"], 3)
+    assert "seldom" not in tokenizer.get_vocab()
+    assert tokenizer("Hello seldom <turn>")["input_ids"][1:] == [2, 3]

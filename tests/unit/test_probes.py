@@ -1,0 +1,274 @@
+"""Probes: what is fitted, what is refused, and what stands beside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+import yaml
+
+from tasktransfer.config import schema
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.designs import DESIGNS, load_config, open_study
+from tasktransfer.designs.probes.figures import read_judgements, ties_resampled
+from tasktransfer.designs.probes.plan import plan
+from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
+from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.fits.probes import Given, best_constant, fit_probes, micro_f1, shuffled_by_type
+from tasktransfer.jobs.probe_job import limited, refuse_mixed
+from tasktransfer.results.revisions import Revisions
+from tasktransfer.tasks.card import Instance
+
+PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
+
+
+def instance(number: int, target: tuple[str, ...], kind: str = "a") -> Instance:
+    return Instance(
+        id=f"d{number}-1",
+        dialogue_id=f"d{number}",
+        task="t",
+        context=f"text {number}",
+        focus=0,
+        query={"type": kind},
+        options=(),
+        target=target,
+    )
+
+
+def given(
+    tmp_path: Path, train: list[Instance], test: list[Instance], matrix: Any, **settings: Any
+) -> tuple[Given, list[str]]:
+    place = {one.id: row for row, one in enumerate([*train, *test])}
+    notes: list[str] = []
+    read = {"t": {"train": train, "test": test}}
+
+    def features(instances: Any) -> Any:
+        return matrix[[place[one.id] for one in instances]]
+
+    return Given(read, features, settings, 0, tmp_path, notes.append), notes
+
+
+def some(count: int, chance: np.random.Generator) -> tuple[list[Instance], Any]:
+    matrix = chance.normal(size=(count, 4))
+    labels = np.where(matrix[:, 0] > 0, "yes", "no")
+    return [instance(n, (str(label),)) for n, label in enumerate(labels)], matrix
+
+
+def test_what_can_be_read_is_read_and_shuffled_labels_are_not(tmp_path: Path) -> None:
+    rows, matrix = some(300, np.random.default_rng(0))
+    inputs, notes = given(tmp_path, rows[:200], rows[200:], matrix)
+    fitted = fit_probes(inputs)
+    measures = fitted.measures["t"]
+    assert measures["micro_f1"] > 90
+    assert abs(measures["shuffled_f1"] - 50) < 20
+    assert measures["selectivity"] == measures["micro_f1"] - measures["shuffled_f1"]
+    assert not notes
+    assert (tmp_path / "t" / "probe.safetensors").is_file()
+    ours = [row for row in fitted.rows if row.task == "t"]
+    predicted = [row.prediction for row in ours]
+    assert micro_f1(predicted, [row.gold for row in ours]) == measures["micro_f1"]
+    again = fit_probes(given(tmp_path, rows[:200], rows[200:], matrix)[0])
+    assert again.measures == fitted.measures
+
+
+def test_the_released_codes_way_may_answer_nothing(tmp_path: Path) -> None:
+    chance = np.random.default_rng(0)
+    matrix = chance.normal(size=(200, 3)) * 0.01
+    rows = [instance(n, (str(chance.integers(5)),)) for n in range(200)]
+    fitted = fit_probes(given(tmp_path, rows[:150], rows[150:], matrix, release_compat=True)[0])
+    assert fitted.measures["t"]["micro_f1"] == 0.0
+    ours = fit_probes(given(tmp_path, rows[:150], rows[150:], matrix)[0])
+    assert ours.measures["t"]["micro_f1"] > 0
+
+
+def test_an_mlp_is_fitted_where_it_is_asked_for(tmp_path: Path) -> None:
+    rows, matrix = some(200, np.random.default_rng(1))
+    fitted = fit_probes(given(tmp_path, rows[:150], rows[150:], matrix, mlp=True)[0])
+    assert fitted.measures["t"]["mlp_f1"] > 60
+
+
+def test_one_class_in_training_is_refused(tmp_path: Path) -> None:
+    rows = [instance(n, ("only",)) for n in range(5)]
+    inputs, _ = given(tmp_path, rows[:3], rows[3:], np.zeros((5, 2)))
+    told = "t: all 3 training instances, d0-1 of dialogue d0 to d2-1 of d2, have 'only'"
+    with pytest.raises(DataError, match=told):
+        fit_probes(inputs)
+    inputs, _ = given(tmp_path, [instance(n, ()) for n in range(3)], rows[3:], np.zeros((5, 2)))
+    with pytest.raises(DataError, match="have no label: nothing can be learnt; leave it out of"):
+        fit_probes(inputs)
+
+
+def test_a_representation_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    rows, matrix = some(30, np.random.default_rng(0))
+    matrix[7, 2] = np.nan
+    inputs, _ = given(tmp_path, rows[:20], rows[20:], matrix)
+    with pytest.raises(DataError, match="instance d7-1, dialogue d7, holds nan; train the"):
+        fit_probes(inputs)
+
+
+def test_a_class_that_only_the_test_has_is_noted(tmp_path: Path) -> None:
+    rows, matrix = some(60, np.random.default_rng(0))
+    rows[59] = instance(59, ("maybe",))
+    inputs, notes = given(tmp_path, rows[:40], rows[40:], matrix)
+    fit_probes(inputs)
+    assert "1 labels are in the test split only, such as 'maybe' of instance d59-1" in notes[0]
+
+
+def test_too_few_iterations_are_noted(tmp_path: Path) -> None:
+    rows, matrix = some(60, np.random.default_rng(0))
+    inputs, notes = given(tmp_path, rows[:40], rows[40:], matrix, max_iter=1)
+    fit_probes(inputs)
+    assert "t: stopped after max_iter 1 iterations" in notes
+
+
+def test_training_rows_of_held_out_dialogues_are_refused() -> None:
+    read: Any = {"t": {"train": [instance(1, ("a",))], "test": [instance(2, ("b",))]}}
+    refuse_mixed(read, frozenset({"d3"}), "cache")
+    with pytest.raises(DataError, match=r"cache: t, instance d1-1: dialogue d1 .* held-out split"):
+        refuse_mixed(read, frozenset({"d1"}), "cache")
+    read["t"]["test"].append(instance(1, ("a",)))
+    with pytest.raises(DataError, match="dialogue d1 "):
+        refuse_mixed(read, frozenset(), "cache")
+
+
+def test_shuffling_keeps_labels_within_their_type() -> None:
+    rows = [instance(n, (f"{n % 2}-{n}",), kind=str(n % 2)) for n in range(40)]
+    mixed = shuffled_by_type(rows, 0)
+    assert sorted(mixed) == sorted(row.target for row in rows)
+    assert all(label[0][0] == row.query["type"] for label, row in zip(mixed, rows, strict=True))
+    assert mixed != [row.target for row in rows]
+    assert mixed == shuffled_by_type(rows, 0) != shuffled_by_type(rows, 1)
+
+
+def test_the_best_constant_answer() -> None:
+    assert best_constant([("a",), ("b",), ("b",)]) == ("b",)
+    # a alone: 2 * 3 / (4 + 5); a and b: 2 * 5 / (8 + 5).
+    assert best_constant([("a", "b"), ("a", "b"), ("a",), ()]) == ("a", "b")
+
+
+def test_a_limit_takes_the_same_rows_whatever_the_seed() -> None:
+    rows = [instance(n, ("a",)) for n in range(50)]
+    assert limited(rows, 10) == limited(rows, 10)
+    assert len(limited(rows, 10)) == 10
+    assert limited(rows, None) == limited(rows, 99) == rows
+
+
+def test_ties_under_resampling() -> None:
+    """2,000 judgements, 35 % ties, 200 drawn: 3.4 points without repetition's correction."""
+    shares = ties_resampled(np.arange(2000) < 700)
+    assert shares.mean() == pytest.approx(35, abs=0.1)
+    assert shares.std() == pytest.approx(100 * np.sqrt(0.35 * 0.65 / 200 * 1800 / 1999), abs=0.05)
+
+
+def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
+    file = tmp_path / "judgements.csv"
+    file.write_text("id,choice\n1,tie\n2,first\n3, tie\n4,second\n")
+    assert read_judgements(file).tolist() == [True, False, True, False]
+    file.write_text("id,answer\n1,tie\n")
+    with pytest.raises(DataError, match=r"judgements\.csv: found the columns id, answer"):
+        read_judgements(file)
+    with pytest.raises(DataError, match=r"none\.csv: cannot be read"):
+        read_judgements(tmp_path / "none.csv")
+
+
+def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.txt"
+    file.write_text("3 2\ncat 1 0\ndog 0 1\nhot 2 2\n")
+    vectors = read_vectors(file)
+    assert agreement([("Hot cat", "cat hot")], vectors) == 0
+    # (1, 0) - (0, 1): mean square 1. (2, 2) - nothing: 4.
+    assert agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
+    file.write_text("cat 1 0\ndog 0 1 2\n")
+    with pytest.raises(DataError, match=r"vectors\.txt, line 2: found 'dog 0 1 2', expected"):
+        read_vectors(file)
+
+
+# --- plan and config ----------------------------------------------------------------------------
+
+
+def of_preset(name: str, **probes: Any) -> Any:
+    config = load_config(PRESETS / name, {"probes": probes} if probes else None)
+    revisions = Revisions(
+        dict.fromkeys(config.dataset_names, "0" * 64),
+        {model.name: spec(model) for model in config.models},
+    )
+    return plan(config, revisions)  # type: ignore[arg-type]
+
+
+def spec(model: Any) -> Any:
+    return ModelSpec(model.name, model.family, model.recipe or "sha256:0", model.max_length)
+
+
+@pytest.mark.parametrize(("snapshots", "probes"), [(None, 855), ("all", 7410)])
+def test_the_papers_plan(snapshots: str | None, probes: int) -> None:
+    planned = of_preset("probes.yaml", **({"snapshots": snapshots} if snapshots else {}))
+    assert len(planned.stages) == 30
+    assert sum(run.method != "words" for run in planned.runs) == probes
+    fits = [fit for fit in planned.fits if fit.learner == "probes"]
+    assert len(fits) == probes // 19 * 2
+    (kept,) = {stage.selection.rounds for stage in planned.stages}
+    assert kept == (tuple(range(26)) if snapshots else (0, 25))
+
+
+def test_no_two_seeds_share_a_fit_and_defaults_stay_out_of_identities() -> None:
+    fits = of_preset("probes.yaml").fits
+    assert len({fit.digest for fit in fits}) == len(fits)
+    probing = next(fit for fit in fits if fit.learner == "probes")
+    assert not {"mlp", "release_compat", "limit_train"} & probing.identity["settings"].keys()
+    other = of_preset("probes.yaml", release_compat=True)
+    assert next(f for f in other.fits if f.on).settings["representation"] == "sum"
+    assert {stage.selection.measure for stage in other.stages} == {"bleu2_exchanged"}
+
+
+def test_word_vectors_ask_what_each_snapshot_says_and_change_no_other_node() -> None:
+    plain, more = of_preset("probes.yaml"), of_preset("probes.yaml", word_vectors="glove.txt")
+    assert len(more.evaluations) == 30 * 3
+    assert {node.digest for node in plain.fits} == {node.digest for node in more.fits}
+    assert {node.split for node in more.evaluations} == {"dev"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"probes": {"tasks": ["RecentTopics"]}}, "unknown probe 'RecentTopics' .*'RecentTopic'"),
+        ({"probes": {"snapshots": [30]}}, r"probes.snapshots\[0\]: found 30, but there are 25"),
+        ({"corpora": ["MultiWoz"]}, "corpora"),
+        ({"models": [{"name": "a", "family": "encoder"}]}, "either an architecture or a check"),
+    ],
+)
+def test_what_cannot_be_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config(PRESETS / "probes.yaml", changed)
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.glob("probes*.yaml")), ids=lambda path: path.name)
+def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
+    load_config(path)
+    of_design = schema(DESIGNS["probes"].config)
+    jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
+    on_disk = json.loads((PRESETS.parent / "schemas" / "probes.schema.json").read_text())
+    assert on_disk == of_design, "stale: make schemas"
+
+
+def test_the_laptop_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PRESETS.parents[1])
+    study = open_study(PRESETS / "probes-laptop.yaml", need_inputs=False)
+    assert len(study.plan.stages) == 20
+
+
+def test_encoders_of_other_studies_plan_without_a_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The plan names derived data only; what they are derived from has a place all the same."""
+    monkeypatch.chdir(PRESETS.parents[1])
+    study = open_study(PRESETS / "probes-any.yaml", need_inputs=False)
+    assert not study.plan.stages
+    for corpus in ("MultiWOZ", "PersonaChat"):
+        assert study.data(corpus).recipe == ""
+        assert study.instances(corpus)
+    with pytest.raises(ConfigError, match="the study reads no dataset named 'Nowhere'"):
+        study.data("Nowhere")

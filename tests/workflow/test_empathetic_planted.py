@@ -1,0 +1,52 @@
+"""What the tiny world of emotions plants is found again over five seeds: a classifier that has read
+many situations tells a retrieval model what its few replies cannot teach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from empathetic_study import make
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.empathetic.statistics import is_sure
+
+DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empathetic-demo.yaml"
+
+
+@pytest.fixture(scope="module")
+def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFrame]:
+    """Of P@1,20 to Base, by method."""
+    folder = tmp_path_factory.mktemp("planted")
+    config = yaml.safe_load(DEMO.read_text())
+    config |= {"results": str(folder / "results"), "seeds": 5, "pretraining": {"retrieval": False}}
+    config["models"] = [model for model in config["models"] if model["name"] == "retriever"]
+    config["retrieval"] = {"model": "retriever", "methods": ["base", "emoprepend-1"]}
+    config["controls"], config["evaluation"]["pools"] = ["random"], []
+    del config["generation"], config["classifier"]
+    (folder / "study.yaml").write_text(yaml.safe_dump(config))
+    before = dict(DATASETS)
+    study = open_study(folder / "study.yaml")
+    make(study)
+    design = design_of(study.config)
+    design.collect(study, True)
+    design.statistics(study)
+    frame = pd.read_parquet(Path(study.tables, "differences.parquet"))
+    yield frame[frame["measure"] == "p_at_1"].set_index("method")
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+def test_labels_of_the_classifier_help(differences: pd.DataFrame) -> None:
+    found = differences.loc["emoprepend-1"]
+    assert found["seeds"] == 5
+    assert found["low"] > 0
+
+
+def test_labels_that_are_drawn_do_not(differences: pd.DataFrame) -> None:
+    found = differences.loc["emoprepend-random"]
+    assert not (found["low"] > 0 and is_sure(found["low"], found["high"]))
