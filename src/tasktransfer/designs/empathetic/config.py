@@ -185,9 +185,22 @@ class PretrainingConfig(Overrides):
     )
 
 
-class TopicsConfig(Section):
-    """The texts that the topic classifier learns from."""
+class EmotionsConfig(Section):
+    """fastText's classifier of emotions, whose labels EmoPrepend takes."""
 
+    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
+        default=0.5, description="fastText's, falling to 0"
+    )
+    epochs: Count = Field(default=5, description="passes over the situations")
+
+
+class TopicsConfig(Section):
+    """The same of topics, and the texts that it learns from."""
+
+    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
+        default=0.1, description="fastText's, falling to 0"
+    )
+    epochs: Count = Field(default=25, description="passes over the texts")
     dataset: Literal["DailyDialog", "Newsgroups"] = Field(
         default="DailyDialog", description="20 newsgroups, or what stands in for them"
     )
@@ -242,6 +255,9 @@ class EmpatheticConfig(CommonConfig):
     classifier: ClassifierConfig | None = Field(default=None, description="for ensembles")
     pretraining: PretrainingConfig = Field(
         default=PretrainingConfig(), description="what comes before"
+    )
+    emotions: EmotionsConfig = Field(
+        default=EmotionsConfig(), description="of the emotion classifier"
     )
     topics: TopicsConfig = Field(default=TopicsConfig(), description="of the topic classifier")
     evaluation: EvaluationConfig = Field(

@@ -13,10 +13,12 @@ from tasktransfer.core.steps import From, Step
 from tasktransfer.datasets import recipe_of
 from tasktransfer.designs.empathetic.config import (
     TOPIC_TASKS,
+    EmotionsConfig,
     EmpatheticConfig,
     GenerationConfig,
     Setting,
     SettingConfig,
+    TopicsConfig,
     prepended,
 )
 from tasktransfer.designs.empathetic.sources.cards import (
@@ -41,11 +43,8 @@ PERPLEXITY = ("perplexity", "word_perplexity")
 BY_LOSS = Selection((REPLY.name,), "loss")
 """The epoch with the lowest validation loss of the listener's replies is kept (section 5)."""
 FIT_RUNS = {"fasttext-emotion": EMOTION.name, "fasttext-topic": "topic"}
-EMOTION_SETTINGS = {"lr": 0.5, "epoch": 5, "dim": 32}
-"""Of fastText on situations, in full, so that another choice gives another digest. Of six pairs of
-rate and passes the most accurate on the validation situations (docs/empathetic.md)."""
-TOPIC_SETTINGS = {"lr": 0.1, "epoch": 25, "dim": 32}
-"""On whole dialogues or postings, where its loss becomes NaN at the rate of situations."""
+WORD_WIDTH = 32
+"""Of fastText's vectors."""
 POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 
@@ -201,10 +200,10 @@ class _Seed:
     def _fit(self, what: str) -> Fit:
         if what == "emo":
             tasks = (EMOTION.name, EMOTION_CUT.name)
-            return Fit("fasttext", self.data[ED], tasks, self.seed, EMOTION_SETTINGS)
-        dataset = self.config.topics.dataset
-        task = TOPIC_TASKS[dataset].name
-        return Fit("fasttext", self.data[dataset], (task,), self.seed, TOPIC_SETTINGS)
+            return Fit("fasttext", self.data[ED], tasks, self.seed, _fasttext(self.config.emotions))
+        topics = self.config.topics
+        data, task = self.data[topics.dataset], TOPIC_TASKS[topics.dataset].name
+        return Fit("fasttext", data, (task,), self.seed, _fasttext(topics))
 
     def _prepended(self, what: str, k: int, setting: Setting, of: str = ED) -> Data:
         fit = self._fit(what)
@@ -322,6 +321,11 @@ class _Seed:
             self.builder.add(
                 Run("classifier-tuned", stage.model.name, seed, about, outcome, judged)
             )
+
+
+def _fasttext(section: EmotionsConfig | TopicsConfig) -> dict[str, Any]:
+    """A fit's settings, in full, so that another choice gives another digest."""
+    return {"lr": section.learning_rate, "epoch": section.epochs, "dim": WORD_WIDTH}
 
 
 def stand_ins(config: EmpatheticConfig) -> dict[str, str]:
