@@ -128,9 +128,10 @@ class Study:
             ConfigError: the study has no such dataset.
         """
         for node in self.plan.nodes:
-            data = node if isinstance(node, Data) else node.data
-            if data.name == dataset and not data.recipe:
-                return data
+            own = node if isinstance(node, Data) else node.data
+            for data in (own, *(used for used in node.uses if isinstance(used, Data))):
+                if data.name == dataset and not data.recipe:
+                    return data
         raise ConfigError(f"{self.config_file}: no training reads a dataset named {dataset!r}")
 
     def instances(self, dataset: str) -> str:

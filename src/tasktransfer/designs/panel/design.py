@@ -1,0 +1,114 @@
+"""The panel study as a design. Imports of pandas and matplotlib stay in the functions that need
+them: the Snakefile imports this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from tasktransfer.designs.design import Design, Outputs, Shown
+from tasktransfer.designs.panel import plan as plans
+from tasktransfer.designs.panel.config import PanelConfig
+from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, PANEL_TINY
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance
+
+if TYPE_CHECKING:  # imports pyarrow
+    from tasktransfer.data.recipes import Ingredients, Split
+
+TABLES = ("ratings", "choices", "few_shot", "pairs", "leaks", "resources", "items")
+STATISTICS = ("correlations", "experts", "tests", "averages", "few", "hits", "ceilings")
+PRINTED = {
+    "table1": "Table I: dialogues and pairs",
+    "table2": "Table II: rated sets",
+    "table3": "Table III: in-domain correlations",
+    "table4": "Table IV: out-of-domain correlations",
+    "table5": "Table V: few-shot transfer, panel-mean and single",
+    "table6": "Table VI: few-shot transfer, cited",
+    "table7": "Table VII: response selection",
+    "table8": "Table VIII: merged experts",
+    "resources": "Sizes and times",
+    "tests": "Williams' tests against single and collection",
+    "pairs": "Training pairs by how they were made",
+    "leaks": "Leaks between corpora and rated sets",
+    "ceilings": "What ratings allow, and what words and lengths reach",
+}
+FIGURES = ("correlations", "few_shot", "experts")
+
+
+def _outputs(study: Study) -> Outputs:
+    ends = ("csv", "md", "tex", "parquet")
+    return Outputs(
+        tables=tuple(f"tables/{name}.parquet" for name in TABLES),
+        statistics=tuple(f"tables/{name}.parquet" for name in STATISTICS),
+        figures=tuple(f"figures/{name}.{end}" for name in FIGURES for end in ("png", "pdf")),
+        printed=tuple(f"figures/{name}.{end}" for name in PRINTED for end in ends),
+        shown=(
+            *(Shown(f"figures/{n}.png", "Figures", labels={"figure": n}) for n in FIGURES),
+            *(
+                Shown(f"figures/{name}.csv", "Tables", labels={"table": title})
+                for name, title in PRINTED.items()
+            ),
+        ),
+    )
+
+
+def _collect(study: Study, complete: bool) -> None:
+    from tasktransfer.designs.panel.collect import collect  # noqa: PLC0415
+
+    collect(study, complete)
+
+
+def _statistics(study: Study) -> None:
+    from tasktransfer.designs.panel.statistics import make_statistics  # noqa: PLC0415
+
+    make_statistics(study)
+
+
+def _figures(study: Study) -> None:
+    from tasktransfer.designs.panel.figures import draw  # noqa: PLC0415
+    from tasktransfer.designs.panel.printed import write_printed  # noqa: PLC0415
+
+    write_printed(study)
+    draw(study)
+
+
+def _of_pairs(name: str) -> Callable[[Ingredients], Mapping[Split, list[Instance]]]:
+    def recipe(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
+        from tasktransfer.designs.panel import pairs  # noqa: PLC0415
+
+        made = {
+            plans.PAIRS: pairs.training_pairs,
+            plans.TOGETHER: pairs.rated_together,
+            plans.FEW: pairs.few_ratings,
+            plans.CHOICES: pairs.response_selection,
+        }
+        return made[name](ingredients)
+
+    return recipe
+
+
+def _without_leaks(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
+    from tasktransfer.designs.panel.leaks import without_leaks  # noqa: PLC0415
+
+    return without_leaks(ingredients)
+
+
+PANEL = Design(
+    name="panel",
+    config=PanelConfig,
+    kinds=plans.KINDS,
+    plan=plans.plan,
+    outputs=_outputs,
+    collect=_collect,
+    statistics=_statistics,
+    figures=_figures,
+    recipes={
+        plans.LEAKS: _without_leaks,
+        **{
+            name: _of_pairs(name)
+            for name in (plans.PAIRS, plans.TOGETHER, plans.FEW, plans.CHOICES)
+        },
+    },
+    datasets=(PANEL_DIALOGUES, PANEL_TINY),
+)
