@@ -208,8 +208,8 @@ def balanced(
     each = min(asked // 2, *map(len, by_label.values()))
     if not pairs:
         raise DataError(
-            f"{where}: the labeller is sure of no pair, so none is left: lower pairs.sure, or train "
-            "the labeller longer (labeller.epochs)"
+            f"{where}: the labeller is sure of no pair, so none is left: lower pairs.sure, or "
+            "train the labeller longer (labeller.epochs)"
         )
     if not each:
         found = next(label for label, some in by_label.items() if some)
@@ -259,7 +259,8 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """K % of a rated set: half trains, half validates; test has all items, as the paper
-    scores them (section VI-C), and those that were drawn are marked. Settings: ``task``, ``percent``, ``draw``.
+    scores them (section VI-C), and those that were drawn are marked.
+    Settings: ``task``, ``percent``, ``draw``.
 
     Raises:
         DataError: there are too few items.

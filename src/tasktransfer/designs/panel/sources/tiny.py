@@ -3,7 +3,8 @@
 A statement is about a thing, and things are of four kinds. The fitting reply is about a thing of
 the kind that the domain's own rule leads to: so no domain's expert can rate another domain's
 replies, whose statements are made of the same things. Whether words are in order is the same
-everywhere, and all that counts in the domain that nobody was trained on.
+everywhere, and all that counts in the domain that nobody was trained on. Utterances have five words
+at most: none is long enough to be a leak.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ RULES = {"Harbour": 0, "Orchard": 1, "Workshop": 2, "Market": 0}
 STATEMENTS = {
     "Harbour": ("I saw the {thing} today.", "They talked about the {thing}."),
     "Orchard": ("Look at that {thing} there.", "You know that {thing} well."),
-    "Workshop": ("So where is the {thing} now?", "Here is your {thing} again."),
+    "Workshop": ("Where is the {thing} now?", "Here is your {thing} again."),
     "Market": ("I saw that {thing} well.", "They know the {thing} there."),
 }
-REPLIES = ("We leave the {thing} at home.", "She comes with us and the {thing}.")
+REPLIES = ("We leave the {thing} home.", "She comes with that {thing}.")
 
 QUALITY = {(True, True): 0.95, (True, False): 0.3, (False, True): 0.25, (False, False): 0.05}
 """(about the right kind, words in order) → planted quality, 0 to 1."""

@@ -1,0 +1,347 @@
+"""Correlations with intervals over contexts and seeds, Williams' tests, averages, ceilings.
+
+Contexts are drawn whole, since several responses share one; every rater of a set meets the same
+draws (``stats.draws``). In a domain the panel's rating is that of the domain's own expert,
+elsewhere the mean of all (section IV-D), and so it is for the collection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.designs.panel import columns
+from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
+from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
+from tasktransfer.results.study import Study
+from tasktransfer.stats.bootstrap import Confidence, Trainings, confidence, estimate
+from tasktransfer.stats.clustered import spearman_draws, split_half, williams
+from tasktransfer.stats.draws import Units, dialogues, unit_weights
+from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.tables.store import frame_of, read_frame, write_frame
+
+Row = tuple[Any, ...]
+FANS = ("panel", "collection")
+"""Methods of one model a domain."""
+COMPARED_WITH = ("single", "collection")
+OWN_MINUS_OTHERS = "own - others"
+LEVEL_Z = 1.959963984540054
+
+
+def domain_of(rated: str) -> str:
+    """The domain of a rated set; empty: none."""
+    return {**RATED, **TINY_RATED}[rated].domain
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A rated set: human ratings and contexts in the order of its items, what each rater gave."""
+
+    name: str
+    items: list[str]
+    gold: Values
+    units: Units
+    given: dict[tuple[str, str], dict[int, Values]]
+    """(method, domain) → seed → ratings."""
+
+    @cached_property
+    def weights(self) -> Any:
+        """How often each item is drawn, (draws, items)."""
+        drawn = unit_weights("panel", self.name, self.units.count)
+        return drawn[:, self.units.of_instance]
+
+    @cached_property
+    def domains(self) -> list[str]:
+        return sorted({domain for _, domain in self.given if domain})
+
+    @property
+    def in_domain(self) -> bool:
+        """Whether it is of a domain that was trained on."""
+        return domain_of(self.name) in self.domains
+
+    def by_method(self, method: str) -> dict[int, Values]:
+        """Seed → a method's ratings."""
+        if method not in FANS:
+            return self.given[method, ""]
+        own = self.given.get((method, domain_of(self.name)))
+        if own is not None:
+            return own
+        experts = [of for (name, _), of in self.given.items() if name == method]
+        shared = set.intersection(*(set(of) for of in experts))
+        return {seed: np.mean([of[seed] for of in experts], axis=0) for seed in sorted(shared)}
+
+    @cached_property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(method for method, _ in self.given))
+
+    def trainings(self, given: dict[int, Values]) -> Trainings:
+        """The correlations of each seed's ratings, x 100, and those of drawn items."""
+        scores = np.array([100 * spearman(values, self.gold) for values in given.values()])
+        drawn = None
+        if self.units.count > 1:
+            drawn = np.stack(
+                [100 * spearman_draws(values, self.gold, self.weights) for values in given.values()]
+            )
+        return Trainings(tuple(given), scores, drawn)
+
+
+def make_statistics(study: Study) -> None:
+    """Write the statistics' tables from the collected ones."""
+    folder = Path(study.tables)
+    frames = {}
+    for name in ("ratings", "items", "few_shot", "choices"):
+        frames[name], metadata = read_frame(
+            folder / f"{name}.parquet", columns.TABLES[name], "collect again"
+        )
+    order = metadata.order.get("set", ())
+    for name, frame in statistics(**frames, order=order).items():
+        write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)
+
+
+def statistics(
+    ratings: pd.DataFrame,
+    items: pd.DataFrame,
+    few_shot: pd.DataFrame,
+    choices: pd.DataFrame,
+    order: Iterable[str] = (),
+) -> dict[str, pd.DataFrame]:
+    """Table → frame."""
+    sets = rated_sets(ratings, items, order)
+    of_method = {
+        (m, one.name): one.trainings(one.by_method(m)) for one in sets for m in one.methods
+    }
+    rows: dict[str, list[Row]] = {
+        "correlations": _correlations(sets, of_method),
+        "experts": list(_experts(sets)),
+        "tests": _tests(sets, of_method),
+        "averages": list(_averages(sets, of_method)),
+        "few": list(_few(few_shot, sets)),
+        "hits": list(_hits(choices)),
+        "ceilings": list(_ceilings(items, sets)),
+    }
+    return {name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()}
+
+
+def rated_sets(
+    ratings: pd.DataFrame, items: pd.DataFrame, order: Iterable[str] = ()
+) -> list[Rated]:
+    """The rated sets of the tables."""
+    by_set = {str(name): some for name, some in ratings.groupby("set", sort=False)}
+    known = {str(name): some for name, some in items.groupby("set", sort=False)}
+    sets = []
+    for name in [n for n in dict.fromkeys([*order, *by_set]) if n in by_set]:
+        own = known[name]
+        places = {item: place for place, item in enumerate(own["item"])}
+        given: dict[tuple[str, str], dict[int, Values]] = {}
+        for (method, domain, seed), some in by_set[name].groupby(
+            ["method", "domain", "seed"], sort=False
+        ):
+            values = np.full(len(own), np.nan)
+            values[[places[item] for item in some["item"]]] = some["value"]
+            given.setdefault((str(method), str(domain)), {})[int(str(seed))] = values
+        gold = own["gold"].to_numpy(float)
+        sets.append(Rated(name, list(places), gold, dialogues(own["context"].tolist()), given))
+    return sets
+
+
+def _against_zero(trainings: Trainings, units: Units) -> tuple[float, Confidence]:
+    return float(trainings.scores.mean()), confidence(_estimate(trainings, units))
+
+
+def _estimate(trainings: Trainings, units: Units) -> Any:
+    resampled = trainings.resampled
+    zero = None if resampled is None else np.zeros_like(resampled)
+    nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), zero)
+    return estimate(trainings, nothing, units if resampled is not None else None)
+
+
+def _correlations(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> list[Row]:
+    rows: list[Row] = []
+    for method in dict.fromkeys(method for method, _ in of_method):
+        mine = [one for one in sets if (method, one.name) in of_method]
+        sure = [_against_zero(of_method[method, one.name], one.units) for one in mine]
+        q = false_discovery([c.p for _, c in sure])
+        for one, (value, c), each in zip(mine, sure, q, strict=True):
+            given = one.by_method(method)
+            others = (
+                float(np.mean([100 * of(values, one.gold) for values in given.values()]))
+                for of in (pearson, kendall)
+            )
+            constant = sum(len({*values.tolist()}) == 1 for values in given.values())
+            rows.append(
+                (
+                    *(method, one.name, one.in_domain, domain_of(one.name), len(given)),
+                    *(value, c.low, c.high, c.p, float(each), *others),
+                    *(one.units.instances, one.units.count, constant),
+                )
+            )
+    return rows
+
+
+def _experts(sets: list[Rated]) -> Iterator[Row]:
+    for one in sets:
+        for method in (m for m in FANS if m in one.methods):
+            each = {
+                domain: one.trainings(given)
+                for (name, domain), given in one.given.items()
+                if name == method
+            }
+            home = domain_of(one.name)
+            for domain, trainings in each.items():
+                value, c = _against_zero(trainings, one.units)
+                own = domain == home
+                seeds = len(trainings.seeds)
+                yield method, domain, one.name, own, seeds, value, c.low, c.high, c.p
+            if home in each and len(each) > 1:
+                others = _mean([t for domain, t in each.items() if domain != home])
+                units = one.units if others.resampled is not None else None
+                compared = estimate(each[home], others, units)
+                c = confidence(compared)
+                seeds = len(each[home].seeds)
+                yield (
+                    *(method, OWN_MINUS_OTHERS, one.name, True, seeds),
+                    *(compared.delta, c.low, c.high, c.p),
+                )
+
+
+def _mean(several: list[Trainings]) -> Trainings:
+    """The mean of several models' scores, seed by seed."""
+    drawn = [one.resampled for one in several]
+    mean = None if any(d is None for d in drawn) else np.mean(np.stack(drawn), axis=0)
+    return Trainings(several[0].seeds, np.mean([one.scores for one in several], axis=0), mean)
+
+
+# --- tests --------------------------------------------------------------------------------------
+
+
+def _tests(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> list[Row]:
+    """Williams' test on ratings averaged over seeds, and per seed; and the difference with its
+    interval, which knows contexts and seeds, as the test does not."""
+    rows: list[Row] = []
+    methods = list(dict.fromkeys(method for method, _ in of_method))
+    for method in methods:
+        for against in (a for a in COMPARED_WITH if a in methods and a != method):
+            tested: list[list[Any]] = []
+            for one in sets:
+                tested += _williams(one, method, against, of_method)
+            for seed in dict.fromkeys(row[3] for row in tested):
+                some = [row for row in tested if row[3] == seed]
+                for row, q in zip(some, false_discovery([r[9] for r in some]), strict=True):
+                    row[10] = float(q)
+            rows += [tuple(row) for row in tested]
+    return rows
+
+
+def _williams(
+    one: Rated, method: str, against: str, of_method: dict[tuple[str, str], Trainings]
+) -> Iterator[list[Any]]:
+    first, second = one.by_method(method), one.by_method(against)
+    shared = [seed for seed in first if seed in second]
+    compared = estimate(
+        of_method[method, one.name],
+        of_method[against, one.name],
+        one.units if one.units.count > 1 else None,
+    )
+    c = confidence(compared)
+    pairs: list[tuple[str, Values, Values]] = [(str(s), first[s], second[s]) for s in shared]
+    mean = (np.mean(list(given.values()), axis=0) for given in (first, second))
+    for seed, a, b in [("mean", *mean), *pairs]:
+        r12, r13, r23 = spearman(a, one.gold), spearman(b, one.gold), spearman(a, b)
+        t, p = williams(r12, r13, r23, len(one.gold))
+        ends = (compared.delta, c.low, c.high) if seed == "mean" else (None, None, None)
+        yield [
+            *(method, against, one.name, seed, 100 * r12, 100 * r13, 100 * r23),
+            *(len(one.gold), t, p, math.nan, *ends),
+        ]
+
+
+# --- averages -----------------------------------------------------------------------------------
+
+
+def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
+    """Average → its sets: a domain each, then in-domain, out-of-domain and all.
+
+    Args:
+        sets: (name, whether it is of a domain that was trained on).
+    """
+    named = list(sets)
+    by: dict[str, list[str]] = {}
+    for name, inside in named:
+        by.setdefault(domain_of(name) if inside else "Other", []).append(name)
+    by["in-domain"] = [name for name, inside in named if inside]
+    by["out-of-domain"] = [name for name, inside in named if not inside]
+    by["all"] = [name for name, _ in named]
+    return {group: names for group, names in by.items() if names}
+
+
+def _averages(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> Iterator[Row]:
+    by = groups((one.name, one.in_domain) for one in sets)
+    units = {one.name: one.units for one in sets}
+    for method in dict.fromkeys(method for method, _ in of_method):
+        for group, names in by.items():
+            mine = [of_method[method, name] for name in names if (method, name) in of_method]
+            if len(mine) < len(names):
+                continue
+            # As many contexts as the smallest set has: degrees of freedom on the safe side.
+            smallest = min((units[name] for name in names), key=lambda one: one.count)
+            value, c = _against_zero(_mean(mine), smallest)
+            yield method, group, len(names), len(mine[0].seeds), value, c.low, c.high, c.p
+
+
+# --- transfer, choices, ceilings ----------------------------------------------------------------
+
+
+def _few(few_shot: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
+    by_name = {one.name: one for one in sets}
+    for (method, name), some in few_shot.groupby(["method", "set"], sort=False):
+        one = by_name.get(str(name))
+        given = one.given.get((str(method), "")) if one else None
+        if one is not None and given:
+            # Before transfer: the checkpoint that it starts from, the first seed's.
+            before = 100 * spearman(next(iter(given.values())), one.gold)
+            yield method, name, 0, 1, before, math.nan, before, math.nan
+        for percent, draws in some.groupby("percent"):
+            values: list[float] = []
+            for column in ("all_items", "held_out"):
+                values += [float(draws[column].mean()), float(draws[column].std())]
+            yield method, name, int(str(percent)), len(draws), *values
+
+
+def _hits(choices: pd.DataFrame) -> Iterator[Row]:
+    keys = ["method", "persona", "candidates"]
+    for (method, persona, candidates), some in choices.groupby(keys, sort=False):
+        low, high = wilson(int(some["right"].sum()), len(some))
+        share = 100 * float(some["right"].mean())
+        yield method, persona, int(candidates), len(some), share, 100 * low, 100 * high
+
+
+def wilson(right: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927)."""
+    z2, share = LEVEL_Z**2, right / of
+    middle = (share + z2 / (2 * of)) / (1 + z2 / of)
+    half = LEVEL_Z / (1 + z2 / of) * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))
+    return middle - half, middle + half
+
+
+def _ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
+    order = [one.name for one in sets]
+    for name, some in sorted(items.groupby("set", sort=False), key=lambda g: order.index(g[0])):
+        gold = some["gold"].to_numpy(float)
+        ratings = [list(one) for one in some["ratings"]]
+        correlate: Callable[[str], float] = lambda column: (  # noqa: E731
+            100 * spearman(some[column].to_numpy(float), gold)  # noqa: B023  # called at once
+        )
+        yield (
+            *(name, len(some), some["context"].nunique()),
+            float(np.mean([len(one) for one in ratings])),
+            100 * split_half(ratings),
+            *(correlate(column) for column in ("overlap", "response_words")),
+            *(float(some[c].mean()) for c in ("utterances", "context_words", "response_words")),
+        )
