@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,17 @@ def shared() -> Path:
     if not (SHARED / "feta").is_dir():
         pytest.skip(f"real data not found: put the FETA release under {SHARED / 'feta'}")
     return SHARED
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _datasets_of_one_file() -> Iterator[None]:
+    """A dataset that a study adds stays in the process: other files' tests know nothing of it."""
+    from tasktransfer.datasets import DATASETS  # noqa: PLC0415
+
+    before = dict(DATASETS)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

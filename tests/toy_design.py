@@ -6,7 +6,6 @@ Spearman's correlation; a table and a figure of its own.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +99,11 @@ def collect(study: Study, complete: bool) -> None:
 
 
 def figures(study: Study) -> None:
-    os.environ.setdefault("MPLBACKEND", "agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     frame, metadata = read_frame(Path(study.tables, "spearman.parquet"), COLUMNS)
-    figure, axes = plt.subplots(layout="constrained")
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
     means = frame.groupby("method", sort=False)["spearman"].mean()
     axes.bar(means.index, means)
     axes.set(ylabel="Spearman's correlation", ylim=(-1, 1))

@@ -158,6 +158,45 @@ def test_no_label_looks_ahead() -> None:
 
 
 @needs_data
+@pytest.mark.parametrize("exchanges", [1, 3, 6])
+def test_no_label_of_personachat_looks_ahead(exchanges: int, tmp_path: Path) -> None:
+    """Every dialogue cut after some exchanges has the labels there that it had before."""
+    whole = (SHARED / "convai2" / "valid_self_original_no_cands.txt").read_text()
+    cut = chat_labels(tmp_path / "cut", whole, cut_after(whole, exchanges), exchanges)
+    assert sum(cut.values()) > 1000 * exchanges * 0.9
+    assert cut == chat_labels(tmp_path / "whole", whole, whole, exchanges)
+
+
+def chat_labels(folder: Path, train: str, valid: str, exchanges: int) -> Counter[tuple[Any, ...]]:
+    """Contexts of the first exchanges with their labels. The training set is the same, and with it
+    the words that WordCont asks for."""
+    place = folder / "convai2"
+    place.mkdir(parents=True)
+    (place / "train_self_original_no_cands.txt").write_text(train)
+    (place / "valid_self_original_no_cands.txt").write_text(valid)
+    release, counts = PERSONACHAT.reader.open(folder, False), Counter[tuple[Any, ...]]()
+    for split in ("dev", "test"):
+        for row in release.instances("PersonaChat_reply", split):
+            if int(row.id.rpartition("-")[2]) < 2 * exchanges:
+                told = json.loads(row.query["labels"])
+                labels = (told["PersonalInfo"], told.get("WordCont"))
+                counts[row.context, row.target, str(labels)] += 1
+    return counts
+
+
+def cut_after(text: str, exchanges: int | None) -> str:
+    """Each dialogue of a ConvAI2 file with its first exchanges only."""
+    kept, spoken = [], 0
+    for line in text.splitlines():
+        number, _, rest = line.partition(" ")
+        spoken = 0 if number == "1" else spoken
+        spoken += not rest.startswith("your persona: ")
+        if exchanges is None or spoken <= exchanges:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+@needs_data
 def test_only_downstream_probes_read_the_system_turn() -> None:
     for one in list(dialogues().values())[:200]:
         whole = labels_of(one.name, one.exchanges)

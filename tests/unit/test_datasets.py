@@ -80,7 +80,8 @@ def with_card(**fields: Any) -> dict[str, Any]:
         (with_card(kind="multi_output"), "shop_classification.outputs: 0 for multi_output"),
         (with_card(kind="multiple_choice"), "multiple choice numbers its options"),
         (with_card(metrics=()), "shop_classification.metrics: none; name one at least"),
-        (with_card(metrics=(MetricSpec("bleu"),)), "metrics: 'bleu'; use one of accuracy"),  # type: ignore[arg-type]
+        (with_card(metrics=(MetricSpec("blue"),)), "metrics: 'blue'; use one of accuracy"),  # type: ignore[arg-type]
+        (with_card(metrics=(MetricSpec("bleu"),)), "those of reply tasks, and of them alone, are"),
         (with_card(paper_metrics=("f1",)), "paper_metrics: 'f1' is none of metrics; use accuracy"),
         (
             with_card(metrics=(MetricSpec("f1", "micro", label_indices=(3,)),)),

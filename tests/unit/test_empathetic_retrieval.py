@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
+from tasktransfer.evaluation.replies import candidates_left
+from tasktransfer.layers.ragged import ragged
 from tasktransfer.metrics.retrieval import p_at_1, right_at_1
+from tasktransfer.tasks.card import Instance
 
 SCORES = np.array(
     [
@@ -50,6 +54,33 @@ def test_random_scores_are_right_by_chance() -> None:
     drawn = chance.random((3000, 100))
     hits = [right_at_1(drawn[i : i + 100]).mean() for i in range(0, 3000, 100)]
     assert 100 * np.mean(hits) == pytest.approx(1.0, abs=3 * 100 * np.std(hits) / 30**0.5)
+
+
+def pool(*replies: str) -> tuple[list[Instance], EncodedSplit]:
+    """Rows with these replies, as token ids: 7 for each word, 1 for "huh", which is unknown."""
+    rows = [Instance(str(i), str(i), "r", "c", 0, {}, (), (r,)) for i, r in enumerate(replies)]
+    ids = [[1 if word == "huh" else 7 for word in reply.split()] for reply in replies]
+    sides = [np.array(side, np.int32) for one in ids for side in ([7], one)]
+    count, nothing = len(rows), [np.zeros(0, np.int32)] * len(rows)
+    split = EncodedSplit(
+        task="r", instance=np.arange(count, dtype=np.int32), output=np.zeros(count, np.int32),
+        first_sequence=np.arange(0, 2 * count + 1, 2, dtype=np.int32), sequences=ragged(sides),
+        second_starts=np.zeros(2 * count, np.int32), labels=ragged(nothing),
+        offsets=ragged(nothing), ids=[r.id for r in rows], dialogue_ids=[r.id for r in rows],
+        targets=[r.target for r in rows], contexts=["c"] * count,
+    )  # fmt: skip
+    return rows, split
+
+
+def test_candidates_are_short_known_and_none_twice() -> None:
+    rows, split = pool("i see", "a b c d", "oh huh", "i see", "> quoted", "fine")
+    assert candidates_left(rows, split, 1, None, 3, "ED") == [0, 5]
+
+
+def test_a_pool_that_its_filter_empties_is_refused() -> None:
+    rows, split = pool("a b c d", "huh")
+    with pytest.raises(DataError, match=r"ED: the filter leaves none of 2 candidates \(at most 3"):
+        candidates_left(rows, split, 1, None, 3, "ED")
 
 
 def test_fewer_rows_than_a_block_are_refused() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encode import _encoder_examples, longer_answers, longest_span, told
+from tasktransfer.encoding.encode import longer_answers, told
 from tasktransfer.encoding.encoded import IGNORED, Example, read_split, write_split
+from tasktransfer.encoding.encoder_examples import encoder_examples, longest_span
 from tasktransfer.encoding.text import text_to_text_examples
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
@@ -48,7 +49,7 @@ def instance(task: str, context: str = f"{OLD} {TARGET}", **fields: Any) -> Inst
 def encoder_example(
     tokenizers: dict[Family, Any], task: Task, row: Instance, longest: int
 ) -> Example:
-    return next(_encoder_examples(tokenizers["encoder"], task, [row], longest))
+    return next(encoder_examples(tokenizers["encoder"], task, [row], longest))
 
 
 def test_an_encoder_keeps_the_target_utterance_and_loses_the_oldest_turns(
@@ -86,7 +87,7 @@ def test_a_query_longer_than_the_model_is_cut_only_then(tokenizers: dict[Family,
     task = get_task("DailyDialog", "dialogue_nli")
     row = instance(task.name, query={"hypothesis": OLD}, target=("entailment",))
     rows = [instance(task.name, query={"hypothesis": "old words"}, target=("entailment",)), row]
-    examples = list(_encoder_examples(tokenizers["encoder"], task, rows, 24))
+    examples = list(encoder_examples(tokenizers["encoder"], task, rows, 24))
     assert [len(example.sequences[0]) for example in examples] == [24, 24]
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from test_resume import KilledError, Killing, outcome, snapshots
 from transformers import BertConfig, BertModel
 
+from small_models import small_stage
 from tasktransfer.core.fidelity import DEFAULT
+from tasktransfer.core.specs import Selection, Training
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.ragged import ragged
@@ -18,7 +24,10 @@ from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task
 from tasktransfer.training.ahead import MicroBatch
 from tasktransfer.training.gradients import set_gradients
+from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.progress import Progress
+from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.samplers import Batch, Update
 from tasktransfer.training.selection import dev_loss
 from tasktransfer.training.setup import Setup
@@ -140,3 +149,21 @@ def test_dev_loss_is_of_consecutive_batches() -> None:
         encodings = dual.encode(reply, range(ROWS), None)
         wanted = sum(float(dual.in_batch_loss(e)) for e in encodings.split(200)) / ROWS
     assert found == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_killed_training_goes_on_and_ends_bit_for_bit_the_same(tmp_path: Path) -> None:
+    training = Training(epochs=3, batch_size=128, learning_rate=1e-3)
+    stage = small_stage("reply", training=training, selection=Selection(("reply",), "loss"))
+
+    def once(kept: Snapshots | None, kill_after: int | None = None) -> tuple[Any, ...]:
+        dual, cpu = model(dropout=0.2), torch.device("cpu")
+        budgets = TokenBudget(64, "training"), TokenBudget(64, "evaluation")
+        told = Progress(1, "test", io.StringIO()) if kill_after is None else Killing(kill_after)
+        tasks, splits = {"reply": REPLY}, {"reply": SPLITS["reply"]}
+        done = train(dual, stage, tasks, splits, splits, Setup(cpu, *budgets), told, kept, None)
+        return outcome(done, dual)
+
+    undisturbed = once(None)
+    with pytest.raises(KilledError):
+        once(snapshots(tmp_path), kill_after=2)
+    assert once(snapshots(tmp_path)) == undisturbed

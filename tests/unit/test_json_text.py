@@ -107,7 +107,11 @@ def _nested(levels: int) -> dict[str, Any]:
         ("training", {"epoch": 1}, "training.epoch: Unexpected keyword argument"),
         ("starts", {}, "starts: Input should be a valid array"),
         ("starts", [{"stage": {}}], "starts.0.stage.kind: Field required"),
-        ("sampler", "evenly", "sampler: Input should be 'task_batches', 'uniform' or 'together'"),
+        (
+            "sampler",
+            "evenly",
+            "sampler: Input should be 'task_batches', 'uniform', 'mixed' or 'together'",
+        ),
         ("nonsense", 1, "nonsense: Unexpected keyword argument"),
     ],
 )

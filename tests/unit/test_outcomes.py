@@ -33,8 +33,10 @@ def places(load: Loader, models_folder: Path, tmp_path_factory: pytest.TempPathF
         (folder / stage.digest).mkdir()
         model.save(folder / stage.digest)
     return Places(
-        {STAGES[0].model.name: models_folder / "DailyDialog-encoder"},
+        {(STAGES[0].data, STAGES[0].model.name): models_folder / "DailyDialog-encoder"},
         lambda start: str(folder / start.stage.digest) if start.stage else "",
+        base=lambda model: "",
+        beside=lambda model: None,
     )
 
 

@@ -157,7 +157,7 @@ def test_token_ids_of_another_model_are_made_anew(
     from tasktransfer.encoding import encode  # noqa: PLC0415
 
     def fake(instances: Path, dataset: str, tasks: list[str], *rest: Any) -> None:
-        *_, out, _, model, _ = rest
+        out, _, model = rest[4:7]
         with replacing_folder(out, encode.MAKER) as folder:
             facts: dict[str, Any] = {"encoding": ENCODING_VERSION}
             facts["max_answer_tokens"] = dict.fromkeys(tasks, 0)

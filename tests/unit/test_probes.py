@@ -254,3 +254,17 @@ def test_the_laptop_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PRESETS.parents[1])
     study = open_study(PRESETS / "probes-laptop.yaml", need_inputs=False)
     assert len(study.plan.stages) == 20
+
+
+def test_encoders_of_other_studies_plan_without_a_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The plan names derived data only; what they are derived from has a place all the same."""
+    monkeypatch.chdir(PRESETS.parents[1])
+    study = open_study(PRESETS / "probes-any.yaml", need_inputs=False)
+    assert not study.plan.stages
+    for corpus in ("MultiWOZ", "PersonaChat"):
+        assert study.data(corpus).recipe == ""
+        assert study.instances(corpus)
+    with pytest.raises(ConfigError, match="the study reads no dataset named 'Nowhere'"):
+        study.data("Nowhere")

@@ -12,8 +12,9 @@ from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding import toolkit
-from tasktransfer.encoding.encode import _encoder_examples, _scoring_row
+from tasktransfer.encoding.encode import _scoring_row
 from tasktransfer.encoding.encoded import IGNORED, Example, read_split, write_split
+from tasktransfer.encoding.encoder_examples import encoder_examples
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import parse_answer
@@ -107,7 +108,7 @@ def test_a_lost_answer_is_the_first_token_or_left_out(tokenizers: dict[Family, A
     assert encoded(tokenizers, QA, QUESTION, 12, lost_spans="first_token").labels == [0, 0]
     assert encoded(tokenizers, QA, QUESTION, 12).labels == [IGNORED, IGNORED]
     ours = [
-        next(_encoder_examples(tokenizers["encoder"], RC, [ENTITIES], 64, lost)).labels
+        next(encoder_examples(tokenizers["encoder"], RC, [ENTITIES], 64, lost)).labels
         for lost in ("skipped", "first_token")
     ]
     assert ours == [[IGNORED, IGNORED], [0, 0]]

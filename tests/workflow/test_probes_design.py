@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +17,7 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from test_toy_design import snakemake
+from test_toy_design import ENVIRONMENT, snakemake, snakemake_words
 
 from tasktransfer.core.architecture import of_weights
 from tasktransfer.datasets.multiwoz.tiny_world import generate
@@ -114,6 +118,54 @@ def test_tables_and_figures_are_there_and_nothing_is_done_twice(study: Path) -> 
         assert (figures / f"{name}.md").is_file()
     assert "Coin" in (figures / "unsolved.csv").read_text()
     assert "Nothing to be done" in snakemake(study, "all")
+
+
+def test_killed_in_a_training_kept_snapshots_are_whole_and_go_on_to_be_chosen_by_word_vectors(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "killed"
+    shutil.copytree(study, folder, symlinks=True)
+    longer = {**STUDY, "models": STUDY["models"][:1], "seeds": 1}
+    longer["training"] = {**STUDY["training"], "epochs": 6}
+    chosen = {"snapshots": ["untrained", 1, 4, "last"], "word_vectors": "vectors.txt"}
+    longer["probes"] = {**STUDY["probes"], **chosen}
+    (folder / "study.yaml").write_text(yaml.safe_dump(longer))
+    (folder / "vectors.txt").write_text("the 1 0\nhotel 0 1\n")
+    monkeypatch.chdir(folder)
+    opened = open_study("study.yaml")
+    stage_folder = folder / opened.folder(opened.plan.stages[0])
+    killed_in_round(folder, stage_folder / "train.log", 2)
+    assert not (stage_folder / "metrics.json").exists()
+    rounds = {each.name: each / "model.safetensors" for each in (stage_folder / ROUNDS).iterdir()}
+    kept = {name: load_file(file) for name, file in rounds.items() if not name.startswith(".")}
+    assert kept.keys() >= {"0", "1"}
+    snakemake(folder, "--unlock")
+    snakemake(folder, "all")
+    assert {"0", "1", "4", "6"} == {each.name for each in (stage_folder / ROUNDS).iterdir()}
+    for name, weights in kept.items():
+        again = load_file(rounds[name])
+        assert all(torch.equal(weight, again[key]) for key, weight in weights.items())
+    chosen_by = pd.read_csv(folder / "results" / "figures" / "table9.csv")
+    assert "BERT" in chosen_by.to_string()
+    assert "word vectors of vectors.txt" in (folder / "results/figures/table9.md").read_text()
+
+
+def killed_in_round(folder: Path, log: Path, number: int) -> None:
+    """Run the study's trainings, and kill everything once a round's line stands in a log."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", *snakemake_words("trainings")],
+        cwd=folder,
+        env=ENVIRONMENT,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.time() + 120
+    while time.time() < deadline and not (log.exists() and f"round {number}:" in log.read_text()):
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait(30)
+    assert f"round {number}:" in log.read_text()
 
 
 def test_tables_and_figures_need_nothing_that_trains(study: Path) -> None:

@@ -30,13 +30,19 @@ STUDY: dict[str, Any] = {
 }
 
 
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "HF_HUB_OFFLINE": "1",
+}
+
+
 def call(folder: Path, *words: str) -> str:
     """The output of a command that has to succeed."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,
-        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
@@ -46,14 +52,17 @@ def call(folder: Path, *words: str) -> str:
     return done.stdout + done.stderr
 
 
-def snakemake(folder: Path, *words: str) -> str:
-    return call(
-        folder,
+def snakemake_words(*words: str) -> tuple[str, ...]:
+    return (
         *("snakemake", *words, "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
         *("--workflow-profile", str(ROOT / "profiles" / "default")),
         *("--max-jobs-per-timespan", "100/1s"),
         *("--configfile", "study.yaml"),
     )
+
+
+def snakemake(folder: Path, *words: str) -> str:
+    return call(folder, *snakemake_words(*words))
 
 
 @pytest.fixture(scope="module")

@@ -207,6 +207,13 @@ class TrainingConfig(Section):
         "they agree there to rounding only. A CPU repeats itself always",
     )
 
+    @property
+    def cuts(self) -> str:
+        """The limits on instances, by name and in numbers, for captions; empty: none."""
+        names = ("limit_train", "limit_dev", "limit_test")
+        limits = {name: getattr(self, name) for name in names}
+        return ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
+
     def resolved(self) -> dict[str, Any]:
         """The fields of ``core.specs.Training``, without ``auto`` and with every switch set."""
         setting, switches = switches_of(self.fidelity)

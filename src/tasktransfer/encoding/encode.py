@@ -21,27 +21,21 @@ from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.encoding import ENCODING_VERSION, toolkit
-from tasktransfer.encoding.encoded import IGNORED, Example, write_split
+from tasktransfer.encoding.encoded import Example, write_split
+from tasktransfer.encoding.encoder_examples import (
+    encoder_examples,
+    longest_span,
+    lost_answers,
+)
 from tasktransfer.encoding.replies import encoded_apart, with_beside
 from tasktransfer.encoding.text import longest_answer, text_to_text_examples
-from tasktransfer.encoding.tokenizer import check_words, load_tokenizer
+from tasktransfer.encoding.tokenizer import Tokenizer, check_words, load_tokenizer
 from tasktransfer.encoding.word_tokenizer import word_tokenizer
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.tasks.card import SPLITS, Instance, Task
-from tasktransfer.tasks.compose import (
-    encoder_option_texts,
-    encoder_text,
-)
-from tasktransfer.tasks.ratings import STEPS, share_of
-from tasktransfer.tasks.spans import right_spans
 from tasktransfer.tasks.toolkit_texts import encoder_texts
 
-TOKENIZED_TOGETHER = 512
-
 MAKER = Maker("folder of token ids", "manifest.json", "encoding")
-
-Tokenizer = Any
-"""A fast tokenizer of transformers; its classes carry no useful static types."""
 
 
 def encode_dataset(
@@ -256,150 +250,11 @@ def _encode(
             answer_limit,
         )
     if family == "encoder":
-        return _encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
+        return encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
     examples = text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
     for other in beside:
         examples = with_beside(examples, other, task, rows, max_length)
     return examples
-
-
-# --- encoders -----------------------------------------------------------------------------------
-
-
-def _encoder_examples(
-    tokenizer: Tokenizer,
-    task: Task,
-    rows: Sequence[Instance],
-    max_length: int,
-    lost_spans: str = "skipped",
-) -> Iterator[Example]:
-    pairs = [_encoder_pairs(task, row) for row in rows]
-    tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
-    shortened = "only_second" if task.first == "query" else "only_first"
-    flat = [pair for row in pairs for pair in row]
-    encoded = _encode_pairs(tokenizer, flat, max_length, shortened)
-    for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
-        mine = [next(encoded) for _ in its_pairs]
-        offsets = _context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
-        yield Example(
-            instance=position,
-            output=0,
-            sequences=[e.ids for e in mine],
-            second_starts=[_second_start(e) for e in mine],
-            labels=_encoder_labels(task, row, offsets, lost_spans),
-            offsets=[edge for pair in offsets for edge in pair],
-        )
-
-
-def _encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
-    """(first, second segment) of each sequence that an encoder reads for an instance: query and
-    context, or the other way round."""
-    if task.kind == "multiple_choice":
-        return [(query, row.context) for query in encoder_option_texts(task, row)]
-    query, context = encoder_text(task, row)
-    return [(query, context) if task.first == "query" else (context, query)]
-
-
-def _encode_pairs(
-    tokenizer: Tokenizer,
-    pairs: Sequence[tuple[str, str]],
-    max_length: int,
-    shortened: str = "only_second",
-) -> Iterator[Any]:
-    """[CLS] query [SEP] context [SEP], or the context alone; the context, which ``shortened`` says
-    the place of, loses an end.
-
-    Many at a time, since the tokenizers work on a batch in parallel. All pairs of a task have a
-    query, or none has.
-    """
-    for begin in range(0, len(pairs), TOKENIZED_TOGETHER):
-        some = pairs[begin : begin + TOKENIZED_TOGETHER]
-        try:
-            yield from _tokenized(tokenizer, some, max_length, shortened)
-        except Exception as error:
-            # The fast tokenizers raise a bare Exception when a query alone is too long. Then, and
-            # only then, the query loses an end too.
-            if "Truncation error" not in str(error):
-                raise
-            for pair in some:
-                yield from _one_by_one(tokenizer, pair, max_length, shortened)
-
-
-def _one_by_one(
-    tokenizer: Tokenizer, pair: tuple[str, str], max_length: int, shortened: str
-) -> list[Any]:
-    try:
-        return _tokenized(tokenizer, [pair], max_length, shortened)
-    except Exception as error:
-        if "Truncation error" not in str(error):
-            raise
-        return _tokenized(tokenizer, [pair], max_length, "longest_first")
-
-
-def _tokenized(
-    tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], max_length: int, strategy: str
-) -> list[Any]:
-    queries, contexts = [query for query, _ in pairs], [context for _, context in pairs]
-    if any(queries):
-        encoded = tokenizer(queries, contexts, truncation=strategy, max_length=max_length)
-    else:
-        encoded = tokenizer(contexts, truncation=True, max_length=max_length)
-    encodings: list[Any] = encoded.encodings
-    return encodings
-
-
-def _second_start(encoded: Any) -> int:
-    """Index of the first token of the second segment, for models with token types."""
-    types: list[int] = encoded.type_ids
-    return types.index(1) if 1 in types else len(types)
-
-
-def _context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
-    """Character range in the context of each token; (-1, -1) for tokens outside it."""
-    wanted = 1 if has_query else 0
-    return [
-        edges if segment == wanted else (-1, -1)
-        for edges, segment in zip(encoded.offsets, encoded.sequence_ids, strict=True)
-    ]
-
-
-def _encoder_labels(
-    task: Task, row: Instance, offsets: list[tuple[int, int]], lost_spans: str
-) -> list[int]:
-    if task.kind == "span":
-        return _span_labels(task, row, offsets, lost_spans)
-    if task.kind == "multi_label":
-        return [int(label in row.target) for label in task.labels]
-    if task.kind == "rating":
-        return [round(share_of(task, row.target[0]) * STEPS)]
-    return [task.labels.index(label) for label in row.target]
-
-
-def _span_labels(task: Task, row: Instance, offsets: list[tuple[int, int]], lost: str) -> list[int]:
-    """First and last token of the first right answer that the input still holds.
-
-    (0, 0), the first token, stands for "no answer" and is given to unanswerable instances only;
-    an answer that truncation cut away is not counted in the loss, unless ``lost`` says so.
-    """
-    if all(start < 0 for start in row.starts) and _is_unanswerable(row):
-        return [0, 0]
-    for start, end in right_spans(task, row):
-        inside = [i for i, (a, b) in enumerate(offsets) if a >= 0 and a < end and b > start]
-        if inside and offsets[inside[0]][0] <= start and offsets[inside[-1]][1] >= end:
-            return [inside[0], inside[-1]]
-    return [0, 0] if lost == "first_token" else [IGNORED, IGNORED]
-
-
-def longest_span(examples: Sequence[Example]) -> int:
-    """Tokens of the longest span among labels: what a prediction may have at most."""
-    return max((last - first + 1 for first, last in (e.labels for e in examples)), default=1)
-
-
-def lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int:
-    """How many answers an encoder cannot be shown, since truncation cut them away."""
-    if family != "encoder" or task.kind != "span":
-        return 0
-    return sum(example.labels[0] == IGNORED for example in examples)
 
 
 def longer_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
@@ -424,7 +279,3 @@ def told(manifest: Mapping[str, Any]) -> list[str]:
         for key, count in manifest["longer_answers"].items()
         if count
     ]
-
-
-def _is_unanswerable(row: Instance) -> bool:
-    return "impossible" in row.target[0].lower() if row.target else True

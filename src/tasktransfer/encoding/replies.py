@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from tasktransfer.encoding.encoded import Example
+from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.tasks.card import Instance, Task
-
-Tokenizer = Any
-"""A fast tokenizer of transformers; its classes carry no useful static types."""
 
 
 def encoded_apart(

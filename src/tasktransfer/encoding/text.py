@@ -7,12 +7,10 @@ from typing import Any
 
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.encoded import Example
+from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import answer_text, label_words, prompt_parts
-
-Tokenizer = Any
-"""A fast tokenizer of transformers; its classes carry no useful static types."""
 
 TOKENIZED_TOGETHER = 512
 

@@ -10,6 +10,9 @@ from tasktransfer.core.specs import Family
 from tasktransfer.encoding.reading import reading
 from tasktransfer.errors import ModelError
 
+Tokenizer = Any
+"""A fast tokenizer of transformers; its classes carry no useful static types."""
+
 LEAST_SHARE_OF_ROWS = 0.5
 """A model's embeddings have some rows more than its tokenizer has tokens (to a round number); with
 half of them unused, the tokenizer is another model's."""

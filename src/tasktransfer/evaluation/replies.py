@@ -189,28 +189,13 @@ def _retrieved(
 def _pool(
     asked: Asked, model: DualEncoder, pool: Pool, rows: Sequence[Instance]
 ) -> tuple[list[Instance], Floats]:
-    """The candidates of a pool that its filter leaves, with their encodings: not too long, no
-    unknown word, no duplicate, no quotation of Reddit."""
+    """The candidates of a pool that its filter leaves, with their encodings."""
     name = asked.evaluation.model_names[0]
     folder = asked.places.encoded[pool.data, name]
     split = read_split(folder, pool.task, "train")
     unknown = asked.places.unknown(folder)
-    limit, most = asked.settings.get("pool_limit"), asked.settings["pool_words"]
-    seen: set[str] = set()
-    places: list[int] = []
-    for row in kept_instances(len(rows), limit).tolist():
-        text = plain_reply(rows[row])
-        prefix = len(bleu.words(rows[row].query.get(PREFIX, "")))
-        ids = split.sequences[int(split.first_sequence[row]) + CANDIDATE]
-        fits = 0 < len(bleu.words(rows[row].target[0])) <= most + prefix
-        if fits and text not in seen and not text.startswith(">") and unknown not in ids:
-            seen.add(text)
-            places.append(row)
-    if not places:
-        raise DataError(
-            f"{pool.data.label}: the filter leaves none of {len(rows):,} candidates (at most "
-            f"{most} words, no unknown one); raise evaluation.pool_words, or give another pool"
-        )
+    asked_for = asked.settings.get("pool_limit"), asked.settings["pool_words"]
+    places = candidates_left(rows, split, unknown, *asked_for, pool.data.label)
     key = digest_of(
         {
             "version": EMBEDDING_VERSION,
@@ -227,6 +212,38 @@ def _pool(
     with replacing(file) as part, part.open("wb") as handle:
         np.save(handle, vectors)
     return [rows[i] for i in places], vectors
+
+
+def candidates_left(
+    rows: Sequence[Instance],
+    split: EncodedSplit,
+    unknown: int,
+    limit: int | None,
+    most: int,
+    pool: str,
+) -> list[int]:
+    """Which rows of a pool are candidates: replies of at most ``most`` words, none with the token
+    id ``unknown``, none twice, no quotation of Reddit (">"). ``limit``: rows that are looked at.
+
+    Raises:
+        DataError: none is left.
+    """
+    seen: set[str] = set()
+    left: list[int] = []
+    for row in kept_instances(len(rows), limit).tolist():
+        text = plain_reply(rows[row])
+        prefix = len(bleu.words(rows[row].query.get(PREFIX, "")))
+        ids = split.sequences[int(split.first_sequence[row]) + CANDIDATE]
+        fits = 0 < len(bleu.words(rows[row].target[0])) <= most + prefix
+        if fits and text not in seen and not text.startswith(">") and unknown not in ids:
+            seen.add(text)
+            left.append(row)
+    if not left:
+        raise DataError(
+            f"{pool}: the filter leaves none of {len(rows):,} candidates (at most {most} words, "
+            "no unknown one); raise evaluation.pool_words, or give another pool"
+        )
+    return left
 
 
 def _embedded(

@@ -19,6 +19,7 @@ from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Judge, Rank, Recipe, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
+from tasktransfer.encoding.encoded import kept_instances
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
@@ -47,6 +48,9 @@ from tasktransfer.results.versions import commit, versions
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 Measures = dict[str, dict[str, float]]
+ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
+"""First measures of evaluations that need the model and not its answers alone: which of many replies
+it chooses, or how probable one is (``evaluation.replies``)."""
 
 
 def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -> None:
@@ -130,7 +134,7 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
     def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
         task = get_task(node.data.name, node.task)
         instances = read_instances(Path(study.cache(node.data)), node.task, node.split)
-        if task.kind == "reply":
+        if node.measures[0] in ASKED_OF_THE_MODEL:
             return _replies(study, node, instances, threads)
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, learners)
@@ -143,7 +147,8 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
 
             told = answered(node, node.of, _places(study, node), threads)
             predictions, values = told.predictions, told.values
-            instances = instances[: len(predictions)]
+            kept = kept_instances(len(instances), node.settings.get("limit"))
+            instances = [instances[place] for place in kept]
         golds = [one.target for one in instances]
         scores = measured(task, node.measures, predictions, golds, values)
         return (

@@ -127,12 +127,21 @@ class Study:
         Raises:
             ConfigError: the study has no such dataset.
         """
-        for node in self.plan.nodes:
-            own = node if isinstance(node, Data) else node.data
-            for data in (own, *(used for used in node.uses if isinstance(used, Data))):
-                if data.name == dataset and not data.recipe:
-                    return data
-        raise ConfigError(f"{self.config_file}: no training reads a dataset named {dataset!r}")
+        named = [
+            data
+            for node in self.plan.nodes
+            for data in (
+                node if isinstance(node, Data) else node.data,
+                *(used for used in node.uses if isinstance(used, Data)),
+            )
+            if data.name == dataset
+        ]
+        for data in named:
+            if not data.recipe:
+                return data
+        if named:  # derived data are all that the plan names: what they are derived from
+            return Data(dataset, named[0].revision)
+        raise ConfigError(f"{self.config_file}: the study reads no dataset named {dataset!r}")
 
     def instances(self, dataset: str) -> str:
         """Folder of a dataset's cached instances.

@@ -24,15 +24,6 @@ def card_problems(card: Task) -> Iterator[str]:
     if (card.kind in WITHOUT_LABELS) == bool(card.labels):
         without = ", ".join(WITHOUT_LABELS)
         yield f"labels: {len(card.labels)} for {card.kind}; {without} have none, all others some"
-    stray_metrics = [
-        s.name for s in card.metrics if (s.name in OF_REPLIES) != (card.kind == "reply")
-    ]
-    if stray_metrics:
-        of_replies = ", ".join(OF_REPLIES)
-        yield (
-            f"metrics: {stray_metrics[0]}, and {card.name} is {card.kind}; metrics of reply tasks "
-            f"are {of_replies}"
-        )
     if len(set(card.labels)) != len(card.labels):
         yield "labels: duplicate label; give each once"
     if card.kind == "multiple_choice" and card.labels != tuple(map(str, range(card.classes))):

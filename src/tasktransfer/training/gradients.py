@@ -73,7 +73,7 @@ def set_gradients(
         return losses, sums
 
     seeded = _with_seeds(made)
-    of_whole = [torch.zeros((), device=setup.device) for _ in update]
+    of_whole: dict[int, Tensor] = {}
     for place, batch in enumerate(update):
         split = splits[batch.task]
         if is_in_batch(model, split):
@@ -94,8 +94,11 @@ def set_gradients(
     if gradients is not None:
         for parameter, gradient in zip(moving, gradients, strict=True):
             parameter.grad = None if gradient is None else gradient.to_dense()
-    in_parts = [r[0] for r in results]
-    return [torch.stack(of_batch).sum() for of_batch in zip(of_whole, *in_parts, strict=True)]
+    of_parts = zip(*(r[0] for r in results), strict=True)
+    return [
+        of_whole[place] if place in of_whole else torch.stack(of_batch).sum()
+        for place, of_batch in enumerate(of_parts)
+    ]
 
 
 def _first_pass(

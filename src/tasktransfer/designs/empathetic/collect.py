@@ -57,6 +57,7 @@ def collect(study: Study, complete: bool) -> None:
         study.config.digest,
         any(study.synthetic(name) for name in study.config.dataset_names),
         len(there),
+        cuts=study.config.training.cuts,
         order={"method": list(dict.fromkeys(run.method for run in study.plan.runs))},
         facts={f"stand-in: {name}": text for name, text in stand_ins(study.config).items()},
     )

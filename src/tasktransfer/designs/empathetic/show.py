@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
 
 from tasktransfer.designs.empathetic import columns
+from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.human import figure5, published, table5
+from tasktransfer.designs.empathetic.statistics import NOT_COMPARABLE
 from tasktransfer.files import replacing
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata, in_order
@@ -44,8 +48,14 @@ PRINTED_AS = {
 }
 
 
+PAPERS_BLOCK = 100
+"""Candidates of the published P@1,100."""
+
+
 def show(study: Study) -> None:
     """Write every printed table and figure."""
+    assert isinstance(study.config, EmpatheticConfig)
+    block = study.config.evaluation.block
     folder, out = Path(study.tables), Path(study.figures)
     read: dict[str, pd.DataFrame] = {}
     metadata: Metadata | None = None
@@ -59,19 +69,25 @@ def show(study: Study) -> None:
     )
     tables = {
         "table2": (
-            _table2(read["summary"], metadata),
-            f"Published numbers are of another setting. {caption}",
+            _table2(read["summary"], metadata, block),
+            f"P@1 is among {block} candidates. {_intervals(read['summary'])} {OTHER_SETTING} "
+            f"{caption}",
         ),
         "table3": (published("table3"), CITED),
         "table4": (_table4(read["resources"]), f"Time and hardware of these records. {caption}"),
         "table5": (_table5(), CITED),
         "table7": (_table7(read["labels"]), caption),
         "table9": (_table9(read["summary"]), caption),
-        "differences": (read["differences"], f"Method minus Base, the same seeds. {caption}"),
+        "differences": (
+            _marked(read["differences"]),
+            f"Method minus Base, the same seeds. {_intervals(read['summary'])} {caption}",
+        ),
+        "by_emotion": (_marked(read["by_emotion"]), f"P@1 among {block} candidates. {caption}"),
+        "pools_chosen": (_marked(read["pools_chosen"]), f"Where replies are from. {caption}"),
     }
     for name, (frame, said) in tables.items():
         write_table(out, name, frame, metadata, said, layout=_layout(frame))
-    _draw_scores(read["summary"], metadata, out, caption)
+    _draw_scores(_marked(read["summary"]), metadata, out, caption)
     draw_ratios(
         figure5(), "Figure 5 of the paper (cited human judgements)", out, "human_comparisons"
     )
@@ -80,8 +96,21 @@ def show(study: Study) -> None:
 # --- tables -------------------------------------------------------------------------------------
 
 
-def _table2(summary: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Ours, the published beside it, the difference, and our interval."""
+def _marked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Methods that are told what the others must find out carry that in their names."""
+    names = {name: f"{name} (told the label: not comparable)" for name in NOT_COMPARABLE}
+    return frame.assign(method=frame["method"].replace(names))
+
+
+def _intervals(summary: pd.DataFrame) -> str:
+    several = (summary["seeds"] > 1).all()
+    over = "dialogues and seeds" if several else "dialogues; one seed says nothing of others"
+    return f"95 % intervals are over {over}."
+
+
+def _table2(summary: pd.DataFrame, metadata: Metadata, block: int) -> pd.DataFrame:
+    """Ours, the published beside it, the difference, and our interval. P@1 has a published value
+    where it is among as many candidates."""
     printed = published("table2")
     rows = []
     wanted = [tuple(key) for key in PRINTED_AS]
@@ -95,7 +124,8 @@ def _table2(summary: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
         if one.setting == "retrieval" and one.measure == "bleu":
             same = same[same["candidates"] == pool]
         values = same[column].dropna()
-        theirs = float(values.iloc[0]) if len(values) else np.nan
+        told = len(values) and (one.measure != "p_at_1" or block == PAPERS_BLOCK)
+        theirs = float(values.iloc[0]) if told else np.nan
         rows.append(
             {
                 "setting": one.setting,
@@ -115,7 +145,8 @@ def _table2(summary: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     ranks = {name: rank for rank, name in enumerate(order)}
     by = ["setting", "measure", "pool", "method"]
     key = lambda values: values.map(ranks) if values.name == "method" else values  # noqa: E731
-    return frame.sort_values(by, key=key, ascending=[False, True, True, True], ignore_index=True)
+    ordered = frame.sort_values(by, key=key, ascending=[False, True, True, True])
+    return _marked(ordered.reset_index(drop=True))
 
 
 def _table4(resources: pd.DataFrame) -> pd.DataFrame:
@@ -224,13 +255,12 @@ def _text(name: Any, value: Any) -> str:
 
 def _draw_scores(summary: pd.DataFrame, metadata: Metadata, out: Path, caption: str) -> None:
     """P@1 (retrieval) and perplexity (generation) against AVG BLEU, a point a method."""
-    os.environ.setdefault("MPLBACKEND", "agg")
-    from matplotlib import pyplot as plt
-
     panels = (("retrieval", "p_at_1", "P@1, percent"), ("generation", "perplexity", "perplexity"))
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    axes = figure.subplots(1, 2)
     marks = "osD^vP*Xh<>p"
     order = in_order(summary["method"], metadata.order.get("method", ()))
+    bars = _intervals(summary)
     for axis, (setting, measure, label) in zip(axes, panels, strict=True):
         mine = summary[summary["setting"] == setting]
         across = mine[mine["measure"] == measure].set_index("method")
@@ -254,24 +284,20 @@ def _draw_scores(summary: pd.DataFrame, metadata: Metadata, out: Path, caption: 
             axis.legend(fontsize=8)
         axis.set(xlabel=label, ylabel="AVG BLEU", title=setting)
         axis.grid(alpha=0.25)
+        if measure == "perplexity" and len(across):
+            axis.set_xscale("log")
     figure.suptitle(f"{metadata.mark}{metadata.study}", fontsize=11)
-    figure.supxlabel(
-        _wrapped(f"Bars: 95 % intervals over dialogues and seeds. {caption}"), fontsize=7
-    )
+    figure.supxlabel(_wrapped(f"Bars: {bars} {caption}"), fontsize=7)
     _save(figure, out, "p_at_1_and_bleu")
-    plt.close(figure)
 
 
 def draw_ratios(ratios: pd.DataFrame, title: str, out: Path, name: str) -> None:
     """Ratios of choices as in Figure 5, row over column, on a scale of logarithms; cells without a
     ratio (0 or NaN) stay empty."""
-    os.environ.setdefault("MPLBACKEND", "agg")
-    from matplotlib import pyplot as plt
-    from matplotlib.colors import LogNorm
-
     values = ratios.to_numpy(float)
     shown = np.ma.masked_less_equal(np.ma.masked_invalid(values), 0)
-    figure, axis = plt.subplots(figsize=(9.5, 8), layout="constrained")
+    figure = Figure(figsize=(9.5, 8), layout="constrained")
+    axis = figure.subplots()
     image = axis.imshow(shown, cmap="RdBu", norm=LogNorm(1 / 30, 30))
     places = range(len(ratios))
     axis.set_xticks(places, ratios.columns, rotation=60, ha="right", fontsize=8)
@@ -287,16 +313,13 @@ def draw_ratios(ratios: pd.DataFrame, title: str, out: Path, name: str) -> None:
     figure.colorbar(image, label="times the row was chosen over the column / the contrary")
     figure.suptitle(title, fontsize=11)
     _save(figure, out, name)
-    plt.close(figure)
 
 
 def _wrapped(text: str, width: int = 170) -> str:
-    import textwrap
-
     return "\n".join(textwrap.wrap(text, width))
 
 
-def _save(figure: Any, out: Path, name: str) -> None:
+def _save(figure: Figure, out: Path, name: str) -> None:
     for ending in ("png", "pdf"):
         with replacing(out / f"{name}.{ending}") as part:
             figure.savefig(part, format=ending, dpi=150)

@@ -90,6 +90,7 @@ TABLES: dict[str, Columns] = {
 }
 
 
+PAPERS_EPOCHS = 25
 STAND_INS = [
     "dialogues split anew where no training set is there",
     "labels by our definitions",
@@ -140,14 +141,20 @@ def metadata_of(study: Study, records: int) -> Metadata:
     """What every table says of the study, with the stand-ins that captions name."""
     config = probes_config(study)
     synthetic = any(study.synthetic(corpus) for corpus in config.corpora)
-    stand_ins = [] if synthetic else STAND_INS
+    epochs, papers = config.training.epochs, PAPERS_EPOCHS
+    stand_ins = [] if synthetic else [*STAND_INS]
+    if epochs < papers and not synthetic:
+        stand_ins.append(f"{epochs} epochs for the paper's {papers}")
     if config.probes.word_vectors is not None:
-        stand_ins = [*stand_ins, f"word vectors of {Path(config.probes.word_vectors).name}"]
+        stand_ins.append(f"word vectors of {Path(config.probes.word_vectors).name}")
+    limit = config.probes.limit_train
+    cuts = [config.training.cuts, "" if limit is None else f"probes.limit_train {limit}"]
     return Metadata(
         study.config.study,
         study.config.digest,
         synthetic,
         records,
+        cuts=", ".join(filter(None, cuts)),
         order={
             "model": [model.name for model in config.models],
             "probe": [p.name for corpus in config.corpora for p in config.probes_of(corpus)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,21 +11,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from matplotlib.figure import Figure
 
 from tasktransfer.config.places import on_disk
 from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.intervals import read_statistics
 from tasktransfer.errors import DataError
+from tasktransfer.files import replacing
 from tasktransfer.results.study import Study
 from tasktransfer.stats.resampling import generator
 from tasktransfer.tables.metadata import Metadata
 
-os.environ.setdefault("MPLBACKEND", "agg")
-
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
 """Okabe and Ito's, told apart by colour-blind readers."""
 MARKERS = "osD^vP*"
+LETTERS_AN_INCH = 11
+"""Of a title."""
 
 DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
 """Figure 1: so many draws of a tenth of 2,000 judgements, about 35 % of them ties."""
@@ -43,39 +45,38 @@ def write_figures(study: Study) -> None:
     _save(study, "ties", _ties(probes_config(study).probes.judgements))
 
 
-def _save(study: Study, name: str, figure: Any) -> None:
-    from matplotlib import pyplot as plt  # noqa: PLC0415  # after MPLBACKEND
-
+def _save(study: Study, name: str, figure: Figure) -> None:
     folder = Path(study.figures)
     folder.mkdir(parents=True, exist_ok=True)
     for ending in ("png", "pdf"):
-        figure.savefig(folder / f"{name}.{ending}", dpi=110, metadata=_undated(ending))
-    plt.close(figure)
+        with replacing(folder / f"{name}.{ending}") as part:
+            figure.savefig(part, format=ending, dpi=110, metadata=_undated(ending))
+
+
+def _entitle(figure: Figure, text: str) -> None:
+    """A title in as many lines as its figure's width asks for."""
+    letters = int(figure.get_figwidth() * LETTERS_AN_INCH)
+    figure.suptitle(
+        "\n".join(textwrap.fill(one, letters) for one in text.splitlines()), fontsize=11
+    )
 
 
 def _undated(ending: str) -> dict[str, None] | None:
     return {"CreationDate": None} if ending == "pdf" else None
 
 
-def _panels(count: int, width: float = 3.0, height: float = 2.4) -> tuple[Any, list[Any]]:
-    from matplotlib import pyplot as plt  # noqa: PLC0415  # after MPLBACKEND
-
+def _panels(count: int, width: float = 3.0, height: float = 2.4) -> tuple[Figure, list[Any]]:
     columns = min(4, max(1, count))
     rows = max(1, math.ceil(count / columns))
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(width * columns, height * rows + 0.8),
-        layout="constrained",
-        squeeze=False,
-    )
+    figure = Figure(figsize=(width * columns, height * rows + 0.8), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
     flat = list(axes.flat)
     for spare in flat[count:]:
         spare.set_axis_off()
     return figure, flat
 
 
-def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Any:
+def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Figure:
     """A panel a probe: mean over seeds by epoch, prior as a line, counts of words as another."""
     trained = scores.dropna(subset=["epoch"])
     models = metadata.ordered("model", trained["model"])
@@ -99,17 +100,17 @@ def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Any:
     figure.supylabel("micro-F1 of the probe")
     _legend(figure, axes)
     title = "what the encoder knows by epoch (0: untrained)"
-    figure.suptitle(f"{metadata.mark}{metadata.study}: {title}")
+    _entitle(figure, f"{metadata.mark}{metadata.study}: {title}")
     return figure
 
 
-def _legend(figure: Any, axes: Iterable[Any]) -> None:
+def _legend(figure: Figure, axes: Iterable[Any]) -> None:
     handles, labels = next(iter(axes)).get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
 
 
-def _representations(projections: pd.DataFrame, metadata: Metadata) -> Any:
+def _representations(projections: pd.DataFrame, metadata: Metadata) -> Figure:
     """Training turns on two principal components, log counts (Figure 2); the first seed."""
     keys = ["corpus", "model", "snapshot"]
     clouds = dict(list(projections.groupby(keys, sort=False)))
@@ -120,13 +121,13 @@ def _representations(projections: pd.DataFrame, metadata: Metadata) -> Any:
         share = f"{cloud['variance'].iloc[0]:.0f} % of the variance"
         axis.set_title(f"{model}, {snapshot}\n{corpus}, {share}", fontsize=8)
         axis.tick_params(labelsize=6)
-    figure.suptitle(f"{metadata.mark}Representations on two principal components")
+    _entitle(figure, f"{metadata.mark}Representations on two principal components")
     return figure
 
 
 def _bleu_against_f1(
     scores: pd.DataFrame, rounds: pd.DataFrame, claims: pd.DataFrame, metadata: Metadata
-) -> Any:
+) -> Figure:
     """Mean F1 over probes against dev BLEU-2, a point a model, seed and epoch."""
     on = ["corpus", "model", "seed", "epoch"]
     probed = scores.dropna(subset=["epoch"]).drop_duplicates([*on, "probe"])
@@ -142,7 +143,7 @@ def _bleu_against_f1(
         axis.set(xlabel="BLEU-2 on the dev split", ylabel="mean micro-F1 over probes")
         axis.set_title(f"{corpus}: rank correlation {claim.rho:.2f} ({claim.points} points)")
     _legend(figure, axes)
-    figure.suptitle(f"{metadata.mark}{metadata.study}")
+    _entitle(figure, f"{metadata.mark}{metadata.study}")
     return figure
 
 
@@ -160,7 +161,7 @@ def ties_resampled(
     return 100 * chance.hypergeometric(ties, len(judgements) - ties, drawn, draws) / drawn
 
 
-def _ties(place: str | None) -> Any:
+def _ties(place: str | None) -> Figure:
     """Of a user's judgements, or of made-up ones: the paper's are not released."""
     if place is None:
         judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "MADE-UP judgements"
@@ -172,10 +173,10 @@ def _ties(place: str | None) -> Any:
     step = max(0.5, 100 / drawn)
     axis.hist(shares, bins=np.arange(shares.min() - step / 2, shares.max() + step, step))
     axis.set(xlabel=f"ties among {drawn} judgements, per cent", ylabel="draws")
-    figure.suptitle(
+    _entitle(
+        figure,
         f"{named} ({len(judgements):,}, {judgements.mean():.0%} ties): {DRAWS:,} draws of {drawn}\n"
         f"standard deviation {shares.std():.1f} points, by sampling alone",
-        fontsize=10,
     )
     return figure
 

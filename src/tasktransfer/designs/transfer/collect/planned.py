@@ -117,17 +117,6 @@ def shorts_of(study: Study) -> dict[str, str]:
     return {task: short for dataset in datasets for task, short in dataset.shorts}
 
 
-def cuts_of(study: Study) -> str:
-    """The limits that the config sets on instances, by name and in numbers; empty: none."""
-    training = study.config.training
-    limits = {
-        "limit_train": training.limit_train,
-        "limit_dev": training.limit_dev,
-        "limit_test": training.limit_test,
-    }
-    return ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
-
-
 def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
     """What the analysis needs to know of a plan, as ``read_plan`` reads it."""
     asked = transfer_config(study).multi_source
@@ -136,7 +125,7 @@ def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
         "study": study.config.study,
         "config_digest": study.config.digest,
         "shorts": shorts_of(study),
-        CUTS: cuts_of(study),
+        CUTS: study.config.training.cuts,
         SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
         "runs": [
             {
