@@ -65,7 +65,9 @@ demo-probes: $(SETUP) ## what encoders know, on a tiny world of dialogues: minut
 	@echo
 	@echo "tables and figures: results/demo-probes/figures"
 
-test: system lint unit ## every check and every test
+# Side by side: installations and checks fill what tests leave of the cores. Both run to their ends.
+test: system ## every check and every test
+	$(MAKE) --jobs 2 --keep-going lint unit
 
 system: ## system packages that some tests use, where they may be installed
 	tests/system-packages.sh

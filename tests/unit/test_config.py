@@ -161,7 +161,7 @@ DIGESTS = {
     "all-tasks.yaml": "6bc772116e8db9f28247fbef71251d3499ba1f69556663a4b0b3fa374ef62c0a",
     "challenge-demo.yaml": "489be4d36ab5e1912f35b1c126beb2a0ddcd49663f5da276ccb1f8cfc158407a",
     "demo.yaml": "efa954b9eafe4036cb1d31a6a804b86d74c76d76752f24a9f50d52c95ce40b37",
-    "minilm-study.yaml": "ad9db556764280ecfa0b2a7e9d24a9cc4340febe5b1543183791c0ec01891aa5",
+    "minilm-study.yaml": "077065c2179a1cb0bd6b2b6744393cf6c77ba530d7fbda0b5c69e9531f5c97a7",
     "paper.yaml": "1262225efd6613b9cc5264068afcb4e2bf0b2c844aaa6614bb88aff0c848e795",
     "planted.yaml": "a9086913fc30bee7a23fffa79fb30e4787ecd63f698ee3809b8c140af79ea516",
 }

@@ -49,8 +49,8 @@ from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 Measures = dict[str, dict[str, float]]
 ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
-"""First measures of evaluations that need the model and not its answers alone: which of many replies
-it chooses, or how probable one is (``evaluation.replies``)."""
+"""First measures of evaluations that need the model and not its answers alone: which of many
+replies it chooses, or how probable one is (``evaluation.replies``)."""
 
 
 def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -> None:
