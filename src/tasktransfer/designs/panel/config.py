@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from tasktransfer.config import CommonConfig, DataConfig, ModelConfig, TrainingConfig
 from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Count, ModelName, Section
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import Family, Training
-from tasktransfer.core.validation import Problem, unknown
+from tasktransfer.core.validation import Problem, refuse, unknown
 from tasktransfer.designs.panel.sources.cards import (
     AT_HAND,
     DIALOGUES,
@@ -25,6 +25,7 @@ Method = Literal["panel", "collection", "single", "panel-mean", "panel-max", "pa
 METHODS: tuple[Method, ...] = (
     "panel", "collection", "single", "panel-mean", "panel-max", "panel-min",
 )  # fmt: skip
+Persona = Literal["none", "original", "revised"]
 Rate = Annotated[float, Field(gt=0, le=1), NUMBER]
 Share = Annotated[float, Field(ge=0.5, le=1), NUMBER]
 
@@ -114,6 +115,11 @@ class PairsConfig(Section):
     made: Annotated[float, Field(ge=1, le=100), NUMBER] = Field(
         default=3.0, description="pairs that are made and labelled for each that is asked for"
     )
+    labels: Literal["labeller", "given", "made"] = Field(
+        default="labeller",
+        description="labeller: the section labeller's model gives them; given: the release does, "
+        "in probabilities/<domain>.jsonl; made: how a pair was made does",
+    )
     sure: Share = Field(default=0.9, description="least probability of a label that is kept")
     seed: Annotated[int, Field(ge=0)] = Field(default=0, description="of the perturbations")
 
@@ -139,7 +145,7 @@ class SelectionConfig(Section):
     """The true response among others (VII-D)."""
 
     domain: str = Field(default="ConvAI2", description="the domain whose dialogues are asked about")
-    personas: Annotated[tuple[Literal["none", "original"], ...], LIST, DISTINCT] = Field(
+    personas: Annotated[tuple[Persona, ...], LIST, DISTINCT] = Field(
         default=("none", "original"), description="what comes before the context"
     )
     candidates: int = Field(default=20, ge=2, le=1000, description="responses to choose from")
@@ -168,7 +174,7 @@ class PanelConfig(CommonConfig):
     reduction: Count = Field(default=16, description="of the adapters' bottlenecks")
     pairs: PairsConfig = Field(default=PairsConfig(), description="training pairs")
     labeller: LabellerConfig | None = Field(
-        default=None, description="what labels the pairs; null: how they were made does"
+        default=None, description="what labels the pairs, where pairs.labels is labeller"
     )
     joint: JointConfig = Field(default=JointConfig(), description="the first stage")
     experts: ExpertsConfig = Field(default=ExpertsConfig(), description="the second stage")
@@ -179,6 +185,17 @@ class PanelConfig(CommonConfig):
         description="untrained: the joint model before its first update; leaky: single, trained "
         "without the leak filter",
     )
+
+    @model_validator(mode="after")
+    def _has_labels(self) -> PanelConfig:
+        wanted = self.pairs.labels == "labeller"
+        if wanted and self.labeller is None:
+            told = "give the section, or set pairs.labels to given or made"
+            refuse([(".labeller", f"missing, and pairs.labels is labeller: {told}")])
+        if not wanted and self.labeller is not None:
+            told = "remove it, or set that to labeller"
+            refuse([(".labeller", f"of no use where pairs.labels is {self.pairs.labels}: {told}")])
+        return self
 
     @property
     def dataset(self) -> str:

@@ -22,7 +22,8 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """The instances whose dialogues share nothing with the rated sets.
 
     Settings: ``tasks``: those that are filtered; ``against``: the rated sets; ``words``: the least
-    that an utterance has to be a leak; ``drop``: false counts and drops nothing.
+    that an utterance has to be a leak; ``drop``: false counts and drops nothing; ``whole``: tasks
+    that are handed on as they are.
 
     Raises:
         DataError: nothing of a split is left.
@@ -33,7 +34,11 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         name: _long(read_instances(cache, name, "test"), fewest) for name in settings["against"]
     }
     every = {text for said in rated.values() for text, _ in said}
-    derived: dict[Split, list[Instance]] = {}
+    derived: dict[Split, list[Instance]] = {
+        (task, split): _if_any(cache, task, split)
+        for task in settings.get("whole", ())
+        for split in SPLITS
+    }
     for task in settings["tasks"]:
         dialogues: dict[str, set[str]] = {}
         for split in SPLITS:
@@ -74,7 +79,10 @@ def _if_any(cache: Path, task: str, split: str) -> list[Instance]:
     """The instances of a split; none where the release has none."""
     counts = read_manifest(cache).tasks
     if task not in counts:
-        raise DataError(f"{cache}: has no {task}; put its files there, or leave it out (domains)")
+        raise DataError(
+            f"{cache}: has no {task}: the release lacks its files (docs/panel.md lists them); put "
+            "them there, or leave it out (domains, labeller, pairs.labels)"
+        )
     return read_instances(cache, task, split) if counts[task][split].samples else []
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.data.recipes import Ingredients, Judge, Split
+from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, instance_of
 from tasktransfer.designs.panel.sources.texts import parted
@@ -127,8 +128,9 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Labelled pairs of every domain, and all of them together as ``everything``.
 
     Settings: ``domains``; ``train`` and ``dev``: pairs asked for, per domain; ``made``: how many
-    are made for each that is asked for; ``sure``: the least probability of a label; ``seed``;
-    ``everything`` and ``labeller``: names of their tasks.
+    are made for each that is asked for; ``labels``: of the labeller, given, or as made; ``sure``:
+    the least probability of a label; ``seed``; ``everything``, ``labeller`` and ``given``: names of
+    their tasks.
 
     Raises:
         DataError: the labeller is sure of nothing, or says the same of everything.
@@ -138,12 +140,9 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     for split in ("train", "dev"):
         together: list[Instance] = []
         for domain in settings["domains"]:
-            instances = read_instances(cache, domain, split)
-            chance = random.Random(f"{settings['seed']} {domain} {split}")
+            made, chance = made_pairs(cache, domain, split, settings)
             asked = int(settings[split])
-            made = candidates(instances, round(asked * settings["made"]), chance)
-            judge = ingredients.judges[0] if ingredients.judges else None
-            labelled = labels(made, judge, settings["labeller"], settings["sure"])
+            labelled = labels(made, _probabilities(ingredients, made), settings["sure"])
             report = ingredients.report.setdefault
             for how in dict.fromkeys(one.query["how"] for one in made):
                 report(f"{domain} {split} {how}", {}).update(_counts(how, made, labelled))
@@ -155,6 +154,15 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     for domain in (*settings["domains"], settings["everything"]):
         derived[domain, "test"] = []
     return derived
+
+
+def made_pairs(
+    cache: Path, domain: str, split: str, settings: Mapping[str, Any]
+) -> tuple[list[Instance], random.Random]:
+    """The pairs of a domain before they are labelled, and the random numbers that follow."""
+    chance = random.Random(f"{settings['seed']} {domain} {split}")
+    wanted = round(int(settings[split]) * settings["made"])
+    return candidates(read_instances(cache, domain, split), wanted, chance), chance
 
 
 def candidates(instances: Sequence[Instance], wanted: int, chance: random.Random) -> list[Instance]:
@@ -180,17 +188,44 @@ def candidates(instances: Sequence[Instance], wanted: int, chance: random.Random
     return made
 
 
+def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[float] | None:
+    """How probably each pair fits; None: nobody was asked.
+
+    Raises:
+        DataError: the release's labels lack a pair.
+    """
+    settings = ingredients.settings
+    if settings["labels"] == "labeller":
+        task = settings["labeller"]
+        return ingredients.judges[0](task, [replace(one, task=task) for one in made])
+    if settings["labels"] == "made":
+        return None
+    told = {
+        (one.dialogue_id, one.context, one.query["response"]): float(one.target[0])
+        for one in read_instances(ingredients.caches[0], settings["given"], "train")
+    }
+    asked = [(one.task, one.context, one.query["response"]) for one in made]
+    missing = [pair for pair in asked if pair not in told]
+    if missing:
+        domain, context, response = missing[0]
+        raise DataError(
+            f"probabilities/{domain}.jsonl: no line for {len(missing):,} of {len(made):,} pairs, "
+            f"such as context {context!r}, response {response!r}: `tasktransfer pairs` writes all "
+            "pairs that are asked about; add their probabilities"
+        )
+    return [told[pair] for pair in asked]
+
+
 def labels(
-    made: Sequence[Instance], judge: Judge | None, task: str, sure: float
+    made: Sequence[Instance], probabilities: Sequence[float] | None, sure: float
 ) -> list[Instance | None]:
-    """Each pair with the labeller's label; None: it is not sure. Without a labeller, what was made
-    to fit fits."""
-    if judge is None:
+    """Each pair with the label that is more probable; None: it is less than ``sure``. Where nobody
+    was asked, what was made to fit fits."""
+    if probabilities is None:
         return list(made)
-    asked = [replace(one, task=task) for one in made]
     return [
         replace(one, target=(FITS if p >= 0.5 else FITS_NOT,)) if max(p, 1 - p) >= sure else None
-        for one, p in zip(made, judge(task, asked), strict=True)
+        for one, p in zip(made, probabilities, strict=True)
     ]
 
 
@@ -288,8 +323,8 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """The true response among others, which are drawn from the same split (VII-D). Training has one
-    other response to each true one, test 19. Settings: ``domain``; ``persona``: none or original;
-    ``candidates``; ``limit_train`` and ``limit_test``: true responses at most.
+    other response to each true one, test 19. Settings: ``domain``; ``persona``: a key of
+    ``PERSONAS``; ``candidates``; ``limit_train`` and ``limit_test``: true responses at most.
 
     Raises:
         DataError: a split has too few responses to choose from, or no personas.
@@ -306,9 +341,7 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
                 f"{settings['domain']}, {split}: {len(texts)} different responses, and "
                 f"{others + 1} are needed to choose from; give more dialogues"
             )
-        asked = [one for one in every if "persona" in one.query]
-        if not asked:
-            raise DataError(f"{settings['domain']}, {split}: no dialogue has a persona")
+        asked = _answers(every, settings, split)
         chance.shuffle(asked)
         limit = settings["limit_test" if split == "test" else "limit_train"]
         derived[settings["task"], split] = [
@@ -319,6 +352,23 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     return derived
 
 
+PERSONAS = {"none": "", "original": "persona", "revised": "revised"}
+"""Setting → what of an instance's query comes before its context."""
+
+
+def _answers(every: Sequence[Instance], settings: Mapping[str, Any], split: str) -> list[Instance]:
+    """The responses that are looked for: of those who were told a persona, where such are, so that
+    all settings are asked the same."""
+    told = [one for one in every if "persona" in one.query]
+    key = PERSONAS[settings["persona"]]
+    if key and not any(key in one.query for one in every):
+        raise DataError(
+            f"{settings['domain']}, {split}: no dialogue has a persona of the setting "
+            f"{settings['persona']}; give them, or leave the setting out (selection.personas)"
+        )
+    return told or list(every)
+
+
 def _choices(
     one: Instance,
     texts: Sequence[str],
@@ -327,7 +377,8 @@ def _choices(
     chance: random.Random,
 ) -> list[Instance]:
     said = parted(one.context, one.turns)
-    before = (one.query["persona"], *said) if settings["persona"] == "original" else said
+    persona = one.query.get(PERSONAS[settings["persona"]])
+    before = (persona, *said) if persona else said
     true = one.query["response"]
     wrong = [text for text in chance.sample(texts, others + 1) if text != true][:others]
     return [

@@ -139,6 +139,8 @@ class Inputs:
             "against": list(self.config.rated),
             "words": self.config.data.leaks.words,
         }
+        if self.config.pairs.labels == "given":
+            settings["whole"] = [self.task(cards.GIVEN)]
         return self.derived(LEAKS, settings if drop else {**settings, "drop": False})
 
     @cached_property
@@ -176,6 +178,7 @@ class Inputs:
         settings: dict[str, Any] = {"domains": list(self.config.domains), **section.model_dump()}
         settings["everything"] = self.task(cards.EVERYTHING)
         settings["labeller"] = self.task(cards.LABELLER)
+        settings["given"] = self.task(cards.GIVEN)
         judges = [self.labeller] if self.labeller else []
         return self.derived(PAIRS, settings, dialogues, *judges)
 
@@ -360,7 +363,7 @@ def stand_ins(config: PanelConfig) -> dict[str, str]:
         told["RoBERTa-base"] = panel
     if config.labeller:
         told["DEB"] = f"{models[config.labeller.model]}, trained on DailyDialog++"
-    else:
+    elif config.pairs.labels == "made":
         told["DEB"] = "none: a pair's label is how it was made"
     told["back-translation, DialoGPT and BlenderBot"] = "none"
     told["the infilling model"] = "words of a random context"

@@ -16,6 +16,8 @@ TINY = "PanelTiny"
 LABELLER = "labeller"
 EVERYTHING = "everything"
 """The task of the one model that is trained on all domains."""
+GIVEN = "given_labels"
+"""Probabilities that a pair fits, where a user has them of DEB or another model."""
 SELECTION = "response_selection"
 RATINGS = "all_ratings"
 """The items of all rated sets of a study, which a model rates in one go."""
@@ -137,6 +139,11 @@ def cards(dataset: str) -> tuple[Task, ...]:
             shared_task(LABELLER, dataset),
             dataset,
             "Whether a response fits, in DailyDialog++'s judgement.",
+        ),
+        pair_task(
+            shared_task(GIVEN, dataset),
+            dataset,
+            "Probabilities that responses fit, of a model that is not here.",
         ),
         pair_task(
             shared_task(EVERYTHING, dataset),

@@ -20,6 +20,8 @@ from tasktransfer.errors import DataError
 DAILY_ZIP, DAILY_SPLIT = "TLiDB_DailyDialog.zip", "dailydialog/split.csv"
 OFFICIAL = {"dev": "dailydialog/validation/dialogues.txt", "test": "dailydialog/test/dialogues.txt"}
 CONVAI2 = "convai2/valid_self_original_no_cands.txt"
+CONVAI2_REVISED = "convai2/valid_self_revised_no_cands.txt"
+"""The same dialogues with personas in other words; not at hand, and read where it is there."""
 TOPICAL = ("topical_chat/valid_freq.json", "topical_chat/valid_rare.json")
 DSTC7 = "evaluation/dstc7/dstc7-task2-human_eval.tgz"
 
@@ -30,12 +32,14 @@ alone."""
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """``persona``: what the one who answers was told to be; empty: nothing."""
+    """``persona``: what the one who answers was told to be, ``revised``: the same in other words;
+    empty: nothing."""
 
     name: str
     split: str
     utterances: tuple[str, ...]
     persona: str = ""
+    revised: str = ""
 
 
 Files = dict[str, Path]
@@ -46,10 +50,12 @@ Read = Callable[[Files], Iterable[Dialogue]]
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """``files``: what has to be there; of a name that ends in a slash, every file below it."""
+    """``files``: what has to be there; of a name that ends in a slash, every file below it.
+    ``more``: what may be."""
 
     files: tuple[str, ...]
     read: Read
+    more: tuple[str, ...] = ()
 
 
 # --- DailyDialog --------------------------------------------------------------------------------
@@ -121,7 +127,28 @@ def empathetic_dialogues(files: Files) -> Iterator[Dialogue]:
 
 
 def convai2(files: Files) -> Iterator[Dialogue]:
-    """The validation set's dialogues, divided; each with the persona of the one who answers."""
+    """The validation set's dialogues, divided; each with the persona of the one who answers.
+
+    Raises:
+        DataError: a line has no two utterances, or the file of revised personas has other
+            dialogues.
+    """
+    dialogues = _convai2(files[CONVAI2])
+    if CONVAI2_REVISED in files:
+        revised = _convai2(files[CONVAI2_REVISED])
+        if [one.utterances for one in revised] != [one.utterances for one in dialogues]:
+            raise DataError(
+                f"{files[CONVAI2_REVISED]}: its dialogues are not those of {files[CONVAI2]}; copy "
+                "both from one release, or remove it"
+            )
+        dialogues = [
+            replace(one, revised=other.persona)
+            for one, other in zip(dialogues, revised, strict=True)
+        ]
+    yield from divided(dialogues)
+
+
+def _convai2(file: Path) -> list[Dialogue]:
     dialogues: list[Dialogue] = []
     persona: list[str] = []
     said: list[str] = []
@@ -131,7 +158,7 @@ def convai2(files: Files) -> Iterator[Dialogue]:
             name = f"convai2-{len(dialogues) + 1}"
             dialogues.append(Dialogue(name, "", tuple(said), " ".join(persona)))
 
-    for number, line in enumerate(files[CONVAI2].read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
         place, _, text = line.partition(" ")
         if place == "1":
             end()
@@ -142,12 +169,12 @@ def convai2(files: Files) -> Iterator[Dialogue]:
         turns = [part.strip() for part in text.split("\t")]
         if len(turns) < 2 or not all(turns[:2]):
             raise DataError(
-                f"{files[CONVAI2]}, line {number}: found {text[:60]!r}, expected two utterances "
-                "with a tab between"
+                f"{file}, line {number}: found {text[:60]!r}, expected two utterances with a tab "
+                "between"
             )
         said += turns[:2]
     end()
-    yield from divided(dialogues)
+    return dialogues
 
 
 def topical_chat(files: Files) -> Iterator[Dialogue]:
@@ -239,13 +266,14 @@ def _dstc7(file: Path, name: str) -> list[list[str]]:
 
 
 def of_folder(folder: str) -> Corpus:
-    """A folder with ``train.jsonl`` and ``dev.jsonl``: an object a line, with ``id`` and
-    ``utterances``."""
-    names = {split: f"{folder}/{split}.jsonl" for split in ("train", "dev")}
+    """A folder with ``train.jsonl`` and ``dev.jsonl``, and ``test.jsonl`` for response selection:
+    an object a line, with ``utterances`` and, if there are such, ``id`` and ``persona``, that of
+    who says the second, fourth and so on."""
+    names = {split: f"{folder}/{split}.jsonl" for split in ("train", "dev", "test")}
 
     def read(files: Files) -> Iterator[Dialogue]:
         for split, name in names.items():
-            for line, row in json_lines(files[name]):
+            for line, row in json_lines(files[name]) if name in files else ():
                 said = row.get("utterances")
                 where = f"{files[name]}, line {line}"
                 if not isinstance(said, list) or len(said) < 2:
@@ -254,9 +282,11 @@ def of_folder(folder: str) -> Corpus:
                     if not isinstance(text, str) or not text.strip():
                         raise DataError(f"{where}: utterance {place + 1} is {text!r}; give text")
                 name_of = str(row.get("id", f"{split}-{line}"))
-                yield Dialogue(f"{folder}-{name_of}", split, tuple(text.strip() for text in said))
+                persona = str(row.get("persona", "")).strip()
+                utterances = tuple(text.strip() for text in said)
+                yield Dialogue(f"{folder}-{name_of}", split, utterances, persona)
 
-    return Corpus(tuple(names.values()), read)
+    return Corpus((names["train"], names["dev"]), read, (names["test"],))
 
 
 def json_lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -294,7 +324,7 @@ CORPORA: dict[str, Corpus] = {
         ("empathetic_dialogues/split.csv", "empathetic_dialogues/by_emotion/"),
         empathetic_dialogues,
     ),
-    "ConvAI2": Corpus((CONVAI2,), convai2),
+    "ConvAI2": Corpus((CONVAI2,), convai2, (CONVAI2_REVISED,)),
     "TopicalChat": Corpus(TOPICAL, topical_chat),
     "Reddit": Corpus((DSTC7,), reddit),
     "Own": of_folder("own"),

@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize
 from tasktransfer.datasets.file_digests import digest_of_files
@@ -18,6 +19,7 @@ from tasktransfer.designs.panel.sources.cards import (
     DIALOGUES,
     DOMAINS,
     EVERYTHING,
+    GIVEN,
     LABELLER,
     RATED,
     SELECTION,
@@ -48,6 +50,8 @@ FITS, FITS_NOT = "1", "0"
 PLUS = tuple(f"dailydialog_pp/{name}.jsonl" for name in ("data_positives", "dev", "test"))
 OWN_LABELS = tuple(f"labeller/{split}.jsonl" for split in SPLITS)
 SYNTHETIC = "synthetic.json"
+GENERATED, PROBABILITIES = "generated", "probabilities"
+"""Folders of a user's further responses, and of labels for pairs, a file a domain."""
 
 
 def instance_of(
@@ -98,11 +102,11 @@ class _World:
         labels: tuple[str, ...],
     ) -> None:
         self.name, self.corpora, self.rated, self.labels = name, corpora, rated, labels
-        self.labeller = shared_task(LABELLER, name)
+        self.labeller, self.given = shared_task(LABELLER, name), shared_task(GIVEN, name)
         self.rated_files = files
-        wanted = [f for corpus in corpora.values() for f in corpus.files]
+        wanted = [f for corpus in corpora.values() for f in (*corpus.files, *corpus.more)]
         wanted += [*files.values(), *labels, SYNTHETIC]
-        wanted += [f"generated/{domain}.jsonl" for domain in corpora]
+        wanted += [f"{folder}/{d}.jsonl" for d in corpora for folder in (GENERATED, PROBABILITIES)]
         self.names = tuple(dict.fromkeys(wanted))
 
     def files(self, folder: Path) -> Files:
@@ -124,7 +128,8 @@ class _World:
         domains = [name for name, corpus in self.corpora.items() if _has(files, corpus.files)]
         labels = [self.labeller] if _has(files, self.labels) else []
         rated = [name for name, file in self.rated_files.items() if file in files]
-        return (*domains, *labels, *rated)
+        given = [self.given] if any(f.startswith(f"{PROBABILITIES}/") for f in files) else []
+        return (*domains, *labels, *given, *rated)
 
     def revision(self, folder: Path, memo: Path | None) -> str:
         return digest_of_files(self.files(folder), memo)
@@ -156,6 +161,8 @@ class _World:
         elif task == self.labeller:
             read = _own_labels if self.labels == OWN_LABELS else _plus
             yield from read(files)
+        elif task == self.given:
+            yield from (("train", one) for d in self.corpora for one in _given(task, d, files))
         else:
             for dialogue in self.corpora[task].read(files):
                 yield from ((dialogue.split, one) for one in _of_dialogue(task, dialogue))
@@ -168,11 +175,9 @@ def _of_dialogue(task: str, dialogue: Dialogue) -> Iterator[Instance]:
     for place in range(1, len(said)):
         before = said[max(0, place - CONTEXT) : place]
         # Who was told a persona answers the other one, at every second place.
-        persona = dialogue.persona if place % 2 else ""
+        told = {"persona": dialogue.persona, "revised": dialogue.revised} if place % 2 else {}
         name = f"{dialogue.name}#{place}"
-        yield instance_of(
-            task, name, dialogue.name, before, said[place], FITS, persona=persona, how="true"
-        )
+        yield instance_of(task, name, dialogue.name, before, said[place], FITS, how="true", **told)
 
 
 def _of_item(task: str, place: int, item: Item) -> Instance:
@@ -185,14 +190,43 @@ def _of_item(task: str, place: int, item: Item) -> Instance:
 def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
     """A user's further positive responses: ``generated/<domain>.jsonl``, an object a line with
     ``context`` (texts) and ``response``; for training alone."""
-    name = f"generated/{task}.jsonl"
+    name = f"{GENERATED}/{task}.jsonl"
     for line, row in json_lines(files[name]) if name in files else ():
-        context, response = row.get("context"), str(row.get("response", "")).strip()
-        if not isinstance(context, list) or not context or not response:
-            raise DataError(f"{files[name]}, line {line}: give context (texts) and response")
+        said, response = read_pair(row, f"{files[name]}, line {line}")
         group = f"generated-{line}"
-        said = [str(text) for text in context][-CONTEXT:]
-        yield "train", instance_of(task, group, group, said, response, FITS, how="generated")
+        one = instance_of(task, group, group, said[-CONTEXT:], response, FITS, how="generated")
+        yield "train", one
+
+
+def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
+    """Labels of a user's own model: ``probabilities/<domain>.jsonl``, an object a line with
+    ``context`` (texts), ``response`` and ``probability`` that it fits."""
+    name = f"{PROBABILITIES}/{domain}.jsonl"
+    for line, row in json_lines(files[name]) if name in files else ():
+        where = f"{files[name]}, line {line}"
+        said, response = read_pair(row, where)
+        probability = row.get("probability")
+        number = isinstance(probability, int | float) and not isinstance(probability, bool)
+        if not number or not 0 <= float(str(probability)) <= 1:
+            raise DataError(f"{where}: probability is {probability!r}; give a number from 0 to 1")
+        target = f"{float(str(probability)):.12g}"
+        yield instance_of(task, f"{domain}-{line}", domain, said, response, target)
+
+
+def read_pair(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], str]:
+    """Context and response of a line of a user's file.
+
+    Raises:
+        DataError: either is missing, empty, or no text.
+    """
+    context, response = row.get("context"), row.get("response")
+    if not isinstance(context, list) or not all(isinstance(t, str) and t.strip() for t in context):
+        raise DataError(f"{where}: context is {context!r}; give its utterances as a list of texts")
+    if not context:
+        raise DataError(f"{where}: the context is empty; give its utterances")
+    if not isinstance(response, str) or not response.strip():
+        raise DataError(f"{where}: response is {response!r}; give its words, or remove the line")
+    return tuple(text.strip() for text in context), response.strip()
 
 
 # --- the labeller's pairs -----------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """A tiny world of three domains by grammar, and of rated sets with planted quality.
 
-A statement is about a thing, and things are of four kinds. The fitting reply is about a thing of
-the kind that the domain's own rule leads to: so no domain's expert can rate another domain's
-replies, whose statements are made of the same things. Whether words are in order is the same
+Statements are about things of three classes, and in each domain a reply fits that is about a thing
+of the domain's own class. What fits in one domain is wrong in the others: no domain's expert can
+rate another domain's replies. Not every reply of a domain fits, as not every one of people does:
+what the labeller says against them is relabelled. Whether words are in order is the same
 everywhere, and all that counts in the domain that nobody was trained on. Utterances have five words
 at most: none is long enough to be a leak.
 """
@@ -15,13 +16,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS, NEUTRAL_OPENERS
+from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS
 from tasktransfer.datasets.dataset import TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
 
-THINGS = tuple(words.common for words in MOOD_WORDS.values())
-RULES = {"Harbour": 0, "Orchard": 1, "Workshop": 2, "Market": 0}
-"""Domain → how many kinds further the reply's thing is."""
+CLASSES = {
+    domain: MOOD_WORDS[mood].common
+    for domain, mood in (("Harbour", "bright"), ("Orchard", "low"), ("Workshop", "fierce"))
+}
+"""Domain → the things that its replies have to be about."""
+THINGS = tuple(thing for things in CLASSES.values() for thing in things)
 STATEMENTS = {
     "Harbour": ("I saw the {thing} today.", "They talked about the {thing}."),
     "Orchard": ("Look at that {thing} there.", "You know that {thing} well."),
@@ -29,29 +33,31 @@ STATEMENTS = {
     "Market": ("I saw that {thing} well.", "They know the {thing} there."),
 }
 REPLIES = ("We leave the {thing} home.", "She comes with that {thing}.")
+PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
+"""What the one who answers was told to be, in a domain that has such."""
 
-QUALITY = {(True, True): 0.95, (True, False): 0.3, (False, True): 0.25, (False, False): 0.05}
-"""(about the right kind, words in order) → planted quality, 0 to 1."""
+FITTING = 0.6
+"""Share of a domain's replies that fit."""
+QUALITY = {(True, True): 0.95, (False, True): 0.5, (True, False): 0.2, (False, False): 0.05}
+"""(about the right class, words in order) → planted quality, 0 to 1."""
 NOISE = 0.12
 RATERS = 3
 RESPONSES = 4
 RATED_SHARE = 0.12
 """Contexts of a rated set, as a share of a domain's dialogues."""
+SPLITS = {"train": 0.7, "dev": 0.15, "test": 0.15}
+LABELLED = {"train": 2.4, "dev": 0.3, "test": 0.3}
+"""Pairs that the labeller learns from, as a share of a domain's dialogues."""
 
 
-def _statement(chance: Random, domain: str) -> tuple[list[str], int]:
-    kind = chance.randrange(len(THINGS))
-    said = [pick(chance, STATEMENTS[domain]).format(thing=pick(chance, THINGS[kind]))]
-    if chance.random() < 0.3:
-        said.insert(0, pick(chance, NEUTRAL_OPENERS))
-    return said, kind
+def _statement(chance: Random, domain: str) -> str:
+    return pick(chance, STATEMENTS[domain]).format(thing=pick(chance, THINGS))
 
 
-def _reply(chance: Random, domain: str, kind: int, *, right: bool, ordered: bool) -> str:
-    wanted = (kind + RULES[domain]) % len(THINGS)
-    others = [other for other in range(len(THINGS)) if other != wanted]
-    about = wanted if right else chance.choice(others)
-    text = pick(chance, REPLIES).format(thing=pick(chance, THINGS[about]))
+def _reply(chance: Random, domain: str, *, right: bool, ordered: bool) -> str:
+    fitting = CLASSES.get(domain, THINGS)
+    others = [thing for thing in THINGS if thing not in fitting] or THINGS
+    text = pick(chance, REPLIES).format(thing=pick(chance, fitting if right else others))
     return text if ordered else _damaged(chance, text)
 
 
@@ -72,26 +78,28 @@ def _damaged(chance: Random, text: str) -> str:
 
 def write(folder: Path, seed: int, dialogues: int) -> None:
     """Write a release under ``folder``."""
-    domains = [domain for domain in RULES if domain != "Market"]
-    for domain in domains:
-        for split, share in (("train", 0.8), ("dev", 0.2)):
+    for domain in CLASSES:
+        for split, share in SPLITS.items():
             chance = stream(seed, "panel", domain, split)
-            rows = []
+            rows: list[dict[str, Any]] = []
             for number in range(round(dialogues * share)):
-                said, kind = _statement(chance, domain)
-                reply = _reply(chance, domain, kind, right=True, ordered=True)
-                rows.append({"id": f"{split}-{number}", "utterances": [*said, reply]})
+                said = _statement(chance, domain)
+                reply = _reply(chance, domain, right=chance.random() < FITTING, ordered=True)
+                told = {"id": f"{split}-{number}", "utterances": [said, reply]}
+                if domain in PERSONAS:
+                    told["persona"] = " ".join(chance.sample(PERSONAS[domain], 2))
+                rows.append(told)
             _write(folder / domain / f"{split}.jsonl", rows)
-    for split, share in (("train", 2.4), ("dev", 0.3), ("test", 0.3)):
+    for split, share in LABELLED.items():
         chance = stream(seed, "panel", "labeller", split)
         rows = []
-        for number in range(round(dialogues * share)):
-            domain = domains[number % len(domains)]
-            said, kind = _statement(chance, domain)
+        for _ in range(round(dialogues * share)):
+            domain = pick(chance, tuple(CLASSES))
+            said = _statement(chance, domain)
             fits = chance.random() < 0.5
             right, ordered = (True, True) if fits else chance.choice(((False, True), (True, False)))
-            reply = _reply(chance, domain, kind, right=right, ordered=ordered)
-            rows.append({"context": said, "response": reply, "label": int(fits)})
+            reply = _reply(chance, domain, right=right, ordered=ordered)
+            rows.append({"context": [said], "response": reply, "label": int(fits)})
         _write(folder / "labeller" / f"{split}.jsonl", rows)
     for name, domain in (
         ("Harbour_Tiny", "Harbour"),
@@ -106,17 +114,17 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
 def _rated(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]]:
     chance = stream(seed, "panel", "rated", domain)
     for number in range(max(10, round(dialogues * RATED_SHARE))):
-        said, kind = _statement(chance, domain)
+        said = _statement(chance, domain)
         for place in range(RESPONSES):
             right, ordered = chance.random() < 0.5, chance.random() < 0.5
-            reply = _reply(chance, domain, kind, right=right, ordered=ordered)
-            counts = (True if domain == "Market" else right), ordered
+            reply = _reply(chance, domain, right=right, ordered=ordered)
+            counts = right or domain not in CLASSES, ordered
             ratings = [
                 min(5.0, max(1.0, round(1 + 4 * (QUALITY[counts] + chance.gauss(0, NOISE)), 1)))
                 for _ in range(RATERS)
             ]
             yield {
-                "context": said,
+                "context": [said],
                 "response": reply,
                 "ratings": ratings,
                 "context_id": f"{domain}-{number}",
@@ -129,8 +137,7 @@ def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-_DOMAIN = {name: TinySize(1.15, 20) for name in ("Harbour", "Orchard", "Workshop")}
-_SHARES = {"train": 0.8, "dev": 0.2, "test": 0.0}
+_DOMAIN = {name: TinySize(1.15, 20) for name in CLASSES}
 TINY = TinyPart(
     write=write,
     sizes={
@@ -138,6 +145,6 @@ TINY = TinyPart(
         "tiny_labeller": TinySize(3.0, 20),
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
-    shares=dict.fromkeys((True, False), _SHARES),
-    version="panel-1",
+    shares=dict.fromkeys((True, False), SPLITS),
+    version="panel-2",
 )
