@@ -29,39 +29,63 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         DataError: nothing of a split is left.
     """
     (cache,), settings = ingredients.caches, ingredients.settings
-    fewest = int(settings["words"])
-    rated = {
-        name: _long(read_instances(cache, name, "test"), fewest) for name in settings["against"]
-    }
-    every = {text for said in rated.values() for text, _ in said}
+    rated = {name: read_instances(cache, name, "test") for name in settings["against"]}
     derived: dict[Split, list[Instance]] = {
         (task, split): _if_any(cache, task, split)
-        for task in settings.get("whole", ())
+        for task in (*settings["tasks"], *settings.get("whole", ()))
         for split in SPLITS
     }
+    found = Leaks(rated, int(settings["words"]))
     for task in settings["tasks"]:
+        corpus = {split: derived[task, split] for split in SPLITS}
+        kept, counts = found.without(corpus)
+        ingredients.report.update({f"{task} {key}": of for key, of in counts.items()})
+        if not settings.get("drop", True):
+            continue
+        for split, instances in kept.items():
+            if corpus[split] and not instances:
+                raise DataError(
+                    f"{task}, {split}: every dialogue shares an utterance of {found.words} words "
+                    "or more with a rated set: give other dialogues, or set data.leaks.words higher"
+                )
+            derived[task, split] = instances
+    return derived
+
+
+class Leaks:
+    """What rated items say, in utterances of so many words or more."""
+
+    def __init__(self, rated: Mapping[str, Sequence[Instance]], words: int) -> None:
+        self.words = words
+        self.of_set = {name: _long(instances, words) for name, instances in rated.items()}
+        self.every = {text for said in self.of_set.values() for text, _ in said}
+
+    def without(
+        self, corpus: Mapping[str, Sequence[Instance]]
+    ) -> tuple[dict[str, list[Instance]], dict[str, dict[str, float]]]:
+        """A corpus, by split, without the dialogues that share something; and by split how many
+        dialogues there were and were kept, and against each rated set how many dialogues and items
+        share something."""
+        kept: dict[str, list[Instance]] = {}
+        counts: dict[str, dict[str, float]] = {}
         dialogues: dict[str, set[str]] = {}
-        for split in SPLITS:
-            instances = _if_any(cache, task, split)
+        for split, instances in corpus.items():
             said = utterances(instances)
             dialogues |= said
-            leaks = {name for name, texts in said.items() if texts & every}
-            kept = [
+            leaks = {name for name, texts in said.items() if texts & self.every}
+            # A response that nobody gave, such as the labeller's wrong ones, may be a leak too.
+            kept[split] = [
                 one
                 for one in instances
-                if one.dialogue_id not in leaks and plain(one.query["response"]) not in every
+                if one.dialogue_id not in leaks and plain(one.query["response"]) not in self.every
             ]
-            derived[task, split] = kept if settings.get("drop", True) else instances
-            count = {"dialogues": len(said), "kept": len(said) - len(leaks)}
-            ingredients.report[f"{task} {split}"] = {k: float(v) for k, v in count.items()}
-            if instances and not derived[task, split]:
-                raise DataError(
-                    f"{task}, {split}: every dialogue shares an utterance of {fewest} words or "
-                    "more with a rated set: give other dialogues, or set data.leaks.words higher"
-                )
-        for name, texts in rated.items():
-            ingredients.report[f"{task} against {name}"] = _both_sides(dialogues, texts)
-    return derived
+            counts[split] = {
+                "dialogues": float(len(said)),
+                "kept": float(len(said) - len(leaks)),
+            }
+        for name, texts in self.of_set.items():
+            counts[f"against {name}"] = _both_sides(dialogues, texts)
+        return kept, counts
 
 
 def utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.panel import columns
+from tasktransfer.designs.panel.published import AVERAGES, published
 from tasktransfer.designs.panel.sources.cards import RATED
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
@@ -29,24 +28,7 @@ PUBLISHED = {
 }
 """Method → its name in Tables III and IV."""
 MERGED = {"panel-max": "PoE-max", "panel-mean": "PoE-avg", "panel-min": "PoE-min"}
-AVERAGES = {
-    "ConvAI2": "Average (PersonaChat)",
-    "DailyDialog": "Average (DailyDialog)",
-    "TopicalChat": "Average (TopicalChat)",
-    "Empathetic": "Average (Empathetic)",
-    "Reddit": "Average (Reddit)",
-    "Other": "Average (Other)",
-    "all": "Average (All)",
-}
 CORPUS_NAMES = {"Empathetic": "EmpatheticDialogue", "Reddit": "REDDIT"}
-
-
-@cache
-def published(table: str) -> pd.DataFrame:
-    """A table of the paper as it was printed: table1 to table8, resources."""
-    text = files("tasktransfer.designs.panel").joinpath("published", f"{table}.csv")
-    with text.open(encoding="utf-8") as lines:
-        return pd.read_csv(lines, comment="#")
 
 
 def read_tables(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 _MARKS = re.compile(r"[^\w\s]|_")
 
 
+@lru_cache(1 << 17)  # an utterance is in several contexts
 def plain(text: str) -> str:
     """A text in lower case without punctuation, which parts words: ``I'm`` and ``i 'm`` are the
     same, as some releases were tokenised and others not."""
