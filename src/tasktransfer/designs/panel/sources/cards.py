@@ -7,6 +7,7 @@ context first, then the response (section IV).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task
 
@@ -88,15 +89,17 @@ TINY_RATED: dict[str, RatedSet] = {
 }
 
 
-def pair_task(name: str, dataset: str, what: str) -> Task:
-    """A card of pairs of context and response: fitting (1) or not (0)."""
+def pair_task(
+    name: str, dataset: str, what: str, measure: Literal["accuracy", "closeness"] = "accuracy"
+) -> Task:
+    """A card of pairs of context and response: fitting (1), not (0), or something between."""
     return Task(
         name=name,
         short=name,
         dataset=dataset,
         kind="rating",
         labels=("0", "1"),
-        metrics=(MetricSpec("accuracy"),),
+        metrics=(MetricSpec(measure),),
         query="{response}",
         prompt=Prompt("fits:", max_answer_tokens=4),
         description=what,
@@ -144,6 +147,7 @@ def cards(dataset: str) -> tuple[Task, ...]:
             shared_task(GIVEN, dataset),
             dataset,
             "Probabilities that responses fit, of a model that is not here.",
+            "closeness",
         ),
         pair_task(
             shared_task(EVERYTHING, dataset),
@@ -159,6 +163,7 @@ def cards(dataset: str) -> tuple[Task, ...]:
             shared_task(RATINGS, dataset),
             dataset,
             "Ratings of all sets, as shares of their scales.",
+            "closeness",
         ),
         *(rated_task(one, dataset) for one in rated_sets(dataset).values()),
     )
