@@ -47,7 +47,9 @@ def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
     y = y - (weights * y).sum(axis=1, keepdims=True) / total
     spread = np.sqrt((weights * x * x).sum(axis=1) * (weights * y * y).sum(axis=1))
     together = (weights * x * y).sum(axis=1)
-    return np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-9 * len(x))
+    tells_apart = spread > 1e-9 * np.maximum(total[:, 0], 1)
+    found: Floats = np.divide(together, spread, out=np.zeros_like(spread), where=tells_apart)
+    return found
 
 
 def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:

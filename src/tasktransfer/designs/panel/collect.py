@@ -60,7 +60,7 @@ def collect(study: Study, complete: bool) -> None:
         "leaks": [row for data in study.plan.derived for row in _leaks(study, data)],
         "resources": list(_resources(study)),
     }
-    metadata = _metadata(study, len(study.plan.nodes) - len(missing))
+    metadata = _metadata(study, len(study.plan.nodes) - len(missing), tables["pairs"])
     folder = Path(study.tables)
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in tables.items():
@@ -74,13 +74,20 @@ def collect(study: Study, complete: bool) -> None:
             part.write_text("".join(f"{path}\n" for path in missing))
 
 
-def _metadata(study: Study, records: int) -> Metadata:
+def _metadata(study: Study, records: int, pairs: list[Row]) -> Metadata:
     config = panel_config(study)
     facts = {f"stand-in: {name}": text for name, text in plans.stand_ins(config).items()}
     if not config.data.leaks.drop:
         facts["leaks"] = "LEAKS ARE NOT DROPPED: training has utterances of rated items"
     asked = config.pairs
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs asked for in each domain"
+    short = [
+        f"{row['domain']} {row['split']} {row['pairs']:,}"
+        for row in (dict(zip(_names("pairs"), one, strict=True)) for one in pairs)
+        if row["pairs"] is not None and row["pairs"] < row["asked"]
+    ]
+    if short:
+        facts["pairs"] += f"; FEWER THERE: {', '.join(short)}"
     return Metadata(
         config.study,
         config.digest,
@@ -93,6 +100,10 @@ def _metadata(study: Study, records: int) -> Metadata:
         },
         facts=facts,
     )
+
+
+def _names(table: str) -> list[str]:
+    return [name for name, _, _ in TABLES[table]]
 
 
 def _is_there(study: Study, run: Run) -> bool:

@@ -20,7 +20,13 @@ from typing import Any
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, instance_of
+from tasktransfer.designs.panel.sources.dataset import (
+    CONTEXT,
+    FITS,
+    FITS_NOT,
+    SOURCE_FILES,
+    instance_of,
+)
 from tasktransfer.designs.panel.sources.texts import parted
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -146,6 +152,7 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
             report = ingredients.report.setdefault
             for how in dict.fromkeys(one.query["how"] for one in made):
                 report(f"{domain} {split} {how}", {}).update(_counts(how, made, labelled))
+            refuse_contradiction(made, labelled, f"{domain}, {split}")
             pairs = balanced([one for one in labelled if one], asked, chance, f"{domain}, {split}")
             report(f"{domain} {split}", {}).update(asked=float(asked), pairs=float(len(pairs)))
             derived[domain, split] = pairs
@@ -229,6 +236,23 @@ def labels(
     ]
 
 
+def refuse_contradiction(
+    made: Sequence[Instance], labelled: Sequence[Instance | None], where: str
+) -> None:
+    """Refuse labels that are the opposite of how every pair was made.
+
+    Raises:
+        DataError: so are these.
+    """
+    both = [(one, new) for one, new in zip(made, labelled, strict=True) if new is not None]
+    if both and all(one.target != new.target for one, new in both):
+        raise DataError(
+            f"{where}: the labels contradict how each of {len(both)} pairs was made, such as "
+            f"{both[0][0].id}, label {both[0][1].target[0]}: 1 has to say that a response fits; "
+            "mend the labeller's data or the probabilities that are given"
+        )
+
+
 def balanced(
     pairs: Sequence[Instance], asked: int, chance: random.Random, where: str
 ) -> list[Instance]:
@@ -282,8 +306,9 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         items = read_instances(cache, name, "test")
         if len({one.target for one in items}) < 2:
             raise DataError(
-                f"{name}: all {len(items)} items have the mean rating {items[0].target[0]}, and "
-                "nothing correlates with a constant; mend the ratings, or leave the set out (rated)"
+                f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
+                f"{items[0].target[0]}, and nothing correlates with a constant; mend the ratings, "
+                "or leave the set out (rated)"
             )
         for one in items:
             share = f"{share_of(card, one.target[0]):.12g}"

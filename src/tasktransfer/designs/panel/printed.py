@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,8 +125,8 @@ def _table2(ceilings: pd.DataFrame) -> pd.DataFrame:
 
 def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
     """Ours with intervals, published beside; then the rows that are cited; then averages."""
-    printed, inside = published(f"table{table}"), table == 3
-    own = read["correlations"]
+    printed = pd.concat([published("table3"), published("table4")])
+    inside, own = table == 3, read["correlations"]
     rows = [
         {
             "set": one["set"],
@@ -141,11 +143,10 @@ def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
         for one in printed.to_dict("records")
         if one["dataset"] in shown and one["metric"] not in ours
     ]
-    wanted = ("in-domain", *AVERAGES) if inside else ("Other", "out-of-domain", "all")
     for one in read["averages"].to_dict("records"):
         group = str(one["over"])
-        if group in wanted and (group != "all" or not inside):
-            name = AVERAGES.get(group, "")
+        if inside != (group in ("out-of-domain", "all")):
+            name = AVERAGES.get(group, "") if inside else "Average"
             rows.append(
                 {
                     "set": f"average of {one['sets']}: {group}",
@@ -183,23 +184,16 @@ def _few(few: pd.DataFrame, table: int) -> pd.DataFrame:
 def _table7(hits: pd.DataFrame) -> pd.DataFrame:
     printed = published("table7").set_index("model")
     names = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
-    persona = {"none": "dialogue_only", "original": "original"}
-    frame = hits.copy()
-    frame["published"] = [
-        float(printed.loc[names[str(one["method"])], persona[str(one["persona"])]])
-        for one in frame.to_dict("records")
-    ]
-    cited = [
-        {"method": f"{model} (cited)", "persona": of, "published": float(row[column])}
-        for model, row in printed.iterrows()
-        for of, column in (*persona.items(), ("revised", "revised"))
-        if model not in names.values() or of == "revised"
-    ]
-    return (
-        pd.concat([frame, pd.DataFrame(cited)], ignore_index=True)
-        if len(frame)
-        else (pd.DataFrame(cited))
-    )
+    persona = {"none": "dialogue_only", "original": "original", "revised": "revised"}
+    ours = {
+        (names[str(one["method"])], str(one["persona"])): one for one in hits.to_dict("records")
+    }
+    rows: list[dict[Hashable, Any]] = []
+    for model in reversed(printed.index):
+        for setting, column in persona.items():
+            mine = ours.get((str(model), setting), {"method": f"{model} (cited)"})
+            rows.append({**mine, "persona": setting, "published": printed.loc[model, column]})
+    return pd.DataFrame(rows, columns=[*hits.columns, "published"])
 
 
 def _table8(read: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -214,7 +208,7 @@ def _table8(read: dict[str, pd.DataFrame]) -> pd.DataFrame:
     keys = ["set", "method", "value", "low", "high", "seeds"]
     frame = pd.DataFrame(rows, columns=[*keys, "name"])
     frame["published"] = [
-        float(printed[MERGED[str(one["method"])]].get(one["name"], np.nan))
+        float(printed[MERGED[str(one["method"])]].get(str(one["name"]), np.nan))
         for one in frame.to_dict("records")
     ]
     return frame.drop(columns="name")

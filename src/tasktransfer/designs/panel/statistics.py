@@ -8,7 +8,7 @@ elsewhere the mean of all (section IV-D), and so it is for the collection.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +50,8 @@ class Rated:
     units: Units
     given: dict[tuple[str, str], dict[int, Values]]
     """(method, domain) → seed → ratings."""
+    domains: tuple[str, ...]
+    """Those that were trained on."""
 
     @cached_property
     def weights(self) -> Any:
@@ -57,29 +59,25 @@ class Rated:
         drawn = unit_weights("panel", self.name, self.units.count)
         return drawn[:, self.units.of_instance]
 
-    @cached_property
-    def domains(self) -> list[str]:
-        return sorted({domain for _, domain in self.given if domain})
-
     @property
     def in_domain(self) -> bool:
         """Whether it is of a domain that was trained on."""
         return domain_of(self.name) in self.domains
 
     def by_method(self, method: str) -> dict[int, Values]:
-        """Seed → a method's ratings."""
+        """Seed → a method's ratings; without the seeds that lack an expert which would rate."""
         if method not in FANS:
             return self.given[method, ""]
-        own = self.given.get((method, domain_of(self.name)))
-        if own is not None:
-            return own
-        experts = [of for (name, _), of in self.given.items() if name == method]
-        shared = set.intersection(*(set(of) for of in experts))
-        return {seed: np.mean([of[seed] for of in experts], axis=0) for seed in sorted(shared)}
+        raters = [domain_of(self.name)] if self.in_domain else self.domains
+        experts = [self.given.get((method, domain), {}) for domain in raters]
+        seeds = sorted(set.intersection(*(set(of) for of in experts)))
+        return {seed: np.mean([of[seed] for of in experts], axis=0) for seed in seeds}
 
     @cached_property
     def methods(self) -> list[str]:
-        return list(dict.fromkeys(method for method, _ in self.given))
+        """Those that rated it."""
+        named = dict.fromkeys(method for method, _ in self.given)
+        return [method for method in named if self.by_method(method)]
 
     def trainings(self, given: dict[int, Values]) -> Trainings:
         """The correlations of each seed's ratings, x 100, and those of drawn items."""
@@ -100,8 +98,8 @@ def make_statistics(study: Study) -> None:
         frames[name], metadata = read_frame(
             folder / f"{name}.parquet", columns.TABLES[name], "collect again"
         )
-    order = metadata.order.get("set", ())
-    for name, frame in statistics(**frames, order=order).items():
+    sets, domains = (metadata.order.get(kind, ()) for kind in ("set", "domain"))
+    for name, frame in statistics(**frames, sets=sets, domains=domains).items():
         write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)
 
 
@@ -110,27 +108,28 @@ def statistics(
     items: pd.DataFrame,
     few_shot: pd.DataFrame,
     choices: pd.DataFrame,
-    order: Iterable[str] = (),
+    sets: Sequence[str],
+    domains: Sequence[str],
 ) -> dict[str, pd.DataFrame]:
-    """Table → frame."""
-    sets = rated_sets(ratings, items, order)
+    """Table → frame; ``sets`` and ``domains``: the study's, in its order."""
+    rated = rated_sets(ratings, items, sets, tuple(domains))
     of_method = {
-        (m, one.name): one.trainings(one.by_method(m)) for one in sets for m in one.methods
+        (m, one.name): one.trainings(one.by_method(m)) for one in rated for m in one.methods
     }
     rows: dict[str, list[Row]] = {
-        "correlations": _correlations(sets, of_method),
-        "experts": list(_experts(sets)),
-        "tests": _tests(sets, of_method),
-        "averages": list(_averages(sets, of_method)),
-        "few": list(_few(few_shot, sets)),
+        "correlations": _correlations(rated, of_method),
+        "experts": list(_experts(rated)),
+        "tests": _tests(rated, of_method),
+        "averages": list(_averages(rated, of_method)),
+        "few": list(_few(few_shot, rated)),
         "hits": list(_hits(choices)),
-        "ceilings": list(_ceilings(items, sets)),
+        "ceilings": list(_ceilings(items, rated)),
     }
     return {name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()}
 
 
 def rated_sets(
-    ratings: pd.DataFrame, items: pd.DataFrame, order: Iterable[str] = ()
+    ratings: pd.DataFrame, items: pd.DataFrame, order: Sequence[str], domains: tuple[str, ...]
 ) -> list[Rated]:
     """The rated sets of the tables."""
     by_set = {str(name): some for name, some in ratings.groupby("set", sort=False)}
@@ -147,7 +146,8 @@ def rated_sets(
             values[[places[item] for item in some["item"]]] = some["value"]
             given.setdefault((str(method), str(domain)), {})[int(str(seed))] = values
         gold = own["gold"].to_numpy(float)
-        sets.append(Rated(name, list(places), gold, dialogues(own["context"].tolist()), given))
+        units = dialogues(own["context"].tolist())
+        sets.append(Rated(name, list(places), gold, units, given, domains))
     return sets
 
 
@@ -212,10 +212,17 @@ def _experts(sets: list[Rated]) -> Iterator[Row]:
 
 
 def _mean(several: list[Trainings]) -> Trainings:
-    """The mean of several models' scores, seed by seed."""
-    drawn = [one.resampled for one in several]
-    mean = None if any(d is None for d in drawn) else np.mean(np.stack(drawn), axis=0)
-    return Trainings(several[0].seeds, np.mean([one.scores for one in several], axis=0), mean)
+    """The mean of several scores, seed by seed; of the seeds that all of them have."""
+    seeds = [seed for seed in several[0].seeds if all(seed in one.seeds for one in several)]
+    places = [[one.seeds.index(seed) for seed in seeds] for one in several]
+    scores = [one.scores[at] for one, at in zip(several, places, strict=True)]
+    drawn = [
+        one.resampled[at]
+        for one, at in zip(several, places, strict=True)
+        if one.resampled is not None
+    ]
+    mean = np.mean(drawn, axis=0) if len(drawn) == len(several) else None
+    return Trainings(tuple(seeds), np.mean(scores, axis=0), mean)
 
 
 # --- tests --------------------------------------------------------------------------------------
@@ -230,7 +237,8 @@ def _tests(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> li
         for against in (a for a in COMPARED_WITH if a in methods and a != method):
             tested: list[list[Any]] = []
             for one in sets:
-                tested += _williams(one, method, against, of_method)
+                if {method, against} <= {*one.methods}:
+                    tested += _williams(one, method, against, of_method)
             for seed in dict.fromkeys(row[3] for row in tested):
                 some = [row for row in tested if row[3] == seed]
                 for row, q in zip(some, false_discovery([r[9] for r in some]), strict=True):
@@ -274,7 +282,8 @@ def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
     named = list(sets)
     by: dict[str, list[str]] = {}
     for name, inside in named:
-        by.setdefault(domain_of(name) if inside else "Other", []).append(name)
+        if inside:
+            by.setdefault(domain_of(name), []).append(name)
     by["in-domain"] = [name for name, inside in named if inside]
     by["out-of-domain"] = [name for name, inside in named if not inside]
     by["all"] = [name for name, _ in named]
@@ -287,12 +296,13 @@ def _averages(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) ->
     for method in dict.fromkeys(method for method, _ in of_method):
         for group, names in by.items():
             mine = [of_method[method, name] for name in names if (method, name) in of_method]
-            if len(mine) < len(names):
+            mean = _mean(mine) if len(mine) == len(names) else None
+            if mean is None or not mean.seeds:
                 continue
             # As many contexts as the smallest set has: degrees of freedom on the safe side.
             smallest = min((units[name] for name in names), key=lambda one: one.count)
-            value, c = _against_zero(_mean(mine), smallest)
-            yield method, group, len(names), len(mine[0].seeds), value, c.low, c.high, c.p
+            value, c = _against_zero(mean, smallest)
+            yield method, group, len(names), len(mean.seeds), value, c.low, c.high, c.p
 
 
 # --- transfer, choices, ceilings ----------------------------------------------------------------
@@ -319,7 +329,7 @@ def _hits(choices: pd.DataFrame) -> Iterator[Row]:
     for (method, persona, candidates), some in choices.groupby(keys, sort=False):
         low, high = wilson(int(some["right"].sum()), len(some))
         share = 100 * float(some["right"].mean())
-        yield method, persona, int(candidates), len(some), share, 100 * low, 100 * high
+        yield method, persona, int(str(candidates)), len(some), share, 100 * low, 100 * high
 
 
 def wilson(right: int, of: int) -> tuple[float, float]:
@@ -331,17 +341,17 @@ def wilson(right: int, of: int) -> tuple[float, float]:
 
 
 def _ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
-    order = [one.name for one in sets]
-    for name, some in sorted(items.groupby("set", sort=False), key=lambda g: order.index(g[0])):
-        gold = some["gold"].to_numpy(float)
-        ratings = [list(one) for one in some["ratings"]]
-        correlate: Callable[[str], float] = lambda column: (  # noqa: E731
-            100 * spearman(some[column].to_numpy(float), gold)  # noqa: B023  # called at once
+    for one in sets:
+        name, some = one.name, items[items["set"] == one.name]
+        ratings = [list(of) for of in some["ratings"]]
+        reached = (
+            100 * spearman(some[column].to_numpy(float), one.gold)
+            for column in ("overlap", "response_words")
         )
         yield (
             *(name, len(some), some["context"].nunique()),
-            float(np.mean([len(one) for one in ratings])),
+            float(np.mean([len(of) for of in ratings])),
             100 * split_half(ratings),
-            *(correlate(column) for column in ("overlap", "response_words")),
+            *reached,
             *(float(some[c].mean()) for c in ("utterances", "context_words", "response_words")),
         )

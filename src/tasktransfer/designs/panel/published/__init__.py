@@ -16,7 +16,7 @@ AVERAGES = {
     "TopicalChat": "Average (TopicalChat)",
     "Empathetic": "Average (Empathetic)",
     "Reddit": "Average (Reddit)",
-    "Other": "Average (Other)",
+    "out-of-domain": "Average (Other)",
     "all": "Average (All)",
 }
 """Domain → the average of its sets; Table IV calls its only one ``Average``."""
@@ -52,7 +52,7 @@ def averages_that_do_not_follow(table: int, off: float = ROUNDING) -> pd.DataFra
     """The printed averages that are not the mean of the table's own rows. Columns: average, rater,
     printed, of_rows."""
     wide = correlations(table)
-    domains = {one.published: one.domain or "Other" for one in RATED.values()}
+    domains = {one.published: one.domain or "out-of-domain" for one in RATED.values()}
     rows = []
     for name in (name for name in wide.index if name.startswith("Average")):
         over = [

@@ -32,7 +32,6 @@ from tasktransfer.designs.panel.sources.cards import (
 )
 from tasktransfer.designs.panel.sources.corpora import (
     CORPORA,
-    DAILY_ZIP,
     Corpus,
     Dialogue,
     Files,
@@ -103,7 +102,7 @@ class _World:
     ) -> None:
         self.name, self.corpora, self.rated, self.labels = name, corpora, rated, labels
         self.labeller, self.given = shared_task(LABELLER, name), shared_task(GIVEN, name)
-        self.rated_files = files
+        self.rated_files = dict(files)
         wanted = [f for corpus in corpora.values() for f in (*corpus.files, *corpus.more)]
         wanted += [*files.values(), *labels, SYNTHETIC]
         wanted += [f"{folder}/{d}.jsonl" for d in corpora for folder in (GENERATED, PROBABILITIES)]
@@ -300,7 +299,8 @@ TINY_WORLD = _World(
     {name: of_lines(name).file for name in TINY_RATED},
     OWN_LABELS,
 )
-assert DAILY_ZIP in REAL.names
+SOURCE_FILES = REAL.rated_files | TINY_WORLD.rated_files
+"""Rated set → the file that it is read from."""
 
 
 def _found(world: _World, folder: Path) -> str:
