@@ -170,10 +170,10 @@ def _choices(study: Study, run: Run) -> Iterator[Row]:
     offered: dict[str, list[float]] = {}
     for group, value in zip(groups, values, strict=True):
         offered.setdefault(group, []).append(value)
-    for group, (true, *others) in offered.items():
-        # A tie is no hit: a model that rates all alike would choose the true response always.
-        right = true > max(others)
-        yield run.method, run.about["persona"], run.seed, group, right, 1 + len(others)
+    for group, rated in offered.items():
+        true, best = rated[0], max(rated)
+        right = 1 / rated.count(best) if true == best else 0.0
+        yield run.method, run.about["persona"], run.seed, group, right, len(rated)
 
 
 def _few_shot(study: Study, run: Run) -> Iterator[Row]:

@@ -39,7 +39,7 @@ CHOICES: Columns = (
     ("persona", TEXT, "what came before the context: none or original"),
     ("seed", WHOLE, "seed"),
     ("context", TEXT, "what is answered"),
-    ("right", YES, "whether the true response was rated above all others"),
+    ("right", NUMBER, "1: the true response was rated highest; its share of a tie"),
     ("candidates", WHOLE, "responses to choose from"),
 )
 FEW_SHOT: Columns = (

@@ -91,7 +91,7 @@ def mask_and_fill(given: Given, chance: random.Random) -> str:
     words = given.response.split()
     fill = given.other(chance).context.split()
     for place in _places(len(words), MOST_MASKED, chance):
-        words[place] = chance.choice(fill)
+        words[place] = chance.choice([word for word in fill if word != words[place]] or fill)
     return " ".join(words)
 
 
@@ -187,7 +187,8 @@ def candidates(instances: Sequence[Instance], wanted: int, chance: random.Random
             (given.response, FITS, one.query.get("how", "true")),
             (other, FITS_NOT, how),
         ):
-            if response.strip():
+            # Nothing is left of a single word that is dropped, and one alone cannot be shuffled.
+            if response.strip() and (target == FITS or response != given.response):
                 name = f"{one.id}-{way}"
                 made.append(
                     instance_of(one.task, name, one.dialogue_id, said, response, target, how=way)

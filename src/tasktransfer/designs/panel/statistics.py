@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,11 @@ def rated_sets(
 
 
 def _against_zero(trainings: Trainings, units: Units) -> tuple[float, Confidence]:
-    return float(trainings.scores.mean()), confidence(_estimate(trainings, units))
+    """The mean correlation over seeds, and how sure it is; of two seeds that differ, an interval
+    may know nothing, and ends where correlations do."""
+    c = confidence(_estimate(trainings, units))
+    ends = np.clip([c.low, c.high], -100, 100).tolist()
+    return float(trainings.scores.mean()), replace(c, low=ends[0], high=ends[1])
 
 
 def _estimate(trainings: Trainings, units: Units) -> Any:
@@ -327,12 +331,12 @@ def _few(few_shot: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
 def _hits(choices: pd.DataFrame) -> Iterator[Row]:
     keys = ["method", "persona", "candidates"]
     for (method, persona, candidates), some in choices.groupby(keys, sort=False):
-        low, high = wilson(int(some["right"].sum()), len(some))
+        low, high = wilson(float(some["right"].sum()), len(some))
         share = 100 * float(some["right"].mean())
         yield method, persona, int(str(candidates)), len(some), share, 100 * low, 100 * high
 
 
-def wilson(right: int, of: int) -> tuple[float, float]:
+def wilson(right: float, of: int) -> tuple[float, float]:
     """The 95 % interval of a share (Wilson 1927)."""
     z2, share = LEVEL_Z**2, right / of
     middle = (share + z2 / (2 * of)) / (1 + z2 / of)

@@ -38,7 +38,7 @@ PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
 
 FITTING = 0.6
 """Share of a domain's replies that fit."""
-QUALITY = {(True, True): 0.95, (False, True): 0.5, (True, False): 0.2, (False, False): 0.05}
+QUALITY = {(True, True): 0.95, (False, True): 0.3, (True, False): 0.25, (False, False): 0.05}
 """(about the right class, words in order) → planted quality, 0 to 1."""
 NOISE = 0.12
 RATERS = 3
@@ -146,5 +146,5 @@ TINY = TinyPart(
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
     shares=dict.fromkeys((True, False), SPLITS),
-    version="panel-2",
+    version="panel-3",
 )
