@@ -22,6 +22,7 @@ from tasktransfer.cli import (
     judgements,
     nodes,
     operate,
+    panel,
     prepare,
 )
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
@@ -36,7 +37,7 @@ from tasktransfer.training import host
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge, judgements)
+PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge, judgements, panel)
 """In the order in which ``--help`` lists their commands."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tasktransfer.core.nodes import Data, Evaluation, Merge, Outcome, Stage, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import ModelSpec, Selection
+from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import recipe_of
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
@@ -30,6 +30,17 @@ FEW_METHODS = ("panel-mean", "single")
 """What few-shot transfer starts from (Tables V and VI)."""
 
 
+def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
+    """Hyperparameters of a training on pairs. Its limits are what the recipe keeps anyway, or less:
+    they tell a forecast how much there is."""
+    told, asked = config.hyperparameters(section), config.pairs
+    return replace(
+        told,
+        limit_train=min(asked.train * domains, told.limit_train or asked.train * domains),
+        limit_dev=min(asked.dev * domains, told.limit_dev or asked.dev * domains),
+    )
+
+
 def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Step]:
     """PoE: a fan, every expert starts from the joint step."""
     selection = _selection(domains, config.joint)
@@ -41,7 +52,7 @@ def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Ste
         start=None,
         sampler=config.joint.sampler,
         test_on=(),
-        training=config.hyperparameters(config.joint),
+        training=on_pairs(config, config.joint),
     )
     experts = [
         Step(
@@ -50,21 +61,21 @@ def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Ste
             start=joint,
             trains=(f"adapter.{domain}", f"head.{domain}"),
             test_on=(),
-            training=config.hyperparameters(config.experts),
+            training=on_pairs(config, config.experts),
         )
         for domain in domains
     ]
     return [joint, *experts]
 
 
-def whole(task: str, config: PanelConfig) -> Step:
+def whole(task: str, config: PanelConfig, domains: int = 1) -> Step:
     """One model without adapters, of a domain (CoE) or of everything (Single-T)."""
     return Step(
         (task,),
         _selection((task,), config.joint),
         start=None,
         test_on=(),
-        training=config.hyperparameters(config.joint),
+        training=on_pairs(config, config.joint, domains),
     )
 
 
@@ -212,7 +223,8 @@ class _Seed:
         return [stages[step] for step in steps]
 
     def _whole(self, task: str, data: Data) -> Stage:
-        step = replace(whole(task, self.config), data=data)
+        domains = 1 if task in self.config.domains else len(self.config.domains)
+        step = replace(whole(task, self.config, domains), data=data)
         (stage,) = self._stages([step], self.inputs.plain)
         return stage
 

@@ -21,7 +21,7 @@ from tasktransfer.datasets.dataset import TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
 
 CLASSES = {
-    domain: MOOD_WORDS[mood].common
+    domain: MOOD_WORDS[mood].common[:2]
     for domain, mood in (("Harbour", "bright"), ("Orchard", "low"), ("Workshop", "fierce"))
 }
 """Domain → the things that its replies have to be about."""
@@ -32,13 +32,18 @@ STATEMENTS = {
     "Workshop": ("Where is the {thing} now?", "Here is your {thing} again."),
     "Market": ("I saw that {thing} well.", "They know the {thing} there."),
 }
-REPLIES = ("We leave the {thing} home.", "She comes with that {thing}.")
+REPLIES = (
+    "We leave the {thing} home.",
+    "She comes with that {thing}.",
+    "You wait for the {thing}.",
+    "They stay at that {thing}.",
+)
 PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
 """What the one who answers was told to be, in a domain that has such."""
 
 FITTING = 0.6
 """Share of a domain's replies that fit."""
-QUALITY = {(True, True): 0.95, (False, True): 0.3, (True, False): 0.25, (False, False): 0.05}
+QUALITY = {(True, True): 0.95, (False, True): 0.4, (True, False): 0.2, (False, False): 0.05}
 """(about the right class, words in order) → planted quality, 0 to 1."""
 NOISE = 0.12
 RATERS = 3
@@ -146,5 +151,5 @@ TINY = TinyPart(
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
     shares=dict.fromkeys((True, False), SPLITS),
-    version="panel-3",
+    version="panel-4",
 )
