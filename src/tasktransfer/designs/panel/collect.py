@@ -14,7 +14,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.columns import ITEMS, TABLES
 from tasktransfer.designs.panel.config import PanelConfig
-from tasktransfer.designs.panel.pairs import DRAWN
+from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import plain
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.files import replacing

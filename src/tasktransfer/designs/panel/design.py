@@ -3,7 +3,7 @@ them: the Snakefile imports this."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tasktransfer.designs.design import Design, Outputs, Shown
@@ -14,7 +14,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports pyarrow
-    from tasktransfer.data.recipes import Ingredients, Split
+    from tasktransfer.data.recipes import Ingredients, Recipe, Split
 
 TABLES = ("ratings", "choices", "few_shot", "pairs", "leaks", "resources", "items")
 STATISTICS = ("correlations", "experts", "tests", "averages", "few", "hits", "ceilings")
@@ -73,25 +73,20 @@ def _figures(study: Study) -> None:
     draw(study)
 
 
-def _of_pairs(name: str) -> Callable[[Ingredients], Mapping[Split, list[Instance]]]:
+def _recipe(name: str) -> Recipe:
     def recipe(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
-        from tasktransfer.designs.panel import pairs  # noqa: PLC0415
+        from tasktransfer.designs.panel import leaks, pairs, ratings, selection  # noqa: PLC0415
 
         made = {
+            plans.LEAKS: leaks.without_leaks,
             plans.PAIRS: pairs.training_pairs,
-            plans.TOGETHER: pairs.rated_together,
-            plans.FEW: pairs.few_ratings,
-            plans.CHOICES: pairs.response_selection,
+            plans.TOGETHER: ratings.rated_together,
+            plans.FEW: ratings.few_ratings,
+            plans.CHOICES: selection.response_selection,
         }
         return made[name](ingredients)
 
     return recipe
-
-
-def _without_leaks(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
-    from tasktransfer.designs.panel.leaks import without_leaks  # noqa: PLC0415
-
-    return without_leaks(ingredients)
 
 
 PANEL = Design(
@@ -103,12 +98,6 @@ PANEL = Design(
     collect=_collect,
     statistics=_statistics,
     figures=_figures,
-    recipes={
-        plans.LEAKS: _without_leaks,
-        **{
-            name: _of_pairs(name)
-            for name in (plans.PAIRS, plans.TOGETHER, plans.FEW, plans.CHOICES)
-        },
-    },
+    recipes={name: _recipe(name) for name in plans.RECIPES},
     datasets=(PANEL_DIALOGUES, PANEL_TINY),
 )

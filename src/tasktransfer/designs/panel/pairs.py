@@ -17,26 +17,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
-from tasktransfer.datasets import get_task
-from tasktransfer.designs.panel.sources.dataset import (
-    CONTEXT,
-    FITS,
-    FITS_NOT,
-    SOURCE_FILES,
-    instance_of,
-)
+from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, instance_of
 from tasktransfer.designs.panel.sources.texts import parted
 from tasktransfer.errors import DataError
-from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.ratings import share_of
+from tasktransfer.tasks.card import Instance
 
 MOST_DROPPED = 0.5
 MOST_MASKED = 0.15
 """Shares of a response's tokens."""
-DRAWN = " drawn"
-"""Ends the id of a test item that trains or validates too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,132 +279,3 @@ def _counts(
     kept = [(one, new) for one, new in mine if new is not None]
     changed = sum(one.target != new.target for one, new in kept)
     return {"made": float(len(mine)), "kept": float(len(kept)), "relabelled": float(changed)}
-
-
-# --- few ratings, and responses to choose from --------------------------------------------------
-
-
-def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """The items of all rated sets as one task, each rating as its share of the set's scale.
-    Settings: ``sets``; ``task``."""
-    (cache,), settings = ingredients.caches, ingredients.settings
-    there = read_manifest(cache)
-    every: list[Instance] = []
-    for name in settings["sets"]:
-        if name not in there.tasks:
-            raise DataError(f"{cache}: has no {name}; put its file there, or leave it out (rated)")
-        card = get_task(there.dataset, name)
-        items = read_instances(cache, name, "test")
-        if len({one.target for one in items}) < 2:
-            raise DataError(
-                f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
-                f"{items[0].target[0]}, and nothing correlates with a constant; mend the ratings, "
-                "or leave the set out (rated)"
-            )
-        for one in items:
-            share = f"{share_of(card, one.target[0]):.12g}"
-            group = f"{name} {one.dialogue_id}"
-            every.append(replace(one, task=settings["task"], target=(share,), dialogue_id=group))
-    return {(settings["task"], s): every if s == "test" else [] for s in SPLITS}
-
-
-def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """K % of a rated set: half trains, half validates; test has all items, as the paper
-    scores them (section VI-C), and those that were drawn are marked.
-    Settings: ``task``, ``percent``, ``draw``.
-
-    Raises:
-        DataError: there are too few items.
-    """
-    (cache,), settings = ingredients.caches, ingredients.settings
-    task = settings["task"]
-    items = read_instances(cache, task, "test")
-    order = [*range(len(items))]
-    random.Random(f"few {task} {settings['draw']}").shuffle(order)
-    half = round(len(items) * settings["percent"] / 200)
-    if half < 2 or len(items) - 2 * half < 2:
-        raise DataError(
-            f"{task}: {settings['percent']} % of {len(items)} items are {half} for each half; draw "
-            "a share that leaves two or more on each side (few_shot.percent)"
-        )
-    cuts = {"train": order[:half], "dev": order[half : 2 * half]}
-    drawn = {*order[: 2 * half]}
-    derived = {(task, split): [items[place] for place in cut] for split, cut in cuts.items()}
-    derived[task, "test"] = [
-        replace(one, id=f"{one.id}{DRAWN}" if place in drawn else one.id)
-        for place, one in enumerate(items)
-    ]
-    return derived
-
-
-def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """The true response among others, which are drawn from the same split (VII-D). Training has one
-    other response to each true one, test 19. Settings: ``domain``; ``persona``: a key of
-    ``PERSONAS``; ``candidates``; ``limit_train`` and ``limit_test``: true responses at most.
-
-    Raises:
-        DataError: a split has too few responses to choose from, or no personas.
-    """
-    (cache,), settings = ingredients.caches, ingredients.settings
-    derived: dict[Split, list[Instance]] = {}
-    for split in ("train", "dev", "test"):
-        chance = random.Random(f"selection {split}")
-        every = read_instances(cache, settings["domain"], split)
-        others = int(settings["candidates"]) - 1 if split == "test" else 1
-        texts = sorted({one.query["response"] for one in every})
-        if len(texts) <= others:
-            raise DataError(
-                f"{settings['domain']}, {split}: {len(texts)} different responses, and "
-                f"{others + 1} are needed to choose from; give more dialogues"
-            )
-        asked = _answers(every, settings, split)
-        chance.shuffle(asked)
-        limit = settings["limit_test" if split == "test" else "limit_train"]
-        derived[settings["task"], split] = [
-            made
-            for one in (asked if limit is None else asked[: int(limit)])
-            for made in _choices(one, texts, others, settings, chance)
-        ]
-    return derived
-
-
-PERSONAS = {"none": "", "original": "persona", "revised": "revised"}
-"""Setting → what of an instance's query comes before its context."""
-
-
-def _answers(every: Sequence[Instance], settings: Mapping[str, Any], split: str) -> list[Instance]:
-    """The responses that are looked for: of those who were told a persona, where such are, so that
-    all settings are asked the same."""
-    told = [one for one in every if "persona" in one.query]
-    key = PERSONAS[settings["persona"]]
-    if key and not any(key in one.query for one in every):
-        raise DataError(
-            f"{settings['domain']}, {split}: no dialogue has a persona of the setting "
-            f"{settings['persona']}; give them, or leave the setting out (selection.personas)"
-        )
-    return told or list(every)
-
-
-def _choices(
-    one: Instance,
-    texts: Sequence[str],
-    others: int,
-    settings: Mapping[str, Any],
-    chance: random.Random,
-) -> list[Instance]:
-    said = parted(one.context, one.turns)
-    persona = one.query.get(PERSONAS[settings["persona"]])
-    before = (persona, *said) if persona else said
-    true = one.query["response"]
-    wrong = [text for text in chance.sample(texts, others + 1) if text != true][:others]
-    return [
-        instance_of(
-            settings["task"],
-            f"{one.id}-{place}",
-            one.id,
-            before,
-            text,
-            FITS_NOT if place else FITS,
-        )
-        for place, text in enumerate((true, *wrong))
-    ]

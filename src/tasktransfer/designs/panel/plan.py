@@ -18,10 +18,9 @@ from tasktransfer.designs.panel.sources import cards
 from tasktransfer.results.revisions import Revisions
 
 KINDS = ("labeller", "joint", "expert", "whole", "single", "few", "selection")
-LEAKS, PAIRS, FEW, CHOICES, TOGETHER = (
+RECIPES = LEAKS, PAIRS, FEW, CHOICES, TOGETHER = (
     "without_leaks", "training_pairs", "few_ratings", "response_selection", "rated_together",
 )  # fmt: skip
-"""The recipes."""
 
 UNTRAINED, LEAKY = "untrained", "single-leaky"
 MERGED: dict[str, Merge] = {"panel-mean": "mean", "panel-max": "max", "panel-min": "min"}

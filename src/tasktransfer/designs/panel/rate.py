@@ -12,11 +12,11 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.collect import panel_config
 from tasktransfer.designs.panel.pairs import made_pairs
-from tasktransfer.designs.panel.sources.corpora import json_lines
 from tasktransfer.designs.panel.sources.dataset import FITS, instance_of, read_pair
 from tasktransfer.designs.panel.sources.texts import parted
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import replacing
+from tasktransfer.files.json_lines import json_lines
 from tasktransfer.results.study import Study
 
 

@@ -25,6 +25,7 @@ from tasktransfer.stats.bootstrap import Confidence, Trainings, confidence, esti
 from tasktransfer.stats.clustered import spearman_draws, split_half, williams
 from tasktransfer.stats.draws import Units, dialogues, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.shares import wilson
 from tasktransfer.tables.store import frame_of, read_frame, write_frame
 
 Row = tuple[Any, ...]
@@ -32,7 +33,6 @@ FANS = ("panel", "collection")
 """Methods of one model a domain."""
 COMPARED_WITH = ("single", "collection")
 OWN_MINUS_OTHERS = "own - others"
-LEVEL_Z = 1.959963984540054
 
 
 def domain_of(rated: str) -> str:
@@ -334,14 +334,6 @@ def _hits(choices: pd.DataFrame) -> Iterator[Row]:
         low, high = wilson(float(some["right"].sum()), len(some))
         share = 100 * float(some["right"].mean())
         yield method, persona, int(str(candidates)), len(some), share, 100 * low, 100 * high
-
-
-def wilson(right: float, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927)."""
-    z2, share = LEVEL_Z**2, right / of
-    middle = (share + z2 / (2 * of)) / (1 + z2 / of)
-    half = LEVEL_Z / (1 + z2 / of) * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))
-    return middle - half, middle + half
 
 
 def _ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:

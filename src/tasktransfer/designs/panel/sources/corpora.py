@@ -11,11 +11,11 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
 from tasktransfer.designs.panel.sources.texts import plain
 from tasktransfer.errors import DataError
+from tasktransfer.files.json_lines import json_lines
 
 DAILY_ZIP, DAILY_SPLIT = "TLiDB_DailyDialog.zip", "dailydialog/split.csv"
 OFFICIAL = {"dev": "dailydialog/validation/dialogues.txt", "test": "dailydialog/test/dialogues.txt"}
@@ -287,24 +287,6 @@ def of_folder(folder: str) -> Corpus:
                 yield Dialogue(f"{folder}-{name_of}", split, utterances, persona)
 
     return Corpus((names["train"], names["dev"]), read, (names["test"],))
-
-
-def json_lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSONL file with their line numbers.
-
-    Raises:
-        DataError: a line is no object.
-    """
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{file}, line {number}: no JSON ({error}); mend the line") from error
-        if not isinstance(row, dict):
-            raise DataError(f"{file}, line {number}: found {line[:40]!r}, expected an object")
-        yield number, row
 
 
 def _csv_rows(file: Path, columns: list[str]) -> list[tuple[str, str]]:

@@ -35,12 +35,12 @@ from tasktransfer.designs.panel.sources.corpora import (
     Corpus,
     Dialogue,
     Files,
-    json_lines,
     of_folder,
 )
 from tasktransfer.designs.panel.sources.rated import SOURCES, Item, of_lines, read_rated
 from tasktransfer.designs.panel.sources.texts import joined
 from tasktransfer.errors import DataError
+from tasktransfer.files.json_lines import json_lines
 from tasktransfer.tasks.card import SPLITS, Instance
 
 CONTEXT = 4
@@ -279,12 +279,12 @@ def _shuffled(text: str, chance: random.Random) -> str:
 def _own_labels(files: Files) -> Iterator[tuple[str, Instance]]:
     for split, name in zip(SPLITS, OWN_LABELS, strict=True):
         for line, row in json_lines(files[name]):
+            said, response = read_pair(row, f"{files[name]}, line {line}")
             target = str(row.get("label"))
             if target not in (FITS, FITS_NOT):
                 raise DataError(f"{files[name]}, line {line}: label is {target!r}; write 0 or 1")
             task, group = shared_task(LABELLER, TINY), f"labels-{split}-{line}"
-            response = str(row.get("response", "")).strip()
-            yield split, instance_of(task, group, group, _said(row), response, target)
+            yield split, instance_of(task, group, group, said, response, target)
 
 
 # --- the two datasets ---------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from tasktransfer.designs.panel.sources.corpora import (
     DSTC7,
     Files,
     dstc7_table,
-    json_lines,
 )
 from tasktransfer.errors import DataError
+from tasktransfer.files.json_lines import json_lines
 
 GRADE, GUPTA = (
     "evaluation/grade/human_judgement.json",
