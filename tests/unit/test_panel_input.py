@@ -154,7 +154,8 @@ def test_the_report_counts_what_was_made_kept_and_relabelled(world: Path) -> Non
     assert report["Harbour train true"]["made"] == 40
     assert report["Harbour train random_utterance"]["relabelled"] > 0  # they begin as true ones do
     assert report["Harbour train true"]["relabelled"] == 0
-    assert sum(of["made"] for name, of in report.items() if name.startswith("Harbour train ")) == 80
+    every = sum(of["made"] for name, of in report.items() if name.startswith("Harbour train "))
+    assert 75 < every <= 80  # without those that came out as the true response
 
 
 def test_a_pair_that_nobody_is_sure_of_goes() -> None:
@@ -273,7 +274,11 @@ def test_a_line_that_is_no_json_is_named(world: Path) -> None:
 
 
 def test_constant_ratings_are_refused_since_nothing_correlates_with_them(world: Path) -> None:
-    changed(world / SET, lambda rows: [row.update(ratings=[3]) for row in rows] and None)
+    def constant(rows: Rows) -> None:
+        for row in rows:
+            row["ratings"] = [3]
+
+    changed(world / SET, constant)
     told = ingredients(world, sets=["Harbour_Tiny"], task="tiny_all_ratings")
     with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl: all \d+ .* rating 3.*\(rated\)"):
         ratings.rated_together(told)
@@ -355,10 +360,11 @@ def test_a_planted_leak_is_found_and_dropped(world: Path) -> None:
 
 
 def test_a_corpus_that_leaks_whole_is_refused(world: Path) -> None:
-    changed(
-        world / "Harbour" / "dev.jsonl",
-        lambda rows: [row["utterances"].append(LONG) for row in rows] and None,
-    )
+    def leaky(rows: Rows) -> None:
+        for row in rows:
+            row["utterances"].append(LONG)
+
+    changed(world / "Harbour" / "dev.jsonl", leaky)
     changed(world / SET, put("response", LONG))
     with pytest.raises(DataError, match=r"Harbour, dev: every dialogue .*data\.leaks\.words"):
         leaks.without_leaks(

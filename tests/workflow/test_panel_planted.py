@@ -1,5 +1,5 @@
-"""What the tiny world of domains plants is found again over five seeds: every method rates, nobody
-who was not trained does, and a domain's own expert rates it best. And what a panel leaves behind."""
+"""What the tiny world of domains plants is found again over five seeds: every method rates, an
+untrained one does not, and a domain's own expert rates it best. And what a panel leaves behind."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
         "pairs": {"train": 600, "dev": 100, "made": 2.0},
         "labeller": {"model": "small", "learning_rate": 1e-3, "epochs": 14},
         "joint": {"learning_rate": 1e-3, "epochs": 3, "every": 56},
-        "experts": {"learning_rate": 2e-3, "epochs": 3, "every": None},
+        "experts": {"learning_rate": 3e-4, "epochs": 2, "every": None},
+        "reduction": 4,
     }
     config["data"]["tiny_world"]["dialogues"] = 600
     del config["few_shot"], config["selection"]
@@ -70,27 +71,30 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     DATASETS.update(before)
 
 
-def table(study: Study, name: str) -> pd.DataFrame:
-    return pd.read_parquet(Path(study.tables, f"{name}.parquet"))
+def told(study: Study, table: str, column: str, **where: str) -> float:
+    """The one number of a table where columns are so."""
+    frame = pd.read_parquet(Path(study.tables, f"{table}.parquet"))
+    for name, value in where.items():
+        frame = frame[frame[name] == value]
+    return float(frame[column].item())
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_correlates_with_what_is_planted(study: Study, method: str) -> None:
-    averages = table(study, "averages").set_index(["method", "over"])
-    found = averages.loc[(method, "all")]
-    assert found["seeds"] == 5
-    assert found["value"] > 40
+    assert told(study, "averages", "seeds", method=method, over="all") == 5
+    assert told(study, "averages", "value", method=method, over="all") > 40
 
 
 def test_an_untrained_model_is_within_noise_of_0(study: Study) -> None:
-    found = table(study, "averages").set_index(["method", "over"]).loc[("untrained", "all")]
-    assert found["low"] < 0 < found["high"]
+    ends = (told(study, "averages", e, method="untrained", over="all") for e in ("low", "high"))
+    low, high = ends
+    assert low < 0 < high
 
 
 @pytest.mark.parametrize("rated", ["Harbour_Tiny", "Orchard_Tiny"])
 def test_the_domains_own_expert_rates_it_best(study: Study, rated: str) -> None:
-    experts = table(study, "experts").set_index(["method", "expert", "set"])
-    assert experts.loc[("panel", "own - others", rated), "low"] > 0
+    of = {"method": "panel", "expert": "own - others", "set": rated}
+    assert told(study, "experts", "low", **of) > 0
 
 
 def test_an_expert_leaves_the_encoder_as_it_was(study: Study) -> None:
@@ -115,12 +119,12 @@ def test_an_expert_leaves_the_encoder_as_it_was(study: Study) -> None:
 def test_pairs_are_rated_by_each_expert_and_the_panel(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    thing = {domain: things[0] for domain, things in tiny.CLASSES.items()}
+    bright = tiny.CLASSES["Harbour"][0]
     said = ["I saw the hammer today."]
     rows = [
         {
             "context": said,
-            "response": f"We leave the {thing['Harbour']} home.",
+            "response": f"We leave the {bright} home.",
             "domain": "Harbour",
         },
         {"context": said, "response": "the leave home We leave."},
@@ -148,9 +152,9 @@ def test_a_panel_without_one_of_its_experts_is_refused(
     (tmp_path / "none.jsonl").touch()
     arguments = ["rate", "--config", study.config_file, "--seed", "1", str(tmp_path / "none.jsonl")]
     assert main(arguments) != 0
-    told = capsys.readouterr().err
-    assert f"the expert of {expert.label} is missing" in told
-    assert "checkpoints.keep" in told
+    said = capsys.readouterr().err
+    assert f"the expert of {expert.label} is missing" in said
+    assert "checkpoints.keep" in said
     (tmp_path / "elsewhere").rename(folder)
 
 

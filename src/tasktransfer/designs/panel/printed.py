@@ -63,7 +63,7 @@ def write_printed(study: Study) -> None:
         "table4": (_correlations(read, 4), f"Out-of-domain, Spearman x 100. {OTHER_SETTING}"),
         "table5": (_few(read["few"], 5), f"Few-shot transfer. {OTHER_SETTING}"),
         "table6": (published("table6"), "Few-shot transfer of MDD-Eval and PoE-avg: cited."),
-        "table7": (_table7(read["hits"]), f"Hits@1, percent. {OTHER_SETTING}"),
+        "table7": (table7(read["hits"]), f"Hits@1, percent. {OTHER_SETTING}"),
         "table8": (_table8(read), f"Merged experts, Spearman x 100. {OTHER_SETTING}"),
         "resources": (_resources(read["resources"]), "Times of these records; published, cited."),
         "tests": (
@@ -181,7 +181,7 @@ def _few(few: pd.DataFrame, table: int) -> pd.DataFrame:
     return frame
 
 
-def _table7(hits: pd.DataFrame) -> pd.DataFrame:
+def table7(hits: pd.DataFrame) -> pd.DataFrame:
     printed = published("table7").set_index("model")
     names = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
     persona = {"none": "dialogue_only", "original": "original", "revised": "revised"}
