@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+import yaml
 
+from tasktransfer.config import schema
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.specs import ModelSpec
@@ -128,6 +132,15 @@ def test_stand_ins_are_named_where_they_stand_in() -> None:
     paper = stand_ins(planned("panel")[0])
     assert "RoBERTa-base" not in paper
     assert "DEB" not in paper
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.glob("panel*.yaml")), ids=lambda path: path.name)
+def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
+    load_config(path)
+    of_design = schema(PanelConfig)
+    jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
+    on_disk = json.loads((PRESETS.parent / "schemas" / "panel.schema.json").read_text())
+    assert on_disk == of_design, "stale: make schemas"
 
 
 @pytest.mark.parametrize(
