@@ -91,6 +91,8 @@ CORRELATIONS: Columns = (
     ("seeds", WHOLE, "seeds"),
     *_CORRELATION,
     ("q", NUMBER, "p after control of the false discovery rate over the sets"),
+    ("drawn_low", NUMBER, "the interval's lower end by drawing contexts and seeds together"),
+    ("drawn_high", NUMBER, "upper end: narrow with few seeds"),
     ("pearson", NUMBER, "Pearson's correlation x 100, mean over seeds"),
     ("kendall", NUMBER, "Kendall's tau-b x 100, mean over seeds"),
     ("items", WHOLE, "rated items"),

@@ -22,7 +22,7 @@ from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import Confidence, Trainings, confidence, estimate
-from tasktransfer.stats.clustered import spearman_draws, split_half, williams
+from tasktransfer.stats.clustered import drawn_interval, spearman_draws, split_half, williams
 from tasktransfer.stats.draws import Units, dialogues, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.shares import wilson
@@ -179,10 +179,12 @@ def _correlations(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]
                 for of in (pearson, kendall)
             )
             constant = sum(len({*values.tolist()}) == 1 for values in given.values())
+            drawn = of_method[method, one.name].resampled
+            ends = (None, None) if drawn is None else drawn_interval(drawn, method, one.name)
             rows.append(
                 (
                     *(method, one.name, one.in_domain, domain_of(one.name), len(given)),
-                    *(value, c.low, c.high, c.p, float(each), *others),
+                    *(value, c.low, c.high, c.p, float(each), *ends, *others),
                     *(one.units.instances, one.units.count, constant),
                 )
             )

@@ -194,7 +194,7 @@ def reddit(files: Files) -> Iterator[Dialogue]:
     paragraphs = sorted({*facts.values()})
     mine = {text for text in paragraphs if for_training(text)}
     pairs = []
-    for row in dstc7_lines(files[DSTC7], "gold_responses"):
+    for row in dstc7_lines(files[DSTC7], "gold_responses")[1:]:
         text = facts.get(row[0], "")
         replies = [reply.strip() for reply in row[1:] if reply.strip()]
         pairs += [
@@ -238,18 +238,14 @@ def divided(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
 # --- DSTC7 --------------------------------------------------------------------------------------
 
 
-def dstc7_lines(file: Path, name: str) -> list[list[str]]:
-    """The rows of a table of DSTC7's archive, its head left out."""
-    return _dstc7(file, name)[1:]
-
-
 def dstc7_table(file: Path, name: str) -> list[dict[str, str]]:
-    """The same by the names of the columns."""
-    head, *rows = _dstc7(file, name)
+    """The rows of a table of DSTC7's archive, by the names of its columns."""
+    head, *rows = dstc7_lines(file, name)
     return [dict(zip(head, row, strict=False)) for row in rows]
 
 
-def _dstc7(file: Path, name: str) -> list[list[str]]:
+def dstc7_lines(file: Path, name: str) -> list[list[str]]:
+    """The same as lists, with the head."""
     wanted = f"dstc7-task2-{name}.tsv"
     try:
         with tarfile.open(file) as archive:
