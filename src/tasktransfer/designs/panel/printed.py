@@ -22,8 +22,7 @@ OTHER_SETTING = (
     "Published numbers are of other and more data and another encoder: they stand beside, and are "
     "not tested, since their ratings of single items are not public."
 )
-BY_DRAWING = "interval by drawing"
-INTERVALS = "By drawing: percentiles over contexts and seeds, narrow with few seeds."
+BY_DRAWING = "contexts and seeds drawn"
 PUBLISHED = {
     "panel": "PoE",
     "collection": "CoE+",
@@ -63,11 +62,11 @@ def write_printed(study: Study) -> None:
         "table2": (_table2(read["ceilings"]), "Rated sets; word counts without speakers' names."),
         "table3": (
             _correlations(read, 3),
-            f"In-domain, Spearman x 100. {INTERVALS} {OTHER_SETTING}",
+            f"In-domain, Spearman x 100. {OTHER_SETTING}",
         ),
         "table4": (
             _correlations(read, 4),
-            f"Out-of-domain, Spearman x 100. {INTERVALS} {OTHER_SETTING}",
+            f"Out-of-domain, Spearman x 100. {OTHER_SETTING}",
         ),
         "table5": (_few(read["few"], 5), f"Few-shot transfer. {OTHER_SETTING}"),
         "table6": (published("table6"), "Few-shot transfer of MDD-Eval and PoE-avg: cited."),
