@@ -52,10 +52,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
         "models": [{**model, "max_length": 64}],
         "seeds": 5,
         "pairs": {"train": 600, "dev": 100, "made": 2.0},
-        "labeller": {"model": "small", "learning_rate": 1e-3, "epochs": 14},
+        "labeller": {"model": "small", "learning_rate": 1e-3, "epochs": 8},
         "joint": {"learning_rate": 1e-3, "epochs": 3, "every": 56},
         "experts": {"learning_rate": 3e-4, "epochs": 2, "every": None},
-        "reduction": 4,
+        "reduction": 64,
     }
     config["data"]["tiny_world"]["dialogues"] = 600
     del config["few_shot"], config["selection"]

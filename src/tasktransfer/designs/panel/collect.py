@@ -76,9 +76,7 @@ def collect(study: Study, complete: bool) -> None:
 
 def _metadata(study: Study, records: int, pairs: list[Row]) -> Metadata:
     config = panel_config(study)
-    facts = {f"stand-in: {name}": text for name, text in plans.stand_ins(config).items()}
-    if not config.data.leaks.drop:
-        facts["leaks"] = "LEAKS ARE NOT DROPPED: training has utterances of rated items"
+    facts = plans.stand_ins(config)
     asked = config.pairs
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs asked for in each domain"
     short = [

@@ -98,6 +98,7 @@ PANEL = Design(
     collect=_collect,
     statistics=_statistics,
     figures=_figures,
+    facts=lambda config: {"stand_ins": told} if (told := plans.stand_ins(config)) else {},
     recipes={name: _recipe(name) for name in plans.RECIPES},
     datasets=(PANEL_DIALOGUES, PANEL_TINY),
 )

@@ -364,11 +364,13 @@ def _lent(
 
 
 def stand_ins(config: PanelConfig) -> dict[str, str]:
-    """What stands in for an input of the paper, by its name there."""
-    if config.data.generated:
-        return {}
-    models = {model.name: model.checkpoint.removeprefix("./") for model in config.models}
+    """What stands in for an input of the paper, by its name there, and what is left out."""
     told: dict[str, str] = {}
+    if not config.data.leaks.drop:
+        told["LEAKS ARE NOT DROPPED"] = "training has utterances of rated items"
+    if config.data.generated:
+        return told
+    models = {model.name: model.checkpoint.removeprefix("./") for model in config.models}
     panel = models[config.models[0].name]
     if "roberta" not in panel.lower():
         told["RoBERTa-base"] = panel

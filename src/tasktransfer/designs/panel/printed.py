@@ -46,10 +46,9 @@ def read_tables(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
 def caption_of(metadata: Metadata) -> str:
     """What every caption says: generated dialogues, leaks, stand-ins."""
     facts = dict(metadata.facts)
-    warning = f"{facts.pop('leaks')}. " if "leaks" in facts else ""
     pairs = facts.pop("pairs", "")
     told = " ".join(f"{name}: {text}." for name, text in facts.items())
-    return f"{metadata.mark}{warning}{pairs}. {told}".strip()
+    return f"{metadata.mark}{pairs}. {told}".strip()
 
 
 def write_printed(study: Study) -> None:

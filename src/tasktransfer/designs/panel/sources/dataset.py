@@ -122,6 +122,11 @@ class _World:
             )
         return found
 
+    def find(self, folder: Path) -> str:
+        """A folder that has something of it."""
+        self.files(folder)
+        return str(folder)
+
     def tasks(self, files: Files) -> tuple[str, ...]:
         """Tasks that a release annotates; the derived ones are none of them."""
         domains = [name for name, corpus in self.corpora.items() if _has(files, corpus.files)]
@@ -303,18 +308,8 @@ SOURCE_FILES = REAL.rated_files | TINY_WORLD.rated_files
 """Rated set → the file that it is read from."""
 
 
-def _found(world: _World, folder: Path) -> str:
-    world.files(folder)
-    return str(folder)
-
-
 def _reader(world: _World) -> Reader:
-    return Reader(
-        version=1,
-        find=lambda folder: _found(world, folder),
-        revision=world.revision,
-        open=world.open,
-    )
+    return Reader(version=1, find=world.find, revision=world.revision, open=world.open)
 
 
 PANEL_DIALOGUES = Dataset(
