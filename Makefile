@@ -12,7 +12,7 @@ NO_TORCH := .venv-figures/.ready
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo demo-empathetic demo-probes figures test system unit lint test-floor test-newest format schemas minilm bench clean
+.PHONY: help demo demo-empathetic demo-panel demo-probes figures test system unit lint test-floor test-newest format schemas minilm bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -57,6 +57,12 @@ demo-empathetic: $(SETUP) ## the empathetic study on its tiny world: minutes, of
 	@echo
 	@echo "figures and tables: results/demo-empathetic/figures"
 
+demo-panel: export HF_HUB_OFFLINE := 1
+demo-panel: $(SETUP) ## a panel of experts on three tiny domains: minutes, offline
+	snakemake --cores all --configfile workflow/presets/panel-demo.yaml
+	@echo
+	@echo "tables and figures: results/demo-panel/figures"
+
 # The generated dialogues are left as they are where they are there already.
 demo-probes: export HF_HUB_OFFLINE := 1
 demo-probes: $(SETUP) ## what encoders know, on a tiny world of dialogues: minutes, offline
@@ -97,6 +103,7 @@ format: $(SETUP) ## put code and rules into the project's style
 schemas: $(SETUP) ## write JSON schemas and docs/columns.md again, after a change of their code
 	python -m tasktransfer.designs > workflow/schemas/config.schema.json
 	python -m tasktransfer.designs empathetic > workflow/schemas/empathetic.schema.json
+	python -m tasktransfer.designs panel > workflow/schemas/panel.schema.json
 	python -m tasktransfer.designs probes > workflow/schemas/probes.schema.json
 	python -m tasktransfer.results.records > workflow/schemas/run-record.schema.json
 	python -m tasktransfer.designs.transfer.collect.columns_page > docs/columns.md
@@ -111,5 +118,5 @@ bench: minilm ## training and evaluation beside TLiDB and HF Trainer; BENCH_ARGS
 	python -m benchmarks.training_speed $(BENCH_ARGS)
 
 clean: ## remove caches and the demo's results; other results stay
-	rm -rf results/demo results/demo-empathetic results/demo-probes results/demo-probes-world build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf results/demo results/demo-empathetic results/demo-panel results/demo-probes results/demo-probes-world build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -48,10 +48,10 @@ def _prepare(study: Study) -> None:
         prepare(name, place, study.config.data.few_sample, study.instances(name))
     for model in study.config.models:
         folder = study.tiny_model(model.name)
-        if model.architecture is not None and not Path(folder).exists():
+        if model.built is not None and not Path(folder).exists():
             texts = [Path(each) for each in study.texts_of_made(folder)]
             weights = study.revisions.models[model.name].weights
-            build(model.architecture, texts, Path(folder), weights)
+            build(model.built, texts, Path(folder), weights)
 
 
 def _encoded(study: Study, data: Data, model: str) -> Path:

@@ -22,6 +22,7 @@ from tasktransfer.cli import (
     judgements,
     nodes,
     operate,
+    panel,
     prepare,
 )
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
@@ -36,20 +37,20 @@ from tasktransfer.training import host
 
 PROGRAM = "tasktransfer"
 
-PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge, judgements)
+PHASES = (describe, prepare, nodes, cluster, operate, analyse, challenge, judgements, panel)
 """In the order in which ``--help`` lists their commands."""
 
 
 def run_and_leave() -> NoReturn:
-    """The program: run the command of the command line, and end the process at once. A training of
-    a workflow is done by its host.
+    """The program: run the command of the command line, and end the process at once. A training or
+    an evaluation of a workflow is done by its host.
 
     Python's own way out takes torch apart piece by piece, a second or two in which the device of a
     training is not yet free for the next one. Every file is closed by then.
     """
     chosen = _parser().parse_args()
     code = None
-    if chosen.command is nodes.train:
+    if chosen.command in (nodes.train, nodes.evaluate):
         code = host.ask(sys.argv[1:], chosen.threads, PROGRAM_OF_HOST)
     if code is None:
         code = run(chosen)

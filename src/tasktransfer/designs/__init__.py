@@ -18,13 +18,16 @@ from tasktransfer.config import CommonConfig, Document
 from tasktransfer.core.validation import Problem, unknown
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.empathetic.design import EMPATHETIC
+from tasktransfer.designs.panel.design import PANEL
 from tasktransfer.designs.plugins import load_plugins
 from tasktransfer.designs.probes.design import PROBES
 from tasktransfer.designs.transfer.design import TRANSFER
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
 
-DESIGNS: dict[str, Design] = {design.name: design for design in (TRANSFER, EMPATHETIC, PROBES)}
+DESIGNS: dict[str, Design] = {
+    design.name: design for design in (TRANSFER, EMPATHETIC, PANEL, PROBES)
+}
 """Name → design: those of the package, and those that plugins have added in this process."""
 
 

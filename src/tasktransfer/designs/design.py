@@ -86,7 +86,7 @@ class Design:
     report: Callable[[Study], None] = _nothing
     choose: Callable[[Study], None] = _nothing
     explain: Callable[[Study, Sequence[str], bool], str] | None = None
-    facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
+    facts: Callable[[Any], Mapping[str, Any]] = lambda _: {}
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
     datasets: tuple[Dataset, ...] = ()

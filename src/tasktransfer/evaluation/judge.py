@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from tasktransfer.core.nodes import Stage
+from tasktransfer.core.nodes import Evaluation, Outcome, Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encode import encode_instances
 from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
-from tasktransfer.evaluation.outcome import TOKENS
+from tasktransfer.evaluation.outcome import TOKENS, Places, load_judged
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
@@ -47,6 +48,28 @@ def judged(
     model = loaded(stage, checkpoint, encoded, {card.name: card})
     split = encoded_here(stage, encoded, card, instances)
     return values_of(card, answers(model, split))
+
+
+def judged_by(
+    evaluation: Evaluation,
+    outcome: Outcome,
+    places: Places,
+    instances: Sequence[Instance],
+    threads: int = 1,
+) -> list[float]:
+    """The number that an outcome, which is one model, answers to each instance, as it does in an
+    evaluation to those of a split.
+
+    Raises:
+        DataError, ModelError: token ids or a checkpoint are missing or damaged.
+    """
+    torch.set_num_threads(max(1, threads))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    card, stage = get_task(evaluation.data.name, evaluation.task), outcome.stages[0]
+    model = load_judged(evaluation, outcome, places, device)
+    encoded = places.encoded[evaluation.data, stage.model.name]
+    asked = [replace(one, task=card.name) for one in instances]
+    return values_of(card, answers(model, encoded_here(stage, encoded, card, asked)))
 
 
 def loaded(stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task]) -> FamilyModel:

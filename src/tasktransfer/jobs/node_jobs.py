@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer import __version__, metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage
@@ -46,6 +46,9 @@ from tasktransfer.results.state import RECORD, claim, remember
 from tasktransfer.results.study import Study
 from tasktransfer.results.versions import commit, versions
 from tasktransfer.tasks.card import SPLITS, Instance, Task
+
+if TYPE_CHECKING:  # imports torch
+    from tasktransfer.evaluation.outcome import Places
 
 Measures = dict[str, dict[str, float]]
 ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
@@ -147,7 +150,7 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
         else:
             from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # torch
 
-            told = answered(node, node.of, _places(study, node), threads)
+            told = answered(node, node.of, places(study, node), threads)
             predictions, values = told.predictions, told.values
         golds = [one.target for one in instances]
         scores = measured(task, node.measures, predictions, golds, values)
@@ -160,7 +163,8 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
     _job(study, node, work)
 
 
-def _places(study: Study, node: Evaluation) -> Any:
+def places(study: Study, node: Evaluation) -> Places:
+    """Where the inputs of an evaluation are."""
     from tasktransfer.evaluation.outcome import Places  # noqa: PLC0415  # imports torch
 
     encoded = {
@@ -180,7 +184,7 @@ def _replies(
     assert isinstance(node.of, Outcome), "a fit has no replies"
     pools = {p: read_instances(study.cache(p.data), p.task, "train") for p in node.pools}
     cache = Path(study.config.results, "data", "embedded")
-    told = judged(Asked(node, node.of, _places(study, node), instances, pools, cache), threads)
+    told = judged(Asked(node, node.of, places(study, node), instances, pools, cache), threads)
     columns = zip(
         told.instances,
         told.predictions,

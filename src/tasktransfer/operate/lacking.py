@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tasktransfer.core.nodes import Data
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replacing
@@ -82,6 +83,8 @@ def _needed(study: Study, dataset: str) -> dict[str, set[str]]:
     for stage in look(study).left(study):
         if stage.dataset != dataset or encoded[stage.data.digest, stage.model.name]:
             continue
+        if any(isinstance(used, Data) for used in stage.data.uses):
+            continue  # derived from data that it names: whose recipe says what it lacks
         tasks = {"train": stage.train_tasks, "dev": stage.select_on, "test": stage.tested}
         for split in SPLITS:
             for task in tasks[split]:

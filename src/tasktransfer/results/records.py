@@ -151,6 +151,12 @@ class Provenance(TypedDict):
             Field(description="rules it was trained under (config key `rules`); absent: old"),
         ]
     ]
+    stand_ins: NotRequired[
+        Annotated[
+            dict[str, str],
+            Field(description="input that could not be had, or rule left out: what is instead"),
+        ]
+    ]
     host: Host
     started: Annotated[
         str,

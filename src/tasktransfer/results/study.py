@@ -129,7 +129,11 @@ class Study:
         """
         named = [
             data
-            for data in (node if isinstance(node, Data) else node.data for node in self.plan.nodes)
+            for node in self.plan.nodes
+            for data in (
+                node if isinstance(node, Data) else node.data,
+                *(used for used in node.uses if isinstance(used, Data)),
+            )
             if data.name == dataset
         ]
         for data in named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tasktransfer.core.nodes import Stage
 
@@ -29,7 +30,7 @@ class Job:
     study: str
     config_digest: str
     starts: tuple[str, ...] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     beside: str | None = None
     """Folder or name of the encoder that reads beside the model, if it has one."""
     plain: bool = False

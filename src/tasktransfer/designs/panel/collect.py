@@ -1,0 +1,235 @@
+"""Records to tables: a row an item that was rated, a choice, a transfer, a kind of pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasktransfer.core.nodes import Data, Evaluation
+from tasktransfer.core.runs import Run
+from tasktransfer.data.cache import read_instances
+from tasktransfer.designs.panel import plan as plans
+from tasktransfer.designs.panel.columns import ITEMS, TABLES
+from tasktransfer.designs.panel.config import PanelConfig
+from tasktransfer.designs.panel.ratings import DRAWN
+from tasktransfer.designs.panel.sources.texts import plain
+from tasktransfer.errors import DataError, RecordError
+from tasktransfer.files import replacing
+from tasktransfer.metrics.measures import spearman
+from tasktransfer.results.finished import is_whole
+from tasktransfer.results.node_records import read_node_record, read_rows
+from tasktransfer.results.predictions import FILE_NAME, read_predictions
+from tasktransfer.results.records import read_record
+from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import frame_of, read_frame, write_frame
+
+Row = tuple[Any, ...]
+SHOWN = 5
+
+
+def panel_config(study: Study) -> PanelConfig:
+    """The study's config."""
+    assert isinstance(study.config, PanelConfig)
+    return study.config
+
+
+def collect(study: Study, complete: bool) -> None:
+    """Write the tables of what is there; all or none if ``complete``.
+
+    Raises:
+        RecordError: nothing is there, or ``complete`` and something is missing.
+    """
+    missing = [node.path for node in study.plan.nodes if not is_whole(study, node)]
+    if len(missing) == len(study.plan.nodes) or (complete and missing):
+        raise RecordError(
+            f"{study.config.results}: {len(missing):,} of {len(study.plan.nodes):,} nodes left no "
+            f"record ({', '.join(missing[:SHOWN])}); run snakemake again, or collect without "
+            "--complete"
+        )
+    runs = [run for run in study.plan.runs if _is_there(study, run)]
+    tables: dict[str, list[Row]] = {
+        "ratings": [row for run in runs for row in _ratings(study, run)],
+        "items": _items(study),
+        "choices": [row for run in runs for row in _choices(study, run)],
+        "few_shot": [row for run in runs for row in _few_shot(study, run)],
+        "pairs": [row for data in study.plan.derived for row in _pairs(study, data)],
+        "leaks": [row for data in study.plan.derived for row in _leaks(study, data)],
+        "resources": list(_resources(study)),
+    }
+    metadata = _metadata(study, len(study.plan.nodes) - len(missing), tables["pairs"])
+    folder = Path(study.tables)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in tables.items():
+        write_frame(
+            folder / f"{name}.parquet", frame_of(rows, TABLES[name]), TABLES[name], metadata
+        )
+    holes = Path(study.holes)
+    holes.unlink(missing_ok=True)
+    if missing:
+        with replacing(holes) as part:
+            part.write_text("".join(f"{path}\n" for path in missing))
+
+
+def _metadata(study: Study, records: int, pairs: list[Row]) -> Metadata:
+    config = panel_config(study)
+    facts = plans.stand_ins(config)
+    asked = config.pairs
+    facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs asked for in each domain"
+    short = [
+        f"{row['domain']} {row['split']} {row['pairs']:,}"
+        for row in (dict(zip(_names("pairs"), one, strict=True)) for one in pairs)
+        if row["pairs"] is not None and row["pairs"] < row["asked"]
+    ]
+    if short:
+        facts["pairs"] += f"; FEWER THERE: {', '.join(short)}"
+    return Metadata(
+        config.study,
+        config.digest,
+        bool(study.synthetic(config.dataset)),
+        records,
+        order={
+            "method": list(dict.fromkeys(run.method for run in study.plan.runs)),
+            "set": list(config.rated),
+            "domain": list(config.domains),
+        },
+        facts=facts,
+    )
+
+
+def _names(table: str) -> list[str]:
+    return [name for name, _, _ in TABLES[table]]
+
+
+def _is_there(study: Study, run: Run) -> bool:
+    return all(is_whole(study, node) for node in (*run.judged, *run.evaluations))
+
+
+def _rated(run: Run) -> Evaluation | None:
+    """The evaluation of a run that rates all sets."""
+    found = [e for e in run.evaluations if e.data.recipe == plans.TOGETHER]
+    return found[0] if found else None
+
+
+def _ratings(study: Study, run: Run) -> Iterator[Row]:
+    node = _rated(run)
+    if node is None:
+        return
+    rows = read_rows(Path(study.folder(node)))
+    ids, values = rows["instance_id"].to_pylist(), rows["predicted_value"].to_pylist()
+    for item, value in zip(ids, values, strict=True):
+        yield run.method, run.about["domain"], run.seed, item.rpartition("-")[0], item, value
+
+
+def _items(study: Study) -> list[Row]:
+    """What was rated; where the data are no longer there, as the earlier table has it."""
+    data = next((d for d in study.plan.derived if d.recipe == plans.TOGETHER), None)
+    if data is None or not is_whole(study, data):
+        return []
+    try:
+        items = read_instances(study.cache(data), data.settings["task"], "test")
+    except DataError:
+        frame, _ = read_frame(Path(study.tables, "items.parquet"), ITEMS)
+        return list(frame.itertuples(index=False, name=None))
+    rows = []
+    for one in items:
+        response = one.query["response"]
+        own = {*plain(response).split()}
+        shared = own & {*plain(one.context).split()}
+        rows.append(
+            (
+                one.id.rpartition("-")[0],
+                one.id,
+                one.dialogue_id,
+                float(one.target[0]),
+                [float(rating) for rating in one.query["ratings"].split()],
+                len(one.turns) + 1,
+                len(one.context.split()),
+                len(response.split()),
+                len(shared) / max(1, len(own)),
+            )
+        )
+    return rows
+
+
+def _choices(study: Study, run: Run) -> Iterator[Row]:
+    if run.method == plans.SELECTION_DIRECT:
+        rows = read_rows(Path(study.folder(run.evaluations[0])))
+        groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
+    elif run.method == plans.SELECTION_ADAPTER:
+        table = read_predictions(Path(study.folder(run.scored), FILE_NAME))
+        groups = table["dialogue_id"].to_pylist()
+        values = [float(said[0]) for said in table["prediction"].to_pylist()]
+    else:
+        return
+    offered: dict[str, list[float]] = {}
+    for group, value in zip(groups, values, strict=True):
+        offered.setdefault(group, []).append(value)
+    for group, rated in offered.items():
+        true, best = rated[0], max(rated)
+        right = 1 / rated.count(best) if true == best else 0.0
+        yield run.method, run.about["persona"], run.seed, group, right, len(rated)
+
+
+def _few_shot(study: Study, run: Run) -> Iterator[Row]:
+    if "percent" not in run.about:
+        return
+    table = read_predictions(Path(study.folder(run.scored), FILE_NAME))
+    said, gold = (
+        np.array([float(one[0]) for one in table[name].to_pylist()])
+        for name in ("prediction", "gold")
+    )
+    held = np.array([not name.endswith(DRAWN) for name in table["instance_id"].to_pylist()])
+    about = run.about
+    yield (
+        *(about["of"], about["set"], about["percent"], about["draw"]),
+        *(100 * spearman(said, gold), 100 * spearman(said[held], gold[held])),
+        *(len(held), int(held.sum())),
+    )
+
+
+def _pairs(study: Study, data: Data) -> Iterator[Row]:
+    if data.recipe != plans.PAIRS or not is_whole(study, data):
+        return
+    filtered = data.uses[0]
+    assert isinstance(filtered, Data)
+    kind = "filtered" if filtered.settings.get("drop", True) else "with leaks"
+    for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():
+        domain, split, *how = name.split()
+        told = [counts.get(key) for key in ("made", "kept", "relabelled", "asked", "pairs")]
+        whole = [None if value is None else int(value) for value in told]
+        yield kind, domain, split, "".join(how), *whole
+
+
+def _leaks(study: Study, data: Data) -> Iterator[Row]:
+    if data.recipe != plans.LEAKS or not is_whole(study, data):
+        return
+    dropped = bool(data.settings.get("drop", True))
+    for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():
+        corpus, *rest = name.split()
+        split, rated = (rest[0], "") if len(rest) == 1 else ("", rest[1])
+        kept, items = counts.get("kept"), counts.get("items")
+        yield (
+            *(corpus, split, rated, int(counts["dialogues"])),
+            None if kept is None else int(kept),
+            None if items is None else int(items),
+            dropped,
+        )
+
+
+def _resources(study: Study) -> Iterator[Row]:
+    for stage in study.plan.stages:
+        if not is_whole(study, stage):
+            continue
+        record = read_record(Path(study.record(stage)))
+        host = record["provenance"]["host"]
+        hardware = host["gpu"] or f"{host['threads']} thread of {host['cpu']}"
+        tested = [one["metrics"].get("accuracy") for one in record["test"].values()]
+        yield (
+            *(stage.kind, stage.label, stage.seed, len(record["rounds"]), record["best_round"]),
+            *(record["dev_score"], record["provenance"]["seconds"]["total"] / 3600, hardware),
+            tested[0] if tested else None,
+        )

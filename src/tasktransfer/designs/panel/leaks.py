@@ -1,0 +1,131 @@
+"""The leak filter: no training dialogue shares a longer utterance with what people rated.
+
+A dialogue is left out whole if one of its utterances, case and punctuation aside, is an utterance
+of a rated item's context or its response, and has six words or more: shorter ones are common
+phrases. The report counts both sides for each corpus and rated set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.data.recipes import Ingredients, Split
+from tasktransfer.designs.panel.sources.dataset import FITS
+from tasktransfer.designs.panel.sources.texts import parted, plain
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, Instance
+
+
+def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """The instances whose dialogues share nothing with the rated sets.
+
+    Settings: ``tasks``: those that are filtered; ``against``: the rated sets; ``words``: the least
+    that an utterance has to be a leak; ``drop``: false counts and drops nothing; ``whole``: tasks
+    that are handed on as they are.
+
+    Raises:
+        DataError: nothing of a split is left.
+    """
+    (cache,), settings = ingredients.caches, ingredients.settings
+    rated = {name: read_instances(cache, name, "test") for name in settings["against"]}
+    derived: dict[Split, list[Instance]] = {
+        (task, split): _if_any(cache, task, split)
+        for task in (*settings["tasks"], *settings.get("whole", ()))
+        for split in SPLITS
+    }
+    found = Leaks(rated, int(settings["words"]))
+    for task in settings["tasks"]:
+        corpus = {split: derived[task, split] for split in SPLITS}
+        kept, counts = found.without(corpus)
+        ingredients.report.update({f"{task} {key}": of for key, of in counts.items()})
+        if not settings.get("drop", True):
+            continue
+        for split, instances in kept.items():
+            if corpus[split] and not instances:
+                raise DataError(
+                    f"{task}, {split}: every dialogue shares an utterance of {found.words} words "
+                    "or more with a rated set: give other dialogues, or set data.leaks.words higher"
+                )
+            derived[task, split] = instances
+    return derived
+
+
+class Leaks:
+    """What rated items say, in utterances of so many words or more."""
+
+    def __init__(self, rated: Mapping[str, Sequence[Instance]], words: int) -> None:
+        self.words = words
+        self.of_set = {name: _long(instances, words) for name, instances in rated.items()}
+        self.every = {text for said in self.of_set.values() for text, _ in said}
+
+    def without(
+        self, corpus: Mapping[str, Sequence[Instance]]
+    ) -> tuple[dict[str, list[Instance]], dict[str, dict[str, float]]]:
+        """A corpus, by split, without the dialogues that share something; and by split how many
+        dialogues there were and were kept, and against each rated set how many dialogues and items
+        share something."""
+        kept: dict[str, list[Instance]] = {}
+        counts: dict[str, dict[str, float]] = {}
+        dialogues: dict[str, set[str]] = {}
+        for split, instances in corpus.items():
+            said = utterances(instances)
+            dialogues |= said
+            leaks = {name for name, texts in said.items() if texts & self.every}
+            # A response that nobody gave, such as the labeller's wrong ones, may be a leak too.
+            kept[split] = [
+                one
+                for one in instances
+                if one.dialogue_id not in leaks and plain(one.query["response"]) not in self.every
+            ]
+            counts[split] = {
+                "dialogues": float(len(said)),
+                "kept": float(len(said) - len(leaks)),
+            }
+        for name, texts in self.of_set.items():
+            counts[f"against {name}"] = _both_sides(dialogues, texts)
+        return kept, counts
+
+
+def utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
+    """Dialogue → all that is said in it, as it is compared; of responses the fitting ones."""
+    said: dict[str, set[str]] = {}
+    for one in instances:
+        texts = said.setdefault(one.dialogue_id, set())
+        texts |= {plain(text) for text in parted(one.context, one.turns)}
+        if one.target == (FITS,):
+            texts.add(plain(one.query["response"]))
+    return said
+
+
+def _if_any(cache: Path, task: str, split: str) -> list[Instance]:
+    """The instances of a split; none where the release has none."""
+    counts = read_manifest(cache).tasks
+    if task not in counts:
+        raise DataError(
+            f"{cache}: has no {task}: the release lacks its files (docs/panel.md lists them); put "
+            "them there, or leave it out (domains, labeller, pairs.labels)"
+        )
+    return read_instances(cache, task, split) if counts[task][split].samples else []
+
+
+def _long(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
+    """(utterance, number of the item) of all that is long enough."""
+
+    def said() -> Iterator[tuple[str, int]]:
+        for place, one in enumerate(instances):
+            for text in (*parted(one.context, one.turns), one.query["response"]):
+                yield plain(text), place
+
+    return {(text, place) for text, place in said() if len(text.split()) >= fewest}
+
+
+def _both_sides(dialogues: Mapping[str, set[str]], rated: set[tuple[str, int]]) -> dict[str, float]:
+    """How many dialogues of a corpus and how many items of a set share something."""
+    texts = {text for text, _ in rated}
+    shared = set().union(*(said & texts for said in dialogues.values())) if dialogues else set()
+    return {
+        "dialogues": float(sum(bool(said & texts) for said in dialogues.values())),
+        "items": float(len({place for text, place in rated if text in shared})),
+    }

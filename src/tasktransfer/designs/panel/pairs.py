@@ -1,0 +1,281 @@
+"""Training pairs: true responses and the paper's perturbations, labelled and balanced (section V).
+
+Each context has its true response and one other. A trained labeller rates all of them; what it is
+not sure of goes, and its label replaces the one by construction. Of what is left, as many fitting
+as unfitting pairs are taken. Each pair carries how it was made (``query["how"]``).
+
+Not made here: back-translation and DialoGPT's or BlenderBot's responses, which need models that are
+not at hand; a user's own come with the release. Mask-and-fill takes words of a random context where
+the paper takes an infilling model that reads one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.data.cache import read_instances
+from tasktransfer.data.recipes import Ingredients, Split
+from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, instance_of
+from tasktransfer.designs.panel.sources.texts import parted
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import Instance
+
+MOST_DROPPED = 0.5
+MOST_MASKED = 0.15
+"""Shares of a response's tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a perturbation may read: the context, its true response, and others of the corpus."""
+
+    context: tuple[str, ...]
+    response: str
+    others: Sequence[Instance]
+    dialogue: str
+
+    def other(self, chance: random.Random) -> Instance:
+        """An instance of another dialogue."""
+        for _ in range(100):
+            one = chance.choice(self.others)
+            if one.dialogue_id != self.dialogue:
+                return one
+        raise DataError(
+            f"{self.dialogue}: is the only dialogue of its corpus, and unfitting responses are "
+            "taken from others: give more dialogues"
+        )
+
+
+def drop(given: Given, chance: random.Random) -> str:
+    """Leave out up to half of the words."""
+    return _dropped(given.response, chance)
+
+
+def shuffle(given: Given, chance: random.Random) -> str:
+    """The same words in another order."""
+    return _shuffled(given.response, chance)
+
+
+def repeat(given: Given, chance: random.Random) -> str:
+    """Say up to half of the words twice."""
+    return _repeated(given.response, chance)
+
+
+def random_utterance(given: Given, chance: random.Random) -> str:
+    """What was said in another dialogue of the corpus."""
+    return given.other(chance).query["response"]
+
+
+def context_copy(given: Given, chance: random.Random) -> str:
+    """An utterance of the context, perturbed."""
+    perturb = chance.choice((_dropped, _shuffled, _repeated))
+    return perturb(chance.choice(given.context), chance)
+
+
+def mask_and_fill(given: Given, chance: random.Random) -> str:
+    """Put words of a random context in place of up to 15 % of the words, of one at least."""
+    words = given.response.split()
+    fill = given.other(chance).context.split()
+    for place in _places(len(words), MOST_MASKED, chance):
+        words[place] = chance.choice([word for word in fill if word != words[place]] or fill)
+    return " ".join(words)
+
+
+PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {
+    "drop": drop,
+    "shuffle": shuffle,
+    "repeat": repeat,
+    "random_utterance": random_utterance,
+    "context_copy": context_copy,
+    "mask_and_fill": mask_and_fill,
+}
+
+
+def _places(count: int, most: float, chance: random.Random) -> list[int]:
+    """Distinct places, at least one, and at most this share of them."""
+    return sorted(chance.sample(range(count), chance.randint(1, max(1, int(most * count)))))
+
+
+def _dropped(text: str, chance: random.Random) -> str:
+    words = text.split()
+    gone = _places(len(words), MOST_DROPPED, chance)
+    return " ".join(word for place, word in enumerate(words) if place not in gone)
+
+
+def _shuffled(text: str, chance: random.Random) -> str:
+    words = text.split()
+    return " ".join(chance.sample(words, len(words)))
+
+
+def _repeated(text: str, chance: random.Random) -> str:
+    words = text.split()
+    twice = _places(len(words), MOST_DROPPED, chance)
+    return " ".join(f"{word} {word}" if at in twice else word for at, word in enumerate(words))
+
+
+# --- the recipe ---------------------------------------------------------------------------------
+
+
+def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """Labelled pairs of every domain, and all of them together as ``everything``.
+
+    Settings: ``domains``; ``train`` and ``dev``: pairs asked for, per domain; ``made``: how many
+    are made for each that is asked for; ``labels``: of the labeller, given, or as made; ``sure``:
+    the least probability of a label; ``seed``; ``everything``, ``labeller`` and ``given``: names of
+    their tasks.
+
+    Raises:
+        DataError: the labeller is sure of nothing, or says the same of everything.
+    """
+    (cache,), settings = ingredients.caches, ingredients.settings
+    derived: dict[Split, list[Instance]] = {}
+    for split in ("train", "dev"):
+        together: list[Instance] = []
+        for domain in settings["domains"]:
+            made, chance = made_pairs(cache, domain, split, settings)
+            asked = int(settings[split])
+            labelled = labels(made, _probabilities(ingredients, made), settings["sure"])
+            report = ingredients.report.setdefault
+            for how in dict.fromkeys(one.query["how"] for one in made):
+                report(f"{domain} {split} {how}", {}).update(_counts(how, made, labelled))
+            refuse_contradiction(made, labelled, f"{domain}, {split}")
+            pairs = balanced([one for one in labelled if one], asked, chance, f"{domain}, {split}")
+            report(f"{domain} {split}", {}).update(asked=float(asked), pairs=float(len(pairs)))
+            derived[domain, split] = pairs
+            together += [replace(one, task=settings["everything"]) for one in pairs]
+        derived[settings["everything"], split] = together
+    for domain in (*settings["domains"], settings["everything"]):
+        derived[domain, "test"] = []
+    return derived
+
+
+def made_pairs(
+    cache: Path, domain: str, split: str, settings: Mapping[str, Any]
+) -> tuple[list[Instance], random.Random]:
+    """The pairs of a domain before they are labelled, and the random numbers that follow."""
+    chance = random.Random(f"{settings['seed']} {domain} {split}")
+    wanted = round(int(settings[split]) * settings["made"])
+    return candidates(read_instances(cache, domain, split), wanted, chance), chance
+
+
+def candidates(instances: Sequence[Instance], wanted: int, chance: random.Random) -> list[Instance]:
+    """True responses and perturbed ones in turn, with contexts of one to four utterances."""
+    order = list(instances)
+    chance.shuffle(order)
+    made: list[Instance] = []
+    kinds = list(PERTURBATIONS)
+    for number, one in enumerate(order[: (wanted + 1) // 2]):
+        said = parted(one.context, one.turns)[-chance.randint(1, CONTEXT) :]
+        given = Given(said, one.query["response"], instances, one.dialogue_id)
+        how = kinds[number % len(kinds)]
+        other = PERTURBATIONS[how](given, chance)
+        for response, target, way in (
+            (given.response, FITS, one.query.get("how", "true")),
+            (other, FITS_NOT, how),
+        ):
+            # Nothing is left of a single word that is dropped, and one alone cannot be shuffled.
+            if response.strip() and (target == FITS or response != given.response):
+                name = f"{one.id}-{way}"
+                made.append(
+                    instance_of(one.task, name, one.dialogue_id, said, response, target, how=way)
+                )
+    return made
+
+
+def _probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[float] | None:
+    """How probably each pair fits; None: nobody was asked.
+
+    Raises:
+        DataError: the release's labels lack a pair.
+    """
+    settings = ingredients.settings
+    if settings["labels"] == "labeller":
+        task = settings["labeller"]
+        return ingredients.judges[0](task, [replace(one, task=task) for one in made])
+    if settings["labels"] == "made":
+        return None
+    told = {
+        (one.dialogue_id, one.context, one.query["response"]): float(one.target[0])
+        for one in read_instances(ingredients.caches[0], settings["given"], "train")
+    }
+    asked = [(one.task, one.context, one.query["response"]) for one in made]
+    missing = [pair for pair in asked if pair not in told]
+    if missing:
+        domain, context, response = missing[0]
+        raise DataError(
+            f"probabilities/{domain}.jsonl: no line for {len(missing):,} of {len(made):,} pairs, "
+            f"such as context {context!r}, response {response!r}: `tasktransfer pairs` writes all "
+            "pairs that are asked about; add their probabilities"
+        )
+    return [told[pair] for pair in asked]
+
+
+def labels(
+    made: Sequence[Instance], probabilities: Sequence[float] | None, sure: float
+) -> list[Instance | None]:
+    """Each pair with the label that is more probable; None: it is less than ``sure``. Where nobody
+    was asked, what was made to fit fits."""
+    if probabilities is None:
+        return list(made)
+    return [
+        replace(one, target=(FITS if p >= 0.5 else FITS_NOT,)) if max(p, 1 - p) >= sure else None
+        for one, p in zip(made, probabilities, strict=True)
+    ]
+
+
+def refuse_contradiction(
+    made: Sequence[Instance], labelled: Sequence[Instance | None], where: str
+) -> None:
+    """Refuse labels that are the opposite of how every pair was made.
+
+    Raises:
+        DataError: so are these.
+    """
+    both = [(one, new) for one, new in zip(made, labelled, strict=True) if new is not None]
+    if both and all(one.target != new.target for one, new in both):
+        raise DataError(
+            f"{where}: the labels contradict how each of {len(both)} pairs was made, such as "
+            f"{both[0][0].id}, label {both[0][1].target[0]}: 1 has to say that a response fits; "
+            "mend the labeller's data or the probabilities that are given"
+        )
+
+
+def balanced(
+    pairs: Sequence[Instance], asked: int, chance: random.Random, where: str
+) -> list[Instance]:
+    """As many fitting as unfitting pairs, ``asked`` of them if there are, in random order.
+
+    Raises:
+        DataError: none is left, or all have one label.
+    """
+    by_label = {
+        label: [one for one in pairs if one.target == (label,)] for label in (FITS, FITS_NOT)
+    }
+    each = min(asked // 2, *map(len, by_label.values()))
+    if not pairs:
+        raise DataError(
+            f"{where}: the labeller is sure of no pair, so none is left: lower pairs.sure, or "
+            "train the labeller longer (labeller.epochs)"
+        )
+    if not each:
+        found = next(label for label, some in by_label.items() if some)
+        raise DataError(
+            f"{where}: all {len(pairs)} pairs that are left have label {found}: two classes are "
+            "needed; raise pairs.made, lower pairs.sure, or train the labeller longer"
+        )
+    chosen = [one for some in by_label.values() for one in chance.sample(some, each)]
+    chance.shuffle(chosen)
+    return chosen
+
+
+def _counts(
+    how: str, made: Sequence[Instance], labelled: Sequence[Instance | None]
+) -> dict[str, float]:
+    mine = [(one, new) for one, new in zip(made, labelled, strict=True) if one.query["how"] == how]
+    kept = [(one, new) for one, new in mine if new is not None]
+    changed = sum(one.target != new.target for one, new in kept)
+    return {"made": float(len(mine)), "kept": float(len(kept)), "relabelled": float(changed)}

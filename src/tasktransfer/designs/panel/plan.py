@@ -1,0 +1,397 @@
+"""Config to plan: the methods as lists of steps, and what is judged of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from tasktransfer.core.nodes import Data, Evaluation, Merge, Outcome, Stage, Start
+from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.runs import Run
+from tasktransfer.core.specs import ModelSpec, Selection, Training
+from tasktransfer.core.steps import Step
+from tasktransfer.datasets import recipe_of
+from tasktransfer.designs.panel.config import PanelConfig, StageConfig
+from tasktransfer.designs.panel.sources import cards
+from tasktransfer.results.revisions import Revisions
+
+KINDS = ("labeller", "joint", "expert", "whole", "single", "few", "selection")
+RECIPES = LEAKS, PAIRS, FEW, CHOICES, TOGETHER = (
+    "without_leaks", "training_pairs", "few_ratings", "response_selection", "rated_together",
+)  # fmt: skip
+
+UNTRAINED, LEAKY = "untrained", "single-leaky"
+MERGED: dict[str, Merge] = {"panel-mean": "mean", "panel-max": "max", "panel-min": "min"}
+SELECTION_DIRECT, SELECTION_ADAPTER = "selection-direct", "selection-adapter"
+FEW_METHODS = ("panel-mean", "single")
+"""What few-shot transfer starts from (Tables V and VI)."""
+
+
+def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
+    """Hyperparameters of a training on pairs. Its limits are what the recipe keeps anyway, or less:
+    they tell a forecast how much there is."""
+    told, asked = config.hyperparameters(section), config.pairs
+    return replace(
+        told,
+        limit_train=min(asked.train * domains, told.limit_train or asked.train * domains),
+        limit_dev=min(asked.dev * domains, told.limit_dev or asked.dev * domains),
+    )
+
+
+def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Step]:
+    """PoE: a fan, every expert starts from the joint step."""
+    selection = _selection(domains, config.joint)
+    if UNTRAINED in config.controls:
+        selection = replace(selection, keep="every", rounds=(0,))
+    joint = Step(
+        domains,
+        selection,
+        start=None,
+        sampler=config.joint.sampler,
+        test_on=(),
+        training=on_pairs(config, config.joint),
+    )
+    experts = [
+        Step(
+            (domain,),
+            _selection((domain,), config.experts),
+            start=joint,
+            trains=(f"adapter.{domain}", f"head.{domain}"),
+            test_on=(),
+            training=on_pairs(config, config.experts),
+        )
+        for domain in domains
+    ]
+    return [joint, *experts]
+
+
+def whole(task: str, config: PanelConfig, domains: int = 1) -> Step:
+    """One model without adapters, of a domain (CoE) or of everything (Single-T)."""
+    return Step(
+        (task,),
+        _selection((task,), config.joint),
+        start=None,
+        test_on=(),
+        training=on_pairs(config, config.joint, domains),
+    )
+
+
+def plan(config: PanelConfig, revisions: Revisions) -> Plan:
+    """Every method for every seed; few-shot transfer and response selection from the first."""
+    builder = PlanBuilder(_name_of, recipe_of)
+    inputs = Inputs(config, revisions, builder)
+    inputs.add_labeller()
+    for seed in config.seeds:
+        study = _Seed(inputs, seed)
+        for run in study.runs():
+            builder.add(run)
+        if seed == config.seeds[0]:
+            for run in (*study.few_shot(), *study.selection()):
+                builder.add(run)
+    return builder.plan()
+
+
+def _selection(tasks: tuple[str, ...], section: StageConfig) -> Selection:
+    return Selection(tasks, "accuracy", section.every, section.patience)
+
+
+def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
+    """Kind and label of a training, read off the step, so that equal trainings have one name."""
+    task, recipe = step.train_tasks[0], step.data.recipe if step.data else ""
+    if recipe == LEAKS:
+        return "labeller", "labeller"
+    if recipe == FEW:
+        assert step.data is not None
+        of = "panel" if any(start.merged for start in starts) else "single"
+        told = step.data.settings
+        return "few", f"{of}_to_{task}_{told['percent']}_draw{told['draw']}"
+    if recipe == CHOICES:
+        assert step.data is not None
+        return "selection", f"adapter_persona_{step.data.settings['persona']}"
+    if len(step.train_tasks) > 1 or step.sampler != "task_batches":
+        return "joint", "all_domains"
+    if step.trains:
+        return "expert", task
+    if task.endswith(cards.EVERYTHING):
+        filtered = step.data.uses[0] if step.data else None
+        leaky = isinstance(filtered, Data) and not filtered.settings.get("drop", True)
+        return "single", "all_domains_with_leaks" if leaky else "all_domains"
+    return "whole", task
+
+
+class Inputs:
+    """The data that the trainings of all seeds read, and the models."""
+
+    def __init__(self, config: PanelConfig, revisions: Revisions, builder: PlanBuilder) -> None:
+        self.config, self.builder = config, builder
+        self.name = config.dataset
+        self.base = Data(self.name, revisions.data[self.name])
+        self.models = revisions.models
+        self.plain = revisions.models[config.models[0].name]
+        self.adapted = replace(self.plain, adapter_reduction=config.reduction)
+
+    def task(self, name: str) -> str:
+        return cards.shared_task(name, self.name)
+
+    def derived(self, recipe: str, settings: Mapping[str, Any], *uses: Any) -> Data:
+        return Data(self.name, self.base.revision, settings, recipe, uses or (self.base,))
+
+    @cached_property
+    def filtered(self) -> Data:
+        return self._filtered(drop=self.config.data.leaks.drop)
+
+    def _filtered(self, *, drop: bool) -> Data:
+        labeller = [self.task(cards.LABELLER)] if self.config.labeller else []
+        settings: dict[str, Any] = {
+            "tasks": [*self.config.domains, *labeller],
+            "against": list(self.config.rated),
+            "words": self.config.data.leaks.words,
+        }
+        if self.config.pairs.labels == "given":
+            settings["whole"] = [self.task(cards.GIVEN)]
+        return self.derived(LEAKS, settings if drop else {**settings, "drop": False})
+
+    @cached_property
+    def labeller(self) -> Stage | None:
+        section = self.config.labeller
+        if section is None:
+            return None
+        task = self.task(cards.LABELLER)
+        step = Step(
+            (task,), _selection((task,), section), start=None, test_on=(task,), data=self.filtered
+        )
+        model = self.models[section.model]
+        training = self.config.hyperparameters(section)
+        seed = self.config.seeds[0]
+        return self.builder.stages([step], self.filtered, model, training, seed)[step]
+
+    def add_labeller(self) -> None:
+        """A run of its own, so that plans and tables have it."""
+        if self.labeller is not None:
+            outcome = Outcome((Start(self.labeller),))
+            seed = self.config.seeds[0]
+            about: dict[str, Any] = {}
+            self.builder.add(Run("labeller", self.labeller.model.name, seed, about, outcome))
+
+    @cached_property
+    def pairs(self) -> Data:
+        return self.pairs_of(self.filtered)
+
+    @cached_property
+    def leaky_pairs(self) -> Data:
+        return self.pairs_of(self._filtered(drop=False))
+
+    def pairs_of(self, dialogues: Data) -> Data:
+        section = self.config.pairs
+        settings: dict[str, Any] = {"domains": list(self.config.domains), **section.model_dump()}
+        settings["everything"] = self.task(cards.EVERYTHING)
+        settings["labeller"] = self.task(cards.LABELLER)
+        settings["given"] = self.task(cards.GIVEN)
+        judges = [self.labeller] if self.labeller else []
+        return self.derived(PAIRS, settings, dialogues, *judges)
+
+    @cached_property
+    def ratings(self) -> Data:
+        settings = {"sets": list(self.config.rated), "task": self.task(cards.RATINGS)}
+        return self.derived(TOGETHER, settings)
+
+
+class _Seed:
+    """The runs of one seed."""
+
+    def __init__(self, inputs: Inputs, seed: int) -> None:
+        self.inputs, self.config, self.seed = inputs, inputs.config, seed
+
+    @cached_property
+    def fan(self) -> dict[str, Stage]:
+        """``joint``, and each domain's expert."""
+        domains = self.config.domains
+        stages = self._stages(joint_and_experts(domains, self.config), self.inputs.adapted)
+        return dict(zip(("joint", *domains), stages, strict=True))
+
+    @cached_property
+    def single(self) -> Stage:
+        return self._whole(self.inputs.task(cards.EVERYTHING), self.inputs.pairs)
+
+    def _stages(self, steps: list[Step], model: ModelSpec) -> list[Stage]:
+        training = self.config.hyperparameters(self.config.joint)
+        data = self.inputs.pairs
+        stages = self.inputs.builder.stages(steps, data, model, training, self.seed)
+        return [stages[step] for step in steps]
+
+    def _whole(self, task: str, data: Data) -> Stage:
+        domains = 1 if task in self.config.domains else len(self.config.domains)
+        step = replace(whole(task, self.config, domains), data=data)
+        (stage,) = self._stages([step], self.inputs.plain)
+        return stage
+
+    # --- what rates ---------------------------------------------------------------------------
+
+    def runs(self) -> Iterator[Run]:
+        """A run a method; of an expert or a model of one domain, one each."""
+        domains = self.config.domains
+        for method in self.config.methods:
+            if method == "panel":
+                for domain in domains:
+                    yield self._run(method, [self._expert(domain)], domain)
+            elif method == "collection":
+                for domain in domains:
+                    stage = self._whole(domain, self.inputs.pairs)
+                    yield self._run(method, [(stage, domain, ("head",))], domain)
+            elif method == "single":
+                everything = self.inputs.task(cards.EVERYTHING)
+                yield self._run(method, [(self.single, everything, ("head",))])
+            else:
+                experts = [self._expert(domain) for domain in domains]
+                yield self._run(method, experts, merged=MERGED[method])
+        if "untrained" in self.config.controls:
+            # All adapters start alike; the heads do not: the first domain's is as good as any.
+            joint = self.fan["joint"]
+            yield self._run(UNTRAINED, [(joint, domains[0], ("head", "adapter"))], at=0)
+        if "leaky" in self.config.controls:
+            everything = self.inputs.task(cards.EVERYTHING)
+            stage = self._whole(everything, self.inputs.leaky_pairs)
+            yield self._run(LEAKY, [(stage, everything, ("head",))])
+
+    def _expert(self, domain: str) -> tuple[Stage, str, tuple[str, ...]]:
+        return self.fan[domain], domain, ("head", "adapter")
+
+    def _run(
+        self,
+        method: str,
+        raters: list[tuple[Stage, str, tuple[str, ...]]],
+        domain: str = "",
+        *,
+        merged: Merge | None = None,
+        at: Any = "best",
+    ) -> Run:
+        task = self.inputs.task(cards.RATINGS)
+        starts = tuple(_lent(*rater, task, merged, at) for rater in raters)
+        outcome = Outcome(starts)
+        judged = Evaluation(outcome, self.inputs.ratings, task, ("closeness",))
+        about = {"domain": domain}
+        return Run(method, self.inputs.plain.name, self.seed, about, outcome, (judged,))
+
+    # --- few-shot transfer ----------------------------------------------------------------------
+
+    def few_shot(self) -> Iterator[Run]:
+        """From one checkpoint of the averaged panel and of the single model."""
+        section = self.config.few_shot
+        if section is None:
+            return
+        for method in (each for each in FEW_METHODS if each in self.config.methods):
+            for task in section.sets:
+                for percent in section.percent:
+                    for draw in range(section.draws):
+                        yield self._few(method, task, percent, draw)
+
+    def _few(self, method: str, task: str, percent: int, draw: int) -> Run:
+        section = self.config.few_shot
+        assert section is not None
+        settings = {"task": task, "percent": percent, "draw": draw}
+        data = self.inputs.derived(FEW, settings)
+        panel = method != "single"
+        if panel:
+            experts = [self._expert(domain) for domain in self.config.domains]
+            begin = [Start(self.fan["joint"], parts=("encoder",))]
+            begin += [_lent(*expert, task, "mean", "best") for expert in experts]
+        else:
+            everything = self.inputs.task(cards.EVERYTHING)
+            begin = [Start(self.single, parts=("encoder",))]
+            begin.append(_lent(self.single, everything, ("head",), task, None, "best"))
+        step = Step(
+            (task,),
+            Selection((task,), "spearman", None, section.patience),
+            start=begin,
+            trains=(f"adapter.{task}", f"head.{task}") if panel and not section.whole else (),
+            test_on=(task,),
+            data=data,
+        )
+        model = self.inputs.adapted if panel else self.inputs.plain
+        training = self.config.hyperparameters(section)
+        (stage,) = self.inputs.builder.stages([step], data, model, training, draw).values()
+        about = {"set": task, "percent": percent, "draw": draw, "of": method}
+        return Run(f"few-shot {method}", model.name, self.seed, about, Outcome((Start(stage),)))
+
+    # --- response selection ---------------------------------------------------------------------
+
+    def selection(self) -> Iterator[Run]:
+        """The domain's expert as it is, and a new adapter."""
+        section = self.config.selection
+        if section is None:
+            return
+        task, domain = self.inputs.task(cards.SELECTION), section.domain
+        for persona in section.personas:
+            settings = {
+                **section.model_dump(exclude={"personas"}),
+                "persona": persona,
+                "task": task,
+            }
+            data = self.inputs.derived(CHOICES, settings, self.inputs.filtered)
+            about = {"persona": persona}
+            direct = Outcome((_lent(*self._expert(domain), task, None, "best"),))
+            judged = Evaluation(direct, data, task, ("accuracy",))
+            name = self.inputs.plain.name
+            yield Run(SELECTION_DIRECT, name, self.seed, about, direct, (judged,))
+            step = Step(
+                (task,),
+                _selection((task,), self.config.experts),
+                start=[Start(self.fan["joint"], parts=("encoder",))],
+                trains=(f"adapter.{task}", f"head.{task}"),
+                test_on=(task,),
+                data=data,
+            )
+            training = self.config.hyperparameters(self.config.experts)
+            model = self.inputs.adapted
+            stages = self.inputs.builder.stages([step], data, model, training, self.seed)
+            outcome = Outcome((Start(stages[step]),))
+            yield Run(SELECTION_ADAPTER, name, self.seed, about, outcome)
+
+
+def _lent(
+    stage: Stage, domain: str, parts: tuple[str, ...], task: str, merged: Merge | None, at: Any
+) -> Start:
+    """A domain's parts of a model, lent to another task."""
+    return Start(
+        stage,
+        at,
+        tuple(f"{part}.{domain}" for part in parts),
+        tuple(f"{part}.{task}" for part in parts),
+        merged,
+    )
+
+
+def stand_ins(config: PanelConfig) -> dict[str, str]:
+    """What stands in for an input of the paper, by its name there, and what is left out."""
+    told: dict[str, str] = {}
+    if not config.data.leaks.drop:
+        told["LEAKS ARE NOT DROPPED"] = "training has utterances of rated items"
+    if config.data.generated:
+        return told
+    models = {model.name: model.checkpoint.removeprefix("./") for model in config.models}
+    panel = models[config.models[0].name]
+    if "roberta" not in panel.lower():
+        told["RoBERTa-base"] = panel
+    if config.labeller:
+        told["DEB"] = f"{models[config.labeller.model]}, trained on DailyDialog++"
+    elif config.pairs.labels == "made":
+        told["DEB"] = "none: a pair's label is how it was made"
+    told["back-translation, DialoGPT and BlenderBot"] = "none"
+    told["the infilling model"] = "words of a random context"
+    if "Reddit" in config.domains:
+        told["REDDIT conversations"] = "(paragraph, reply) pairs of DSTC7"
+    else:
+        told["REDDIT conversations"] = "none"
+    if "ConvAI2" in config.domains:
+        told["ConvAI2's training set"] = "its validation set, divided"
+    if "TopicalChat" in config.domains:
+        told["TopicalChat's training set"] = "its validation sets, divided"
+    if "Reddit_DSTC7" in config.rated:
+        told["the conversations of Reddit-DSTC7"] = "their grounding paragraphs"
+    if config.selection:
+        told["the candidates of response selection"] = (
+            f"{config.selection.candidates - 1} responses drawn from the same split"
+        )
+    return told

@@ -1,0 +1,292 @@
+"""Tables I to VIII with ours beside the published numbers, and what the paper has not."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.designs.panel import columns
+from tasktransfer.designs.panel.published import AVERAGES, published
+from tasktransfer.designs.panel.sources.cards import RATED
+from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.numbers import absent, interval, number, p_value
+from tasktransfer.tables.printed import Layout, write_table
+from tasktransfer.tables.store import read_frame
+
+OTHER_SETTING = (
+    "Published numbers are of other and more data and another encoder: they stand beside, and are "
+    "not tested, since their ratings of single items are not public."
+)
+BY_DRAWING = "contexts and seeds drawn"
+PUBLISHED = {
+    "panel": "PoE",
+    "collection": "CoE+",
+    "single": "Single-T+",
+    "panel-mean": "PoE-avg",
+}
+"""Method → its name in Tables III and IV."""
+MERGED = {"panel-max": "PoE-max", "panel-mean": "PoE-avg", "panel-min": "PoE-min"}
+CORPUS_NAMES = {"Empathetic": "EmpatheticDialogue", "Reddit": "REDDIT"}
+
+
+def read_tables(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
+    """The collected tables and the statistics, but for single ratings."""
+    read: dict[str, pd.DataFrame] = {}
+    for name, described in {**columns.TABLES, **columns.STATISTICS}.items():
+        if name not in ("ratings", "items", "choices", "few_shot"):
+            read[name], metadata = read_frame(Path(study.tables, f"{name}.parquet"), described)
+    return read, metadata
+
+
+def caption_of(metadata: Metadata) -> str:
+    """What every caption says: generated dialogues, leaks, stand-ins."""
+    facts = dict(metadata.facts)
+    pairs = facts.pop("pairs", "")
+    told = " ".join(f"{name}: {text}." for name, text in facts.items())
+    return f"{metadata.mark}{pairs}. {told}".strip()
+
+
+def write_printed(study: Study) -> None:
+    """Write every printed table."""
+    read, metadata = read_tables(study)
+    caption, folder = caption_of(metadata), Path(study.figures)
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {
+        "table1": (_table1(read["leaks"], read["pairs"]), "Dialogues, and pairs for training."),
+        "table2": (_table2(read["ceilings"]), "Rated sets; word counts without speakers' names."),
+        "table3": (
+            _correlations(read, 3),
+            f"In-domain, Spearman x 100. {OTHER_SETTING}",
+        ),
+        "table4": (
+            _correlations(read, 4),
+            f"Out-of-domain, Spearman x 100. {OTHER_SETTING}",
+        ),
+        "table5": (_few(read["few"], 5), f"Few-shot transfer. {OTHER_SETTING}"),
+        "table6": (published("table6"), "Few-shot transfer of MDD-Eval and PoE-avg: cited."),
+        "table7": (table7(read["hits"]), f"Hits@1, percent. {OTHER_SETTING}"),
+        "table8": (_table8(read), f"Merged experts, Spearman x 100. {OTHER_SETTING}"),
+        "resources": (_resources(read["resources"]), "Times of these records; published, cited."),
+        "tests": (
+            read["tests"],
+            "Williams' tests on ratings averaged over seeds and per seed; differences with "
+            "intervals over contexts and seeds, which the test does not know.",
+        ),
+        "pairs": (read["pairs"], "Pairs made, kept and relabelled."),
+        "leaks": (read["leaks"], "Dialogues and rated items that share a longer utterance."),
+        "ceilings": (read["ceilings"], "Agreement of annotators, and what words and length reach."),
+    }
+    for name, (frame, said) in tables.items():
+        write_table(folder, name, frame, metadata, f"{said} {caption}", layout=_layout(frame))
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def _table1(leaks: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Dialogues before and after the filter, pairs, and the paper's."""
+    printed = published("table1")
+    own = leaks[leaks["split"] != ""]
+    rows = []
+    for one in own.drop_duplicates(["corpus", "split"]).to_dict("records"):
+        mine = pairs[
+            (pairs["domain"] == one["corpus"])
+            & (pairs["split"] == one["split"])
+            & (pairs["how"] == "")
+        ]
+        name = CORPUS_NAMES.get(str(one["corpus"]), str(one["corpus"]))
+        column = {"train": "training", "dev": "validation"}.get(str(one["split"]))
+        theirs = printed[(printed["corpus"] == name) & (printed["statistic"] == "dialogues")]
+        if not one["dialogues"]:
+            continue
+        rows.append(
+            {
+                "corpus": one["corpus"],
+                "split": one["split"],
+                "dialogues": one["dialogues"],
+                "without leaks": one["kept"],
+                "pairs": mine["pairs"].max() if len(mine) else None,
+                "published dialogues": float(theirs[column].iloc[0])
+                if column and len(theirs)
+                else None,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _table2(ceilings: pd.DataFrame) -> pd.DataFrame:
+    printed = published("table2").set_index("dataset")
+    frame = ceilings.copy()
+    for name in ("instances", "utterances", "context_words", "response_words"):
+        frame[f"published {name}"] = [
+            float(printed[name].get(_name(one), np.nan)) for one in frame["set"]
+        ]
+    return frame.drop(columns=["split_half", "overlap", "length"])
+
+
+def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
+    """Ours with intervals, published beside; then the rows that are cited; then averages."""
+    printed = pd.concat([published("table3"), published("table4")])
+    inside, own = table == 3, read["correlations"]
+    rows = [
+        {
+            "set": one["set"],
+            "metric": one["method"],
+            **{key: one[key] for key in ("value", "low", "high", "q", "seeds")},
+            BY_DRAWING: interval(one["drawn_low"], one["drawn_high"], ".1f"),
+            "published": _printed(printed, _name(one["set"]), PUBLISHED.get(str(one["method"]))),
+        }
+        for one in own[own["in_domain"] == inside].to_dict("records")
+    ]
+    shown = {_name(row["set"]) for row in rows}
+    ours = {*PUBLISHED.values()}
+    rows += [
+        {"set": one["dataset"], "metric": f"{one['metric']} (cited)", "published": one["spearman"]}
+        for one in printed.to_dict("records")
+        if one["dataset"] in shown and one["metric"] not in ours
+    ]
+    for one in read["averages"].to_dict("records"):
+        group = str(one["over"])
+        if inside != (group in ("out-of-domain", "all")):
+            name = AVERAGES.get(group, "") if inside else "Average"
+            rows.append(
+                {
+                    "set": f"average of {one['sets']}: {group}",
+                    "metric": one["method"],
+                    **{key: one[key] for key in ("value", "low", "high", "seeds")},
+                    "published": _printed(printed, name, PUBLISHED.get(str(one["method"]))),
+                }
+            )
+    keys = ["set", "metric", BY_DRAWING, "value", "low", "high", "q", "seeds", "published"]
+    return pd.DataFrame(rows, columns=keys)
+
+
+def _printed(table: pd.DataFrame, dataset: str, metric: str | None) -> float:
+    found = table[(table["dataset"] == dataset) & (table["metric"] == metric)]["spearman"]
+    return float(found.iloc[0]) if len(found) else np.nan
+
+
+def _few(few: pd.DataFrame, table: int) -> pd.DataFrame:
+    printed = published(f"table{table}")
+    names = {"panel-mean": "PoE-avg", "single": "Single-T"}
+    frame = few.copy()
+    frame["published"] = [
+        _one(
+            printed[
+                (printed["dataset"] == _name(one["set"]))
+                & (printed["k_percent"] == one["percent"])
+                & (printed["model"] == names.get(str(one["method"]), ""))
+            ]["spearman"]
+        )
+        for one in frame.to_dict("records")
+    ]
+    return frame
+
+
+def table7(hits: pd.DataFrame) -> pd.DataFrame:
+    printed = published("table7").set_index("model")
+    names = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
+    persona = {"none": "dialogue_only", "original": "original", "revised": "revised"}
+    ours = {
+        (names[str(one["method"])], str(one["persona"])): one for one in hits.to_dict("records")
+    }
+    rows: list[dict[Hashable, Any]] = []
+    for model in reversed(printed.index):
+        for setting, column in persona.items():
+            mine = ours.get((str(model), setting), {"method": f"{model} (cited)"})
+            rows.append({**mine, "persona": setting, "published": printed.loc[model, column]})
+    return pd.DataFrame(rows, columns=[*hits.columns, "published"])
+
+
+def _table8(read: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    printed = published("table8").set_index("dataset")
+    own, averages = read["correlations"], read["averages"]
+    rows = []
+    for one in own[own["method"].isin([*MERGED])].to_dict("records"):
+        rows.append({**one, "name": _name(one["set"])})
+    for one in averages[averages["method"].isin([*MERGED])].to_dict("records"):
+        set_name = f"average of {one['sets']}: {one['over']}"
+        rows.append({**one, "set": set_name, "name": AVERAGES.get(str(one["over"]), "")})
+    keys = ["set", "method", "value", "low", "high", "seeds"]
+    frame = pd.DataFrame(rows, columns=[*keys, "name"])
+    frame["published"] = [
+        float(printed[MERGED[str(one["method"])]].get(str(one["name"]), np.nan))
+        for one in frame.to_dict("records")
+    ]
+    return frame.drop(columns="name")
+
+
+def _resources(resources: pd.DataFrame) -> pd.DataFrame:
+    grouped = resources.groupby("kind", sort=False)
+    frame = grouped.agg(
+        trainings=("label", "size"),
+        hours=("hours", "mean"),
+        all_hours=("hours", "sum"),
+        rounds=("rounds", "mean"),
+        dev_score=("dev_score", "mean"),
+        test_accuracy=("test_accuracy", "mean"),
+        hardware=("hardware", "first"),
+    ).reset_index()
+    cited = published("resources").to_dict("records")
+    more = [
+        {
+            "kind": f"{row['model']} (cited)",
+            "hardware": "; ".join(f"{k} {v}" for k, v in row.items() if not absent(v)),
+        }
+        for row in cited
+    ]
+    return pd.concat([frame, pd.DataFrame(more)], ignore_index=True)
+
+
+def _one(values: pd.Series) -> float:
+    return float(values.iloc[0]) if len(values) else np.nan
+
+
+def _name(rated: object) -> str:
+    """The paper's name of a rated set."""
+    one = RATED.get(str(rated))
+    return one.published if one else str(rated)
+
+
+# --- as people read them ------------------------------------------------------------------------
+
+
+def _layout(frame: pd.DataFrame) -> Layout:
+    """Every column under its name; intervals in one column."""
+    shown = frame.copy()
+    if {"low", "high"} <= {*shown.columns}:
+        ends = [interval(a, b, ".1f") for a, b in zip(shown["low"], shown["high"], strict=True)]
+        shown.insert(list(shown.columns).index("low"), "95 % interval", ends)
+        shown = shown.drop(columns=["low", "high"])
+    for name in ("p", "q"):
+        if name in shown:
+            shown[name] = [p_value(value) for value in shown[name]]
+    texts = [
+        tuple(_text(name, value) for name, value in row.items())
+        for row in shown.to_dict(orient="records")
+    ]
+    numeric = [pd.api.types.is_numeric_dtype(shown[name]) for name in shown]
+    first = numeric.index(True) if True in numeric else len(numeric)
+    return Layout(tuple(map(str, shown.columns)), first, (tuple((text,) for text in texts),))
+
+
+def _text(name: object, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if absent(value):
+        return "–"
+    if isinstance(value, int | np.integer):
+        return number(value, ",d")
+    assert isinstance(value, float)
+    return (
+        number(value, ",.0f")
+        if value.is_integer()
+        else number(value, ".3g" if "hours" in str(name) else ".2f")
+    )

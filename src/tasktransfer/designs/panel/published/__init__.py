@@ -1,0 +1,69 @@
+"""The numbers that the paper prints (Zhang et al., PoE), as data frames; each CSV beside this file
+says which table it is."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import pandas as pd
+
+from tasktransfer.designs.panel.sources.cards import RATED
+
+AVERAGES = {
+    "ConvAI2": "Average (PersonaChat)",
+    "DailyDialog": "Average (DailyDialog)",
+    "TopicalChat": "Average (TopicalChat)",
+    "Empathetic": "Average (Empathetic)",
+    "Reddit": "Average (Reddit)",
+    "out-of-domain": "Average (Other)",
+    "all": "Average (All)",
+}
+"""Domain → the average of its sets; Table IV calls its only one ``Average``."""
+ROUNDING = 0.0101
+"""A mean of rounded rows may be off by so much from a rounded mean of the rows themselves."""
+
+
+@cache
+def _read(name: str) -> pd.DataFrame:
+    with files(__package__).joinpath(f"{name}.csv").open(encoding="utf-8") as lines:
+        return pd.read_csv(lines, comment="#")
+
+
+def published(name: str) -> pd.DataFrame:
+    """``table1`` to ``table8``, and ``resources``."""
+    return _read(name).copy()
+
+
+def correlations(table: int) -> pd.DataFrame:
+    """Table III, IV, V, VI or VIII as (rated set or average) x (what rates)."""
+    frame = published(f"table{table}")
+    if "spearman" not in frame:
+        return frame.drop(columns=["row", "out_of_domain"]).set_index("dataset")
+    raters = (
+        frame["metric"]
+        if "metric" in frame
+        else frame["model"] + ", " + frame["k_percent"].astype(str) + " %"
+    )
+    return frame.assign(rater=raters).pivot_table("spearman", "dataset", "rater", sort=False)
+
+
+def averages_that_do_not_follow(table: int, off: float = ROUNDING) -> pd.DataFrame:
+    """The printed averages that are not the mean of the table's own rows. Columns: average, rater,
+    printed, of_rows."""
+    wide = correlations(table)
+    domains = {one.published: one.domain or "out-of-domain" for one in RATED.values()}
+    rows = []
+    for name in (name for name in wide.index if name.startswith("Average")):
+        over = [
+            one
+            for one in wide.index
+            if one in domains and name in (AVERAGES[domains[one]], AVERAGES["all"], "Average")
+        ]
+        means = wide.loc[over].mean()
+        rows += [
+            (name, rater, wide.loc[name, rater], means[rater])
+            for rater in wide.columns
+            if abs(means[rater] - wide.loc[name, rater]) > off
+        ]
+    return pd.DataFrame(rows, columns=["average", "rater", "printed", "of_rows"])

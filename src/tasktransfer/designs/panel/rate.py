@@ -1,0 +1,123 @@
+"""A trained panel as a metric: how well responses fit, by each expert, the panel and their mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.core.nodes import Data, Outcome, Stage
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.panel import plan as plans
+from tasktransfer.designs.panel.collect import panel_config
+from tasktransfer.designs.panel.pairs import made_pairs
+from tasktransfer.designs.panel.sources.dataset import FITS, instance_of, read_pair
+from tasktransfer.designs.panel.sources.texts import parted
+from tasktransfer.errors import ConfigError, DataError, ModelError
+from tasktransfer.files import replacing
+from tasktransfer.files.json_lines import json_lines
+from tasktransfer.results.study import Study
+
+
+def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[dict[str, Any]]:
+    """Rate pairs, a line of JSON each: ``context`` (texts), ``response`` and, if it is known,
+    ``domain``.
+
+    Args:
+        seed: whose experts rate; None: the study's first.
+
+    Returns:
+        Each line with ``experts`` (domain → 0 to 1), ``panel`` (the expert of its domain, else the
+        mean of all, as section IV-D has it) and ``merged`` (one model of averaged weights).
+
+    Raises:
+        ConfigError: the study has no panel, or not of this seed.
+        DataError: a line is no pair; names file and line.
+        ModelError: an expert is missing.
+    """
+    from tasktransfer.evaluation.judge import judged_by  # noqa: PLC0415  # imports torch
+    from tasktransfer.jobs.node_jobs import places  # noqa: PLC0415
+
+    experts, merged = _raters(study, seed)
+    lines = list(json_lines(file))
+    instances = []
+    for number, row in lines:
+        context, response = read_pair(row, f"{file}, line {number}")
+        if row.get("domain") not in (None, *experts):
+            raise DataError(
+                f"{file}, line {number}: domain is {row['domain']!r}; name one of "
+                f"{', '.join(experts)}, or none"
+            )
+        name = str(number)
+        instances.append(instance_of("", name, name, context, response, FITS))
+
+    def by(run: Run) -> list[float]:
+        (asked,) = run.evaluations
+        assert isinstance(asked.of, Outcome)
+        return judged_by(asked, asked.of, places(study, asked), instances, threads)
+
+    ratings = {domain: by(run) for domain, run in experts.items()}
+    mean = by(merged) if merged else None
+    for place, (_, row) in enumerate(lines):
+        each = {domain: values[place] for domain, values in ratings.items()}
+        panel = each.get(str(row.get("domain")), sum(each.values()) / len(each))
+        rated = {**row, "experts": each, "panel": panel}
+        yield {**rated, "merged": mean[place]} if mean else rated
+
+
+def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Run | None]:
+    """The experts by domain, and their mean if the study has it."""
+    config = panel_config(study)
+    chosen = config.seeds[0] if seed is None else seed
+    runs = [run for run in study.plan.runs if run.seed == chosen]
+    experts = {str(run.about["domain"]): run for run in runs if run.method == "panel"}
+    if not experts:
+        raise ConfigError(
+            f"{study.config_file}: no panel of seed {chosen}; methods are "
+            f"{', '.join(config.methods)}, seeds {', '.join(map(str, config.seeds))}"
+        )
+    for domain, run in experts.items():
+        (expert,) = (node for node in run.judged if isinstance(node, Stage))
+        if not Path(study.checkpoint(expert)).is_dir():
+            raise ModelError(
+                f"{study.checkpoint(expert)}: the expert of {domain} is missing, and a panel is "
+                "all of its experts: run snakemake, with checkpoints.keep: [expert]"
+            )
+    return experts, next((run for run in runs if run.method == "panel-mean"), None)
+
+
+def write_pairs(study: Study, folder: Path) -> list[Path]:
+    """Write the pairs that labels are wanted for, a file a domain, as ``probabilities/`` of a
+    release has them but for the probability.
+
+    Raises:
+        DataError: the dialogues are not there yet.
+    """
+    config = panel_config(study)
+    made = next(data for data in study.plan.derived if data.recipe == plans.PAIRS)
+    filtered = made.uses[0]
+    assert isinstance(filtered, Data)
+    cache = Path(study.cache(filtered))
+    if not cache.is_dir():
+        raise DataError(
+            f"{cache}: no dialogues without leaks yet; make them: snakemake --cores 1 --configfile "
+            f"{study.config_file} {study.record(filtered)}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for domain in config.domains:
+        rows = [
+            {
+                "context": list(parted(one.context, one.turns)),
+                "response": one.query["response"],
+                "how": one.query["how"],
+            }
+            for split in ("train", "dev")
+            for one in made_pairs(cache, domain, split, made.settings)[0]
+        ]
+        file = folder / f"{domain}.jsonl"
+        with replacing(file) as part:
+            part.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        written.append(file)
+    return written

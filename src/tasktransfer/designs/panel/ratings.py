@@ -1,0 +1,70 @@
+"""Human ratings as data: all sets together for evaluation, and a few of a set to learn from."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.data.recipes import Ingredients, Split
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.panel.sources.dataset import SOURCE_FILES
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, Instance
+from tasktransfer.tasks.ratings import share_of
+
+DRAWN = " drawn"
+"""Ends the id of a test item that trains or validates too."""
+
+
+def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """The items of all rated sets as one task, each rating as its share of the set's scale.
+    Settings: ``sets``; ``task``."""
+    (cache,), settings = ingredients.caches, ingredients.settings
+    there = read_manifest(cache)
+    every: list[Instance] = []
+    for name in settings["sets"]:
+        if name not in there.tasks:
+            raise DataError(f"{cache}: has no {name}; put its file there, or leave it out (rated)")
+        card = get_task(there.dataset, name)
+        items = read_instances(cache, name, "test")
+        if len({one.target for one in items}) < 2:
+            raise DataError(
+                f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
+                f"{items[0].target[0]}, and nothing correlates with a constant; mend the ratings, "
+                "or leave the set out (rated)"
+            )
+        for one in items:
+            share = f"{share_of(card, one.target[0]):.12g}"
+            group = f"{name} {one.dialogue_id}"
+            every.append(replace(one, task=settings["task"], target=(share,), dialogue_id=group))
+    return {(settings["task"], s): every if s == "test" else [] for s in SPLITS}
+
+
+def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """K % of a rated set: half trains, half validates; test has all items, as the paper
+    scores them (section VI-C), and those that were drawn are marked.
+    Settings: ``task``, ``percent``, ``draw``.
+
+    Raises:
+        DataError: there are too few items.
+    """
+    (cache,), settings = ingredients.caches, ingredients.settings
+    task = settings["task"]
+    items = read_instances(cache, task, "test")
+    order = [*range(len(items))]
+    random.Random(f"few {task} {settings['draw']}").shuffle(order)
+    half = round(len(items) * settings["percent"] / 200)
+    if half < 2 or len(items) - 2 * half < 2:
+        raise DataError(
+            f"{task}: {settings['percent']} % of {len(items)} items are {half} for each half; draw "
+            "a share that leaves two or more on each side (few_shot.percent)"
+        )
+    cuts = {"train": order[:half], "dev": order[half : 2 * half]}
+    drawn = {*order[: 2 * half]}
+    derived = {(task, split): [items[place] for place in cut] for split, cut in cuts.items()}
+    derived[task, "test"] = [
+        replace(one, id=f"{one.id}{DRAWN}" if place in drawn else one.id)
+        for place, one in enumerate(items)
+    ]
+    return derived

@@ -1,0 +1,87 @@
+"""Response selection: the true response among others (section VII-D)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasktransfer.data.cache import read_instances
+from tasktransfer.data.recipes import Ingredients, Split
+from tasktransfer.designs.panel.sources.dataset import FITS, FITS_NOT, instance_of
+from tasktransfer.designs.panel.sources.texts import parted
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import Instance
+
+
+def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """The true response among others, which are drawn from the same split (VII-D). Training has one
+    other response to each true one, test 19. Settings: ``domain``; ``persona``: a key of
+    ``PERSONAS``; ``candidates``; ``limit_train`` and ``limit_test``: true responses at most.
+
+    Raises:
+        DataError: a split has too few responses to choose from, or no personas.
+    """
+    (cache,), settings = ingredients.caches, ingredients.settings
+    derived: dict[Split, list[Instance]] = {}
+    for split in ("train", "dev", "test"):
+        chance = random.Random(f"selection {split}")
+        every = read_instances(cache, settings["domain"], split)
+        others = int(settings["candidates"]) - 1 if split == "test" else 1
+        texts = sorted({one.query["response"] for one in every})
+        if len(texts) <= others:
+            raise DataError(
+                f"{settings['domain']}, {split}: {len(texts)} different responses, and "
+                f"{others + 1} are needed to choose from; give more dialogues"
+            )
+        asked = _answers(every, settings, split)
+        chance.shuffle(asked)
+        limit = settings["limit_test" if split == "test" else "limit_train"]
+        derived[settings["task"], split] = [
+            made
+            for one in (asked if limit is None else asked[: int(limit)])
+            for made in _choices(one, texts, others, settings, chance)
+        ]
+    return derived
+
+
+PERSONAS = {"none": "", "original": "persona", "revised": "revised"}
+"""Setting → what of an instance's query comes before its context."""
+
+
+def _answers(every: Sequence[Instance], settings: Mapping[str, Any], split: str) -> list[Instance]:
+    """The responses that are looked for: of those who were told a persona, where such are, so that
+    all settings are asked the same."""
+    told = [one for one in every if "persona" in one.query]
+    key = PERSONAS[settings["persona"]]
+    if key and not any(key in one.query for one in every):
+        raise DataError(
+            f"{settings['domain']}, {split}: no dialogue has a persona of the setting "
+            f"{settings['persona']}; give them, or leave the setting out (selection.personas)"
+        )
+    return told or list(every)
+
+
+def _choices(
+    one: Instance,
+    texts: Sequence[str],
+    others: int,
+    settings: Mapping[str, Any],
+    chance: random.Random,
+) -> list[Instance]:
+    said = parted(one.context, one.turns)
+    persona = one.query.get(PERSONAS[settings["persona"]])
+    before = (persona, *said) if persona else said
+    true = one.query["response"]
+    wrong = [text for text in chance.sample(texts, others + 1) if text != true][:others]
+    return [
+        instance_of(
+            settings["task"],
+            f"{one.id}-{place}",
+            one.id,
+            before,
+            text,
+            FITS_NOT if place else FITS,
+        )
+        for place, text in enumerate((true, *wrong))
+    ]

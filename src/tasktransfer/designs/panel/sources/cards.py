@@ -1,0 +1,174 @@
+"""The domains, the labeller's task and the rated sets, as cards of one dataset (PoE, Tables I, II).
+
+Every task is answered with a rating: how well a response fits its context. An encoder reads the
+context first, then the response (section IV).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task
+
+DIALOGUES = "PanelDialogues"
+TINY = "PanelTiny"
+
+LABELLER = "labeller"
+EVERYTHING = "everything"
+"""The task of the one model that is trained on all domains."""
+GIVEN = "given_labels"
+"""Probabilities that a pair fits, where a user has them of DEB or another model."""
+SELECTION = "response_selection"
+RATINGS = "all_ratings"
+"""The items of all rated sets of a study, which a model rates in one go."""
+
+_PAPER = "Zhang et al. 2022, PoE: a Panel of Experts for Generalized Automatic Dialogue Assessment"
+
+
+@dataclass(frozen=True, slots=True)
+class RatedSet:
+    """Responses with human ratings (Table II).
+
+    ``name``: the task's. ``published``: the paper's name. ``domain``: whose expert rates it; empty:
+    out of all domains. ``criterion``: what people were asked, the one nearest to appropriateness.
+    ``low`` and ``high``: the ends of the scale.
+    """
+
+    name: str
+    published: str
+    domain: str
+    criterion: str
+    low: float
+    high: float
+
+
+def _set(published: str, domain: str, criterion: str, low: float, high: float) -> RatedSet:
+    name = published.replace("-", "_")
+    return RatedSet(name, published, domain, criterion, low, high)
+
+
+RATED: dict[str, RatedSet] = {
+    one.name: one
+    for one in (
+        _set("Persona-USR", "ConvAI2", "Maintains Context", 1, 3),
+        _set("Persona-Zhao", "ConvAI2", "Appropriateness", 1, 5),
+        _set("Persona-DSTC10", "ConvAI2", "Appropriateness", 1, 5),
+        _set("ConvAI2-GRADE", "ConvAI2", "Relevance", 1, 5),
+        _set("DailyDialog-GRADE", "DailyDialog", "Relevance", 1, 5),
+        _set("DailyDialog-Zhao", "DailyDialog", "Appropriateness", 1, 5),
+        _set("DailyDialog-Gupta", "DailyDialog", "Overall", 1, 5),
+        _set("Topical-USR", "TopicalChat", "Maintains Context", 1, 3),
+        _set("Topical-DSTC10", "TopicalChat", "Appropriateness", 1, 5),
+        _set("Empathetic-GRADE", "Empathetic", "Relevance", 1, 5),
+        _set("Reddit-DSTC7", "Reddit", "Relevance", 1, 5),
+        _set("FED-Turn", "", "Relevant", 0, 2),
+        _set("HUMOD", "", "Relevance", 1, 5),
+        _set("ESL", "", "Overall", 1, 5),
+        _set("NCME", "", "Overall", 1, 5),
+        _set("ConTurE", "", "Overall", 0, 2),
+    )
+}
+AT_HAND = tuple(
+    name
+    for name in RATED
+    if name not in ("Persona_DSTC10", "Topical_DSTC10", "HUMOD", "ESL", "NCME")
+)
+
+DOMAINS = ("DailyDialog", "Empathetic", "ConvAI2", "TopicalChat", "Reddit", "Own")
+"""``Own``: a user's folder of dialogues."""
+
+TINY_DOMAINS = ("Harbour", "Orchard", "Workshop")
+TINY_RATED: dict[str, RatedSet] = {
+    one.name: one
+    for one in (
+        _set("Harbour-Tiny", "Harbour", "planted quality", 1, 5),
+        _set("Orchard-Tiny", "Orchard", "planted quality", 1, 5),
+        _set("Market-Tiny", "", "planted quality", 1, 5),
+    )
+}
+
+
+def pair_task(
+    name: str, dataset: str, what: str, measure: Literal["accuracy", "closeness"] = "accuracy"
+) -> Task:
+    """A card of pairs of context and response: fitting (1), not (0), or something between."""
+    return Task(
+        name=name,
+        short=name,
+        dataset=dataset,
+        kind="rating",
+        labels=("0", "1"),
+        metrics=(MetricSpec(measure),),
+        query="{response}",
+        prompt=Prompt("fits:", max_answer_tokens=4),
+        description=what,
+        citation=_PAPER,
+        licence="as the corpus states",
+        first="context",
+    )
+
+
+def rated_task(of: RatedSet, dataset: str) -> Task:
+    """A card of human ratings. Few-shot transfer learns them by mean squared error (IV-E)."""
+    return Task(
+        name=of.name,
+        short=of.name,
+        dataset=dataset,
+        kind="rating",
+        labels=(f"{of.low:g}", f"{of.high:g}"),
+        metrics=(MetricSpec("closeness"),),
+        query="{response}",
+        prompt=Prompt("rating:", max_answer_tokens=4),
+        description=f"{of.criterion} of a response, mean over annotators.",
+        citation=_PAPER,
+        licence="as the set states",
+        first="context",
+        loss="squared_error",
+    )
+
+
+def shared_task(name: str, dataset: str) -> str:
+    """The name of a task that both datasets have: no two tasks are called the same."""
+    return f"tiny_{name}" if dataset == TINY else name
+
+
+def cards(dataset: str) -> tuple[Task, ...]:
+    """All cards of one of the two datasets."""
+    domains = TINY_DOMAINS if dataset == TINY else DOMAINS
+    return (
+        *(pair_task(name, dataset, f"Whether a response fits, {name}.") for name in domains),
+        pair_task(
+            shared_task(LABELLER, dataset),
+            dataset,
+            "Whether a response fits, in DailyDialog++'s judgement.",
+        ),
+        pair_task(
+            shared_task(GIVEN, dataset),
+            dataset,
+            "Probabilities that responses fit, of a model that is not here.",
+            "closeness",
+        ),
+        pair_task(
+            shared_task(EVERYTHING, dataset),
+            dataset,
+            "Whether a response fits, all domains together.",
+        ),
+        pair_task(
+            shared_task(SELECTION, dataset),
+            dataset,
+            "Whether a response is the true one among candidates.",
+        ),
+        pair_task(
+            shared_task(RATINGS, dataset),
+            dataset,
+            "Ratings of all sets, as shares of their scales.",
+            "closeness",
+        ),
+        *(rated_task(one, dataset) for one in rated_sets(dataset).values()),
+    )
+
+
+def rated_sets(dataset: str) -> dict[str, RatedSet]:
+    """The rated sets of a dataset, by task name."""
+    return TINY_RATED if dataset == TINY else RATED

@@ -1,0 +1,334 @@
+"""The study's datasets: all domains, the labeller's pairs and the rated sets, a task each.
+
+They are one dataset, since one encoder learns them together. A release may have some of them only;
+which ones a study needs, its config says.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize
+from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.designs.panel.sources import tiny
+from tasktransfer.designs.panel.sources.cards import (
+    DIALOGUES,
+    DOMAINS,
+    EVERYTHING,
+    GIVEN,
+    LABELLER,
+    RATED,
+    SELECTION,
+    TINY,
+    TINY_DOMAINS,
+    TINY_RATED,
+    RatedSet,
+    cards,
+    shared_task,
+)
+from tasktransfer.designs.panel.sources.corpora import (
+    CORPORA,
+    Corpus,
+    Dialogue,
+    Files,
+    of_folder,
+)
+from tasktransfer.designs.panel.sources.rated import SOURCES, Item, of_lines, read_rated
+from tasktransfer.designs.panel.sources.texts import joined
+from tasktransfer.errors import DataError
+from tasktransfer.files.json_lines import json_lines
+from tasktransfer.tasks.card import SPLITS, Instance
+
+CONTEXT = 4
+"""Utterances of a context at most (section V)."""
+FITS, FITS_NOT = "1", "0"
+PLUS = tuple(f"dailydialog_pp/{name}.jsonl" for name in ("data_positives", "dev", "test"))
+OWN_LABELS = tuple(f"labeller/{split}.jsonl" for split in SPLITS)
+SYNTHETIC = "synthetic.json"
+GENERATED, PROBABILITIES = "generated", "probabilities"
+"""Folders of a user's further responses, and of labels for pairs, a file a domain."""
+
+
+def instance_of(
+    task: str,
+    name: str,
+    group: str,
+    context: Sequence[str],
+    response: str,
+    target: str,
+    **told: str,
+) -> Instance:
+    """A pair of context and response. ``told``: what no template names and no model reads."""
+    text, turns = joined(context)
+    query = {"response": response, **{key: value for key, value in told.items() if value}}
+    return Instance(name, group, task, text, len(text), query, (), (target,), (), turns)
+
+
+# --- what is there ------------------------------------------------------------------------------
+
+
+def files_of(folder: Path, names: Sequence[str]) -> Files:
+    """Those of the named files that are there, in ``folder``, its ``dialogue`` or its
+    ``feta/full``; of a name that ends in a slash, all files below it."""
+    found: Files = {}
+    for home in (folder, folder / "dialogue", folder / "feta" / "full"):
+        for name in names:
+            if name.endswith("/"):
+                below = sorted((home / name).glob("*.csv")) if (home / name).is_dir() else []
+                found |= {f"{name}{f.name}": f for f in below if f"{name}{f.name}" not in found}
+            elif name not in found and (home / name).is_file():
+                found[name] = home / name
+    return found
+
+
+def _has(files: Files, names: Sequence[str]) -> bool:
+    return all(any(f.startswith(name) for f in files) for name in names)
+
+
+class _World:
+    """One of the two datasets: which corpora and rated sets it may have, and in which files."""
+
+    def __init__(
+        self,
+        name: str,
+        corpora: Mapping[str, Corpus],
+        rated: Mapping[str, RatedSet],
+        files: Mapping[str, str],
+        labels: tuple[str, ...],
+    ) -> None:
+        self.name, self.corpora, self.rated, self.labels = name, corpora, rated, labels
+        self.labeller, self.given = shared_task(LABELLER, name), shared_task(GIVEN, name)
+        self.rated_files = dict(files)
+        wanted = [f for corpus in corpora.values() for f in (*corpus.files, *corpus.more)]
+        wanted += [*files.values(), *labels, SYNTHETIC]
+        wanted += [f"{folder}/{d}.jsonl" for d in corpora for folder in (GENERATED, PROBABILITIES)]
+        self.names = tuple(dict.fromkeys(wanted))
+
+    def files(self, folder: Path) -> Files:
+        """What of it is in a release.
+
+        Raises:
+            DataError: nothing is.
+        """
+        found = files_of(folder, self.names)
+        if not {*found} - {SYNTHETIC}:
+            raise DataError(
+                f"{folder}: no release of {self.name}: none of {', '.join(self.names[:6])}, ... is "
+                "there, in dialogue/ neither; give the folder that holds them (data.release)"
+            )
+        return found
+
+    def find(self, folder: Path) -> str:
+        """A folder that has something of it."""
+        self.files(folder)
+        return str(folder)
+
+    def tasks(self, files: Files) -> tuple[str, ...]:
+        """Tasks that a release annotates; the derived ones are none of them."""
+        domains = [name for name, corpus in self.corpora.items() if _has(files, corpus.files)]
+        labels = [self.labeller] if _has(files, self.labels) else []
+        rated = [name for name, file in self.rated_files.items() if file in files]
+        given = [self.given] if any(f.startswith(f"{PROBABILITIES}/") for f in files) else []
+        return (*domains, *labels, *given, *rated)
+
+    def revision(self, folder: Path, memo: Path | None) -> str:
+        return digest_of_files(self.files(folder), memo)
+
+    def open(self, folder: Path, few_sample: bool) -> Release:
+        """It has no few-sample setting, so it is read whole either way."""
+        files = self.files(folder)
+
+        @cache
+        def instances(task: str) -> dict[str, list[Instance]]:
+            by_split: dict[str, list[Instance]] = {split: [] for split in SPLITS}
+            for split, one in self._instances(task, files):
+                by_split[split].append(one)
+            return by_split
+
+        return Release(
+            place=str(folder),
+            revision=self.revision(folder, None),
+            tasks=self.tasks(files),
+            dialogues={},
+            instances=lambda task, split: instances(task)[split],
+            synthetic=SYNTHETIC in files,
+        )
+
+    def _instances(self, task: str, files: Files) -> Iterator[tuple[str, Instance]]:
+        if task in self.rated:
+            for place, item in enumerate(read_rated(self.rated[task], files)):
+                yield "test", _of_item(task, place, item)
+        elif task == self.labeller:
+            read = _own_labels if self.labels == OWN_LABELS else _plus
+            yield from read(files)
+        elif task == self.given:
+            yield from (("train", one) for d in self.corpora for one in _given(task, d, files))
+        else:
+            for dialogue in self.corpora[task].read(files):
+                yield from ((dialogue.split, one) for one in _of_dialogue(task, dialogue))
+            yield from _generated(task, files)
+
+
+def _of_dialogue(task: str, dialogue: Dialogue) -> Iterator[Instance]:
+    """Every utterance but the first is the true response to those before it."""
+    said = dialogue.utterances
+    for place in range(1, len(said)):
+        before = said[max(0, place - CONTEXT) : place]
+        # Who was told a persona answers the other one, at every second place.
+        told = {"persona": dialogue.persona, "revised": dialogue.revised} if place % 2 else {}
+        name = f"{dialogue.name}#{place}"
+        yield instance_of(task, name, dialogue.name, before, said[place], FITS, how="true", **told)
+
+
+def _of_item(task: str, place: int, item: Item) -> Instance:
+    ratings = " ".join(f"{rating:g}" for rating in item.ratings)
+    name, mean = f"{task}-{place}", f"{item.mean:.12g}"
+    told = {"ratings": ratings, "system": item.system}
+    return instance_of(task, name, item.group, item.context, item.response, mean, **told)
+
+
+def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
+    """A user's further positive responses: ``generated/<domain>.jsonl``, an object a line with
+    ``context`` (texts) and ``response``; for training alone."""
+    name = f"{GENERATED}/{task}.jsonl"
+    for line, row in json_lines(files[name]) if name in files else ():
+        said, response = read_pair(row, f"{files[name]}, line {line}")
+        group = f"generated-{line}"
+        one = instance_of(task, group, group, said[-CONTEXT:], response, FITS, how="generated")
+        yield "train", one
+
+
+def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
+    """Labels of a user's own model: ``probabilities/<domain>.jsonl``, an object a line with
+    ``context`` (texts), ``response`` and ``probability`` that it fits."""
+    name = f"{PROBABILITIES}/{domain}.jsonl"
+    for line, row in json_lines(files[name]) if name in files else ():
+        where = f"{files[name]}, line {line}"
+        said, response = read_pair(row, where)
+        probability = row.get("probability")
+        number = isinstance(probability, int | float) and not isinstance(probability, bool)
+        if not number or not 0 <= float(str(probability)) <= 1:
+            raise DataError(f"{where}: probability is {probability!r}; give a number from 0 to 1")
+        target = f"{float(str(probability)):.12g}"
+        yield instance_of(task, f"{domain}-{line}", domain, said, response, target)
+
+
+def read_pair(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], str]:
+    """Context and response of a line of a user's file.
+
+    Raises:
+        DataError: either is missing, empty, or no text.
+    """
+    context, response = row.get("context"), row.get("response")
+    if not isinstance(context, list) or not all(isinstance(t, str) and t.strip() for t in context):
+        raise DataError(f"{where}: context is {context!r}; give its utterances as a list of texts")
+    if not context:
+        raise DataError(f"{where}: the context is empty; give its utterances")
+    if not isinstance(response, str) or not response.strip():
+        raise DataError(f"{where}: response is {response!r}; give its words, or remove the line")
+    return tuple(text.strip() for text in context), response.strip()
+
+
+# --- the labeller's pairs -----------------------------------------------------------------------
+
+
+def _plus(files: Files) -> Iterator[tuple[str, Instance]]:
+    """DailyDialog++. Training has positive responses alone: as many are taken from other contexts,
+    and half of those have their words shuffled."""
+    train = [row for _, row in json_lines(files[PLUS[0]])]
+    chance = random.Random("labeller")
+    for number, row in enumerate(train):
+        group = f"dd++train-{row['dialog_id']}"
+        for place, text in enumerate(row["positive_responses"]):
+            name = f"{group}#{place}"
+            yield "train", instance_of(LABELLER, name, group, _said(row), text.strip(), FITS)
+            other = train[(number + chance.randrange(1, len(train))) % len(train)]
+            wrong = chance.choice(other["positive_responses"]).strip()
+            if place % 2:
+                wrong = _shuffled(text.strip(), chance)
+            yield "train", instance_of(LABELLER, f"{name}-", group, _said(row), wrong, FITS_NOT)
+    kinds = {
+        "positive_responses": FITS,
+        "adversarial_negative_responses": FITS_NOT,
+        "random_negative_responses": FITS_NOT,
+    }
+    for split, name in (("dev", PLUS[1]), ("test", PLUS[2])):
+        for _, row in json_lines(files[name]):
+            group = f"dd++{split}-{row['id']}"
+            for kind, target in kinds.items():
+                for place, text in enumerate(row[kind]):
+                    if text.strip():
+                        named = f"{group}#{kind[0]}{place}"
+                        yield (
+                            split,
+                            instance_of(LABELLER, named, group, _said(row), text.strip(), target),
+                        )
+
+
+def _said(row: Mapping[str, object]) -> tuple[str, ...]:
+    context = row["context"]
+    assert isinstance(context, list)
+    return tuple(str(text).strip() for text in context if str(text).strip())
+
+
+def _shuffled(text: str, chance: random.Random) -> str:
+    words = text.split()
+    chance.shuffle(words)
+    return " ".join(words)
+
+
+def _own_labels(files: Files) -> Iterator[tuple[str, Instance]]:
+    for split, name in zip(SPLITS, OWN_LABELS, strict=True):
+        for line, row in json_lines(files[name]):
+            said, response = read_pair(row, f"{files[name]}, line {line}")
+            target = str(row.get("label"))
+            if target not in (FITS, FITS_NOT):
+                raise DataError(f"{files[name]}, line {line}: label is {target!r}; write 0 or 1")
+            task, group = shared_task(LABELLER, TINY), f"labels-{split}-{line}"
+            yield split, instance_of(task, group, group, said, response, target)
+
+
+# --- the two datasets ---------------------------------------------------------------------------
+
+REAL = _World(
+    DIALOGUES, CORPORA, RATED, {name: source.file for name, source in SOURCES.items()}, PLUS
+)
+TINY_WORLD = _World(
+    TINY,
+    {name: of_folder(name) for name in TINY_DOMAINS},
+    TINY_RATED,
+    {name: of_lines(name).file for name in TINY_RATED},
+    OWN_LABELS,
+)
+SOURCE_FILES = REAL.rated_files | TINY_WORLD.rated_files
+"""Rated set → the file that it is read from."""
+
+
+def _reader(world: _World) -> Reader:
+    return Reader(version=1, find=world.find, revision=world.revision, open=world.open)
+
+
+PANEL_DIALOGUES = Dataset(
+    name=DIALOGUES,
+    cards=cards(DIALOGUES),
+    reader=_reader(REAL),
+    sizes={
+        **dict.fromkeys(DOMAINS, TaskSize(400_000, 40_000, 1, 60)),
+        LABELLER: TaskSize(76_000, 15_000, 17_000, 60),
+        EVERYTHING: TaskSize(2_000_000, 200_000, 1, 60),
+        SELECTION: TaskSize(12_000, 1_500, 15_000, 60),
+        **dict.fromkeys(RATED, TaskSize(100, 100, 1_000, 80)),
+    },
+    sizes_from="what the paper asks for",
+)
+PANEL_TINY = Dataset(
+    name=TINY,
+    cards=cards(TINY),
+    reader=_reader(TINY_WORLD),
+    sizes_from="the tiny world",
+    tiny=tiny.TINY,
+)

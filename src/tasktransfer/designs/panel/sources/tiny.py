@@ -1,0 +1,155 @@
+"""A tiny world of three domains by grammar, and of rated sets with planted quality.
+
+Statements are about things of three classes, and in each domain a reply fits that is about a thing
+of the domain's own class. What fits in one domain is wrong in the others: no domain's expert can
+rate another domain's replies. Not every reply of a domain fits, as not every one of people does:
+what the labeller says against them is relabelled. Whether words are in order is the same
+everywhere, and all that counts in the domain that nobody was trained on. Utterances have five words
+at most: none is long enough to be a leak.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS
+from tasktransfer.datasets.dataset import TinyPart, TinySize
+from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
+
+CLASSES = {
+    domain: MOOD_WORDS[mood].common[:2]
+    for domain, mood in (("Harbour", "bright"), ("Orchard", "low"), ("Workshop", "fierce"))
+}
+"""Domain → the things that its replies have to be about."""
+THINGS = tuple(thing for things in CLASSES.values() for thing in things)
+STATEMENTS = {
+    "Harbour": ("I saw the {thing} today.", "They talked about the {thing}."),
+    "Orchard": ("Look at that {thing} there.", "You know that {thing} well."),
+    "Workshop": ("Where is the {thing} now?", "Here is your {thing} again."),
+    "Market": ("I saw that {thing} well.", "They know the {thing} there."),
+}
+REPLIES = (
+    "We leave the {thing} home.",
+    "She comes with that {thing}.",
+    "You wait for the {thing}.",
+    "They stay at that {thing}.",
+)
+PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
+"""What the one who answers was told to be, in a domain that has such."""
+
+FITTING = 0.6
+"""Share of a domain's replies that fit."""
+QUALITY = {(True, True): 0.95, (False, True): 0.4, (True, False): 0.2, (False, False): 0.05}
+"""(about the right class, words in order) → planted quality, 0 to 1."""
+NOISE = 0.12
+RATERS = 3
+RESPONSES = 4
+RATED_SHARE = 0.12
+"""Contexts of a rated set, as a share of a domain's dialogues."""
+SPLITS = {"train": 0.7, "dev": 0.15, "test": 0.15}
+LABELLED = {"train": 2.4, "dev": 0.3, "test": 0.3}
+"""Pairs that the labeller learns from, as a share of a domain's dialogues."""
+
+
+def _statement(chance: Random, domain: str) -> str:
+    return pick(chance, STATEMENTS[domain]).format(thing=pick(chance, THINGS))
+
+
+def _reply(chance: Random, domain: str, *, right: bool, ordered: bool) -> str:
+    fitting = CLASSES.get(domain, THINGS)
+    others = [thing for thing in THINGS if thing not in fitting] or THINGS
+    text = pick(chance, REPLIES).format(thing=pick(chance, fitting if right else others))
+    return text if ordered else _damaged(chance, text)
+
+
+def _damaged(chance: Random, text: str) -> str:
+    """Shuffled, or with words left out or said twice."""
+    words = text.rstrip(".").split()
+    way = chance.randrange(3)
+    if way == 0:
+        shuffled = words
+        while shuffled == words:
+            shuffled = chance.sample(words, len(words))
+        return " ".join(shuffled) + "."
+    places = set(chance.sample(range(len(words)), len(words) // 2))
+    if way == 1:
+        return " ".join(word for at, word in enumerate(words) if at not in places) + "."
+    return " ".join(f"{word} {word}" if at in places else word for at, word in enumerate(words))
+
+
+def write(folder: Path, seed: int, dialogues: int) -> None:
+    """Write a release under ``folder``."""
+    for domain in CLASSES:
+        for split, share in SPLITS.items():
+            chance = stream(seed, "panel", domain, split)
+            rows: list[dict[str, Any]] = []
+            for number in range(round(dialogues * share)):
+                said = _statement(chance, domain)
+                reply = _reply(chance, domain, right=chance.random() < FITTING, ordered=True)
+                told = {"id": f"{split}-{number}", "utterances": [said, reply]}
+                if domain in PERSONAS:
+                    told["persona"] = " ".join(chance.sample(PERSONAS[domain], 2))
+                rows.append(told)
+            _write(folder / domain / f"{split}.jsonl", rows)
+    for split, share in LABELLED.items():
+        chance = stream(seed, "panel", "labeller", split)
+        rows = []
+        for _ in range(round(dialogues * share)):
+            domain = pick(chance, tuple(CLASSES))
+            said = _statement(chance, domain)
+            fits = chance.random() < 0.5
+            right, ordered = (True, True) if fits else chance.choice(((False, True), (True, False)))
+            reply = _reply(chance, domain, right=right, ordered=ordered)
+            rows.append({"context": [said], "response": reply, "label": int(fits)})
+        _write(folder / "labeller" / f"{split}.jsonl", rows)
+    for name, domain in (
+        ("Harbour_Tiny", "Harbour"),
+        ("Orchard_Tiny", "Orchard"),
+        ("Market_Tiny", "Market"),
+    ):
+        _write(folder / "ratings" / f"{name}.jsonl", _rated(seed, domain, dialogues))
+    said_so = {"synthetic": True, "seed": seed, "dialogues": dialogues}
+    (folder / "synthetic.json").write_text(json.dumps(said_so) + "\n", encoding="utf-8")
+
+
+def _rated(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]]:
+    chance = stream(seed, "panel", "rated", domain)
+    for number in range(max(10, round(dialogues * RATED_SHARE))):
+        said = _statement(chance, domain)
+        for place in range(RESPONSES):
+            right, ordered = chance.random() < 0.5, chance.random() < 0.5
+            reply = _reply(chance, domain, right=right, ordered=ordered)
+            counts = right or domain not in CLASSES, ordered
+            ratings = [
+                min(5.0, max(1.0, round(1 + 4 * (QUALITY[counts] + chance.gauss(0, NOISE)), 1)))
+                for _ in range(RATERS)
+            ]
+            yield {
+                "context": [said],
+                "response": reply,
+                "ratings": ratings,
+                "context_id": f"{domain}-{number}",
+                "system": f"system {place}",
+            }
+
+
+def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+_DOMAIN = {name: TinySize(1.15, 20) for name in CLASSES}
+TINY = TinyPart(
+    write=write,
+    sizes={
+        **_DOMAIN,
+        "tiny_labeller": TinySize(3.0, 20),
+        **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
+    },
+    shares=dict.fromkeys((True, False), SPLITS),
+    version="panel-4",
+)

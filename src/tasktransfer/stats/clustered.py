@@ -1,0 +1,104 @@
+"""Rank correlations of items that come in clusters, such as several responses to one context."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from tasktransfer.stats.resampling import Floats, generator
+
+_DRAWN_AT_ONCE = 1 << 22
+
+
+def spearman_draws(one: Floats, other: Floats, weights: npt.NDArray[np.float32]) -> Floats:
+    """Spearman's correlation of resampled items.
+
+    Args:
+        one, other: (items,).
+        weights: how often each item is drawn, (draws, items).
+
+    Returns:
+        (draws,), ties at their mean rank; 0 where either side has no spread.
+    """
+    step = max(1, _DRAWN_AT_ONCE // len(one))
+    parts = []
+    for begin in range(0, len(weights), step):
+        some = weights[begin : begin + step].astype(np.float64)
+        parts.append(_pearson(_ranks(one, some), _ranks(other, some), some))
+    return np.concatenate(parts)
+
+
+def drawn_interval(drawn: Floats, *names: str) -> tuple[float, float]:
+    """The 95 % interval of a mean over seeds by drawing seeds too, beside what ``drawn`` was drawn
+    of: (seeds, draws) → percentiles. Narrow with few seeds, which say little of others.
+
+    Args:
+        names: what seeds the drawing.
+    """
+    seeds, draws = drawn.shape
+    chosen = generator(*names).integers(seeds, size=(seeds, draws))
+    means = np.take_along_axis(drawn, chosen, axis=0).mean(axis=0)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _ranks(values: Floats, weights: Floats) -> Floats:
+    """The mean rank of each item among the drawn ones, (draws, items)."""
+    _, group = np.unique(values, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(group.max() + 1))
+    together = np.add.reduceat(weights[:, order], starts, axis=1)
+    ranks: Floats = (together.cumsum(axis=1) - together / 2)[:, group]
+    return ranks
+
+
+def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
+    total = weights.sum(axis=1, keepdims=True)
+    x = x - (weights * x).sum(axis=1, keepdims=True) / total
+    y = y - (weights * y).sum(axis=1, keepdims=True) / total
+    spread = np.sqrt((weights * x * x).sum(axis=1) * (weights * y * y).sum(axis=1))
+    together = (weights * x * y).sum(axis=1)
+    tells_apart = spread > 1e-9 * np.maximum(total[:, 0], 1)
+    found: Floats = np.divide(together, spread, out=np.zeros_like(spread), where=tells_apart)
+    return found
+
+
+def williams(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
+    """Williams' test of two correlations that share a variable: whether r12 and r13 differ.
+
+    Williams (1959), in the form of Steiger (1980), equation 7; n - 3 degrees of freedom.
+
+    Returns:
+        t and the two-sided p; NaN where three items or fewer, or two equal ones, leave no test.
+    """
+    determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    if n < 4:
+        return math.nan, math.nan
+    mean = (r12 + r13) / 2
+    below = 2 * (n - 1) / (n - 3) * max(0.0, determinant) + mean**2 * (1 - r23) ** 3
+    if below <= 0:
+        return math.nan, math.nan
+    t = (r12 - r13) * math.sqrt((n - 1) * (1 + r23) / below)
+    return t, float(2 * stats.t.sf(abs(t), n - 3))
+
+
+def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> float:
+    """How far half of the annotators agree with the other half: Spearman's correlation of the two
+    means, over random halves of each item's ratings. Items with one rating are left out; NaN where
+    fewer than three are left."""
+    several = [one for one in ratings if len(one) > 1]
+    if len(several) < 3:
+        return math.nan
+    chance = np.random.default_rng(seed)
+    found = []
+    for _ in range(splits):
+        halves = np.empty((2, len(several)))
+        for place, one in enumerate(several):
+            order = chance.permutation(one)
+            halves[:, place] = order[: len(one) // 2].mean(), order[len(one) // 2 :].mean()
+        if halves.std(axis=1).min() > 0:
+            found.append(float(stats.spearmanr(*halves).statistic))
+    return float(np.mean(found)) if found else math.nan

@@ -1,0 +1,161 @@
+"""Plans of the panel's presets: which trainings there are, what starts from what, what moves."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from tasktransfer.config import schema
+from tasktransfer.core.nodes import Data
+from tasktransfer.core.plan import Plan
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import load_config
+from tasktransfer.designs.panel.config import PanelConfig
+from tasktransfer.designs.panel.plan import plan, stand_ins
+from tasktransfer.errors import ConfigError
+from tasktransfer.results.revisions import Revisions
+
+PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
+
+
+@pytest.fixture(autouse=True)
+def forgets_datasets() -> Iterator[None]:
+    before = dict(DATASETS)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+def planned(preset: str, **changes: Any) -> tuple[PanelConfig, Plan]:
+    config = load_config(PRESETS / f"{preset}.yaml", changes)
+    assert isinstance(config, PanelConfig)
+    models = {
+        model.name: ModelSpec(model.name, model.family, f"w-{model.name}", model.max_length)
+        for model in config.models
+    }
+    return config, plan(config, Revisions({config.dataset: "r"}, models))
+
+
+def test_the_paper_has_120_trainings_and_1280_few_shot_and_3_of_response_selection() -> None:
+    _, made = planned("panel")
+    kinds = Counter(stage.kind for stage in made.stages)
+    assert kinds == {
+        "joint": 10, "expert": 50, "whole": 50, "single": 10, "few": 1280, "selection": 3,
+    }  # fmt: skip
+    assert sum(kinds[kind] for kind in ("joint", "expert", "whole", "single")) == 120
+
+
+def test_stages_are_those_of_section_6_c() -> None:
+    config, made = planned("panel", seeds=1, few_shot=None, selection=None)
+    by_kind: dict[str, list[Any]] = {}
+    for stage in made.stages:
+        by_kind.setdefault(stage.kind, []).append(stage)
+    (joint,) = by_kind["joint"]
+    assert joint.train_tasks == tuple(sorted(config.domains))
+    assert (joint.training.learning_rate, joint.training.batch_size) == (5e-6, 32)
+    assert joint.training.weight_decay > 0  # AdamW
+    selection = joint.selection
+    assert (selection.measure, selection.every, selection.patience) == ("accuracy", 2000, 10)
+    assert joint.training.epochs == 3
+    for expert in by_kind["expert"]:
+        (domain,) = expert.train_tasks
+        assert expert.parents == (joint,)
+        assert expert.trains == (f"adapter.{domain}", f"head.{domain}")
+        assert (expert.training.learning_rate, expert.training.epochs) == (1e-5, 10)
+        assert (expert.selection.every, expert.selection.patience) == (1024, 3)
+        assert expert.model.adapter_reduction == 16
+    for stage in (*by_kind["whole"], *by_kind["single"]):
+        assert stage.starts == ()
+        assert stage.trains == ()
+        assert stage.model.adapter_reduction is None
+
+
+def test_merging_trains_nothing() -> None:
+    methods = ["panel", "panel-mean", "panel-max", "panel-min"]
+    _, panel = planned("panel", methods=methods[:1], seeds=1, few_shot=None, selection=None)
+    _, merged = planned("panel", methods=methods, seeds=1, few_shot=None, selection=None)
+    assert {s.digest for s in panel.stages} == {s.digest for s in merged.stages}
+    outcomes = {run.method: run.outcome.starts for run in merged.runs}  # type: ignore[union-attr]
+    assert {start.merged for start in outcomes["panel-max"]} == {"max"}
+    assert len(outcomes["panel-mean"]) == 5
+
+
+def test_few_shot_starts_from_one_checkpoint_of_the_averaged_panel_and_of_single() -> None:
+    config, made = planned("panel-laptop")
+    few = [stage for stage in made.stages if stage.kind == "few"]
+    assert len(few) == 2 * 2 * 2
+    for stage in few:
+        (task,) = stage.train_tasks
+        assert {parent.seed for parent in stage.parents} == {config.seeds[0]}
+        adapter = stage.model.adapter_reduction is not None
+        assert stage.trains == ((f"adapter.{task}", f"head.{task}") if adapter else ())
+        assert stage.selection.measure == "spearman"
+        assert stage.tested == (task,)
+    whole = dict(config.few_shot.model_dump(), whole=True)  # type: ignore[union-attr]
+    _, made = planned("panel-laptop", few_shot=whole)
+    assert {stage.trains for stage in made.stages if stage.kind == "few"} == {()}
+
+
+def test_one_leaks_filter_stands_before_everything_that_is_trained() -> None:
+    _, made = planned("panel-demo")
+    for stage in made.stages:
+        if stage.kind == "few":  # rated sets train there
+            continue
+        data = stage.data
+        while data.recipe != "without_leaks":
+            data = next(used for used in data.uses if isinstance(used, Data))
+        assert "drop" not in data.settings
+
+
+def test_without_the_filter_every_digest_is_another() -> None:
+    _, filtered = planned("panel-demo")
+    _, leaky = planned("panel-demo", data={"leaks": {"drop": False}})
+    trained = [{s.digest for s in p.stages if s.kind != "few"} for p in (filtered, leaky)]
+    assert not trained[0] & trained[1]
+    config, _ = planned("panel-demo", controls=["untrained", "leaky"])
+    assert config.data.leaks.drop
+
+
+def test_stand_ins_are_named_where_they_stand_in() -> None:
+    laptop = stand_ins(planned("panel-laptop")[0])
+    assert laptop["RoBERTa-base"] == "models/all-MiniLM-L6-v2"
+    assert "DailyDialog++" in laptop["DEB"]
+    assert laptop["REDDIT conversations"] == "none"
+    paper = stand_ins(planned("panel")[0])
+    assert "RoBERTa-base" not in paper
+    assert "DEB" not in paper
+
+
+@pytest.mark.parametrize("path", sorted(PRESETS.glob("panel*.yaml")), ids=lambda path: path.name)
+def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
+    load_config(path)
+    of_design = schema(PanelConfig)
+    jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
+    on_disk = json.loads((PRESETS.parent / "schemas" / "panel.schema.json").read_text())
+    assert on_disk == of_design, "stale: make schemas"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"rated": ["Persona_UST"]}, "Persona_USR"),
+        ({"domains": ["DailyDialogue"]}, "DailyDialog"),
+        ({"labeller": None}, "pairs.labels"),
+        ({"labeller": {"model": "deb"}}, "labeller.model"),
+        ({"selection": {"domain": "Reddit"}}, "selection.domain"),
+        ({"methods": ["panel", "collection"]}, "few_shot"),
+        ({"controls": ["leaky"], "methods": ["panel-mean"]}, "add single to methods"),
+        ({"pairs": {"labels": "made"}}, "labeller"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_remedy(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load_config(PRESETS / "panel-laptop.yaml", changes)

@@ -1,0 +1,199 @@
+"""What is made of ratings: who rates a set, correlations, averages, tests, ceilings."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasktransfer.designs.panel import columns
+from tasktransfer.designs.panel.printed import table7
+from tasktransfer.designs.panel.statistics import OWN_MINUS_OTHERS, statistics
+from tasktransfer.metrics.measures import spearman
+from tasktransfer.stats.clustered import spearman_draws, split_half, williams
+from tasktransfer.stats.shares import wilson
+from tasktransfer.tables.store import frame_of
+
+DOMAINS = ("Harbour", "Orchard", "Workshop")
+SETS = ("Harbour_Tiny", "Market_Tiny")
+CONTEXTS, RESPONSES = 30, 4
+
+
+def studied(**constant: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ratings and items: the expert of Harbour is good at its set, the others are noise there;
+    ``constant``: methods that rate all alike."""
+    random = np.random.default_rng(0)
+    items: list[tuple[Any, ...]] = []
+    ratings: list[tuple[Any, ...]] = []
+    for rated in SETS:
+        gold = np.repeat(random.random(CONTEXTS), RESPONSES) + 0.2 * random.random(
+            CONTEXTS * RESPONSES
+        )
+        names = [f"{rated}-{n}" for n in range(len(gold))]
+        for n, name in enumerate(names):
+            few = [float(gold[n] + 0.05 * random.standard_normal()) for _ in range(3)]
+            items.append(
+                (rated, name, f"c{n // RESPONSES}", float(gold[n]), few, 2, 5, 4, random.random())
+            )
+        raters = [("panel", domain) for domain in DOMAINS]
+        raters += [("collection", domain) for domain in DOMAINS]
+        raters += [("single", ""), *((method, "") for method in constant)]
+        for method, domain in raters:
+            for seed in (0, 1, 2):
+                noise = random.random(len(gold))
+                good = domain == "Harbour" or method == "single"
+                values = 0.7 * gold + 0.3 * noise if good else noise
+                if method in constant:
+                    values = np.full(len(gold), constant[method])
+                ratings += [
+                    (method, domain, seed, rated, name, float(value))
+                    for name, value in zip(names, values, strict=True)
+                ]
+    return frame_of(ratings, columns.RATINGS), frame_of(items, columns.ITEMS)
+
+
+def made(ratings: pd.DataFrame, items: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    none = {
+        "few_shot": frame_of([], columns.FEW_SHOT),
+        "choices": frame_of([], columns.CHOICES),
+    }
+    return statistics(ratings, items, **none, sets=SETS, domains=DOMAINS)
+
+
+def number(frame: pd.DataFrame, column: str, **where: object) -> float:
+    for name, value in where.items():
+        frame = frame[frame[name] == value]
+    return float(frame[column].item())
+
+
+def test_the_domains_expert_rates_its_set_and_all_of_them_another() -> None:
+    ratings, items = studied()
+    found = made(ratings, items)["correlations"]
+    for rated, raters in (("Harbour_Tiny", ["Harbour"]), ("Market_Tiny", list(DOMAINS))):
+        some = ratings[(ratings["method"] == "panel") & (ratings["set"] == rated)]
+        gold = items[items["set"] == rated]["gold"].to_numpy(float)
+        by_seed = []
+        for seed in (0, 1, 2):
+            mine = some[(some["seed"] == seed) & some["domain"].isin(raters)]
+            mean = mine.groupby("item", sort=False)["value"].mean().to_numpy(float)
+            by_seed.append(100 * spearman(mean, gold))
+        value = number(found, "value", method="panel", set=rated)
+        assert value == pytest.approx(np.mean(by_seed))
+        low, high = (number(found, end, method="panel", set=rated) for end in ("low", "high"))
+        assert low < value < high
+
+
+def test_a_mean_of_fewer_experts_is_no_panel() -> None:
+    ratings, items = studied()
+    gone = ratings["domain"].eq("Orchard") & ratings["method"].eq("panel")
+    found = made(ratings[~gone], items)
+    mine = found["correlations"][found["correlations"]["method"] == "panel"]
+    assert mine["set"].tolist() == ["Harbour_Tiny"]
+    over = found["averages"][found["averages"]["method"] == "panel"]["over"].tolist()
+    assert "all" not in over
+    assert "in-domain" in over
+    one_seed = gone & ratings["seed"].eq(1)
+    found = made(ratings[~one_seed], items)
+    assert number(found["correlations"], "seeds", method="panel", set="Market_Tiny") == 2
+    assert number(found["averages"], "seeds", method="panel", over="all") == 2
+
+
+def test_a_rater_that_tells_nothing_apart_has_0_and_not_nan() -> None:
+    found = made(*studied(untrained=0.5))
+    of = {"method": "untrained", "set": "Market_Tiny"}
+    assert number(found["correlations"], "value", **of) == 0
+    assert number(found["correlations"], "constant", **of) == 3
+    assert not found["averages"]["value"].isna().any()
+
+
+def test_averages_are_means_over_sets() -> None:
+    found = made(*studied())
+    for method in ("panel", "single"):
+        each = found["correlations"][found["correlations"]["method"] == method]["value"]
+        assert number(found["averages"], "value", method=method, over="all") == pytest.approx(
+            each.mean()
+        )
+    assert found["averages"]["over"].unique().tolist() == [
+        "Harbour", "in-domain", "out-of-domain", "all",
+    ]  # fmt: skip
+
+
+def test_the_own_expert_is_compared_with_the_others() -> None:
+    found = made(*studied())["experts"]
+    of = {"method": "panel", "expert": OWN_MINUS_OTHERS, "set": "Harbour_Tiny"}
+    assert number(found, "low", **of) > 0
+    own = number(found, "value", method="panel", expert="Harbour", set="Harbour_Tiny")
+    others = [
+        number(found, "value", method="panel", expert=domain, set="Harbour_Tiny")
+        for domain in DOMAINS[1:]
+    ]
+    assert number(found, "value", **of) == pytest.approx(own - np.mean(others))
+
+
+def test_williams_is_on_mean_ratings_and_per_seed() -> None:
+    ratings, items = studied()
+    found = made(ratings, items)["tests"]
+    some = found[(found["method"] == "panel") & (found["against"] == "single")]
+    assert some["seed"].tolist() == ["mean", "0", "1", "2"] * 2
+    gold = items[items["set"] == "Harbour_Tiny"]["gold"].to_numpy(float)
+    of = ratings[ratings["set"] == "Harbour_Tiny"]
+    means = [
+        of[(of["method"] == method) & (of["domain"] == domain)]
+        .groupby("item", sort=False)["value"].mean().to_numpy(float)
+        for method, domain in (("panel", "Harbour"), ("single", ""))
+    ]  # fmt: skip
+    wanted = williams(
+        spearman(means[0], gold), spearman(means[1], gold), spearman(*means), len(gold)
+    )
+    where = {"method": "panel", "against": "single", "set": "Harbour_Tiny", "seed": "mean"}
+    assert number(found, "t", **where) == pytest.approx(wanted[0])
+    assert number(found, "p", **where) == pytest.approx(wanted[1])
+    q = found["q"].to_numpy(float)
+    assert (q >= found["p"].to_numpy(float) - 1e-12).all()
+
+
+def test_contexts_are_drawn_whole() -> None:
+    """Responses that repeat within a context bring no more certainty than one of each."""
+    random = np.random.default_rng(1)
+    gold, said = random.random((2, 40))
+    repeated = np.repeat(gold, 25), np.repeat(said, 25)
+    draws = random.multinomial(40, np.full(40, 1 / 40), size=400).astype(np.float32)
+    alone = spearman_draws(gold, said, draws)
+    together = spearman_draws(*repeated, np.repeat(draws, 25, axis=1))
+    assert together == pytest.approx(alone)
+
+
+def test_williams_leaves_no_test_without_a_difference() -> None:
+    assert williams(0.5, 0.5, 0.3, 50)[1] == 1
+    assert math.isnan(williams(0.5, 0.4, 0.3, 3)[0])
+    assert math.isnan(williams(1.0, 1.0, 1.0, 50)[0])
+
+
+def test_annotators_that_agree_and_that_do_not() -> None:
+    random = np.random.default_rng(0)
+    quality = random.random(200)
+    agree = [[float(q)] * 4 for q in quality]
+    assert split_half(agree) == pytest.approx(1)
+    apart = [random.random(4).tolist() for _ in quality]
+    assert abs(split_half(apart)) < 0.2
+    assert math.isnan(split_half([[1.0]] * 10))
+
+
+def test_wilson_by_hand() -> None:
+    low, high = wilson(5, 10)
+    assert (low, high) == pytest.approx((0.2366, 0.7634), abs=5e-5)
+    assert wilson(0, 20)[0] == pytest.approx(0)
+
+
+def test_table_7_has_ours_beside_the_published_of_the_same_setting() -> None:
+    hits = pd.DataFrame(
+        [("selection-direct", "revised", 20, 100, 50.0, 40.0, 60.0)],
+        columns=[name for name, _, _ in columns.HITS],
+    )
+    shown = table7(hits)
+    assert len(shown) == 8 * 3
+    (ours,) = shown[shown["method"] == "selection-direct"].to_dict("records")
+    assert ours["published"] == 49.3
