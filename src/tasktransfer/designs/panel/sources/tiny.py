@@ -51,7 +51,7 @@ RESPONSES = 4
 RATED_SHARE = 0.12
 """Contexts of a rated set, as a share of a domain's dialogues."""
 SPLITS = {"train": 0.7, "dev": 0.15, "test": 0.15}
-LABELLED = {"train": 2.4, "dev": 0.3, "test": 0.3}
+LABELLED = {"train": 4.0, "dev": 0.4, "test": 0.4}
 """Pairs that the labeller learns from, as a share of a domain's dialogues."""
 
 
@@ -147,7 +147,7 @@ TINY = TinyPart(
     write=write,
     sizes={
         **_DOMAIN,
-        "tiny_labeller": TinySize(3.0, 20),
+        "tiny_labeller": TinySize(4.8, 20),
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
     shares=dict.fromkeys((True, False), SPLITS),
