@@ -101,8 +101,8 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     cache = Path(study.cache(filtered))
     if not cache.is_dir():
         raise DataError(
-            f"{cache}: no dialogues without leaks yet; make them: snakemake --cores 1 --configfile "
-            f"{study.config_file} {study.record(filtered)}"
+            f"{cache}: no dialogues without leaks yet; make them: snakemake "
+            f"{study.record(filtered)} --cores 1 --configfile {study.config_file}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -43,7 +43,7 @@ PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
 
 FITTING = 0.6
 """Share of a domain's replies that fit."""
-QUALITY = {(True, True): 0.95, (False, True): 0.4, (True, False): 0.2, (False, False): 0.05}
+QUALITY = {(True, True): 0.95, (False, True): 0.6, (True, False): 0.15, (False, False): 0.05}
 """(about the right class, words in order) → planted quality, 0 to 1."""
 NOISE = 0.12
 RATERS = 3
@@ -51,7 +51,7 @@ RESPONSES = 4
 RATED_SHARE = 0.12
 """Contexts of a rated set, as a share of a domain's dialogues."""
 SPLITS = {"train": 0.7, "dev": 0.15, "test": 0.15}
-LABELLED = {"train": 2.4, "dev": 0.3, "test": 0.3}
+LABELLED = {"train": 4.0, "dev": 0.4, "test": 0.4}
 """Pairs that the labeller learns from, as a share of a domain's dialogues."""
 
 
@@ -147,7 +147,7 @@ TINY = TinyPart(
     write=write,
     sizes={
         **_DOMAIN,
-        "tiny_labeller": TinySize(3.0, 20),
+        "tiny_labeller": TinySize(4.8, 20),
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
     shares=dict.fromkeys((True, False), SPLITS),
