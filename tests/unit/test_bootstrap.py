@@ -22,7 +22,14 @@ from simulated_studies import (
     trainings,
     welch_satterthwaite,
 )
-from tasktransfer.stats.bootstrap import Estimate, Trainings, confidence, confidences, estimate
+from tasktransfer.stats.bootstrap import (
+    Estimate,
+    Trainings,
+    confidence,
+    confidence_of_mean,
+    confidences,
+    estimate,
+)
 from tasktransfer.stats.draws import Units, single_instances
 from tasktransfer.stats.false_discovery import false_discovery
 
@@ -256,3 +263,13 @@ def test_a_large_effect_is_marked() -> None:
     regime = Regime("large", 0.05, 0.5, gain=0.25, dialogues=100)
     p = heatmap(regime, 4, np.random.default_rng(5), helpful=3)
     assert (false_discovery(p.ravel()) <= 0.05).mean() > 0.8
+
+
+def test_the_interval_of_a_mean_ends_where_its_scale_does() -> None:
+    far = runs([10.0, 60.0])
+    sure = confidence_of_mean(far, None)
+    assert (sure.low, sure.high) == (0.0, 100.0)
+    wide = confidence_of_mean(far, None, least=-np.inf, most=np.inf)
+    assert wide.low == pytest.approx(35 - T_1 * 25)
+    assert wide.high == pytest.approx(35 + T_1 * 25)
+    assert sure.p == wide.p

@@ -48,7 +48,7 @@ are at most 1.8 times as frequent (docs/analysis.md has the simulated studies).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -182,6 +182,23 @@ def _over_seeds(
 def confidence(estimated: Estimate) -> Confidence:
     """Interval and test of one mean delta, see ``confidences``."""
     return confidences([estimated])[0]
+
+
+def confidence_of_mean(
+    trainings: Trainings, units: Units | None, *, least: float = 0.0, most: float = 100.0
+) -> Confidence:
+    """Interval of a mean score, and test of its being 0.
+
+    Args:
+        units: see ``estimate``.
+        least, most: the ends of the score's scale, where an interval of few seeds ends too.
+    """
+    resampled = trainings.resampled
+    drawn = None if resampled is None else np.zeros_like(resampled)
+    nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), drawn)
+    sure = confidence(estimate(trainings, nothing, units))
+    low, high = np.clip([sure.low, sure.high], least, most).tolist()
+    return replace(sure, low=low, high=high)
 
 
 def confidences(estimates: Sequence[Estimate]) -> list[Confidence]:

@@ -17,7 +17,7 @@ import pandas as pd
 from tasktransfer.designs.empathetic import columns
 from tasktransfer.metrics import bleu
 from tasktransfer.results.study import Study
-from tasktransfer.stats.bootstrap import Trainings, confidence, confidences, estimate
+from tasktransfer.stats.bootstrap import Trainings, confidence_of_mean, confidences, estimate
 from tasktransfer.stats.draws import Units, dialogues, resampled_scores, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tables.store import frame_of, read_frame, write_frame
@@ -59,12 +59,8 @@ def statistics(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     summary = []
     for key, (trainings, units) in cells.items():
         mean = float(trainings.scores.mean())
-        nothing = Trainings(
-            trainings.seeds,
-            np.zeros_like(trainings.scores),
-            None if trainings.resampled is None else np.zeros_like(trainings.resampled),
-        )
-        sure = confidence(estimate(trainings, nothing, units))
+        most = np.inf if key[2] == "perplexity" else 100.0
+        sure = confidence_of_mean(trainings, units, most=most)
         row = (*key, len(trainings.seeds), mean, sure.low, sure.high, units.count)
         summary.append(row)
     return {

@@ -27,7 +27,7 @@ from tasktransfer.results.predictions import read_predictions, rows_of
 from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.state import PREDICTIONS
 from tasktransfer.results.study import Study
-from tasktransfer.stats.bootstrap import Trainings, confidence, estimate
+from tasktransfer.stats.bootstrap import Trainings, confidence, confidence_of_mean, estimate
 from tasktransfer.stats.correlation import spearman
 from tasktransfer.stats.draws import Units, dialogues, resampled_scores, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
@@ -132,10 +132,9 @@ def _intervals(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
         task = f"{corpus}_{probe}"
         ours, units = _trainings(rows, told, task), told[rows["record"].iloc[0]].units[task]
         sd = float(ours.scores.std(ddof=1)) if len(rows) > 1 else None
-        nothing = np.zeros_like(ours.scores)
-        zero = Trainings(ours.seeds, nothing, np.zeros_like(ours.resampled))
-        cell = (corpus, model, snapshot, probe)
-        yield (*cell, "nothing", *_compared(ours, zero, units, sd, tested=False))
+        cell, own = (corpus, model, snapshot, probe), confidence_of_mean(ours, units)
+        mean = float(ours.scores.mean())
+        yield (*cell, "nothing", len(ours.seeds), mean, sd, own.low, own.high, None, None)
         for reference in (PRIOR, SHUFFLED):
             theirs = _trainings(rows, told, f"{task}+{reference}")
             yield (*cell, reference, *_compared(ours, theirs, units, sd))
@@ -172,12 +171,11 @@ def _trainings(rows: pd.DataFrame, told: Mapping[str, _Scored], name: str) -> Tr
 
 
 def _compared(
-    ours: Trainings, theirs: Trainings, units: Units, sd: float | None, *, tested: bool = True
+    ours: Trainings, theirs: Trainings, units: Units, sd: float | None
 ) -> tuple[Any, ...]:
     estimated = estimate(ours, theirs, units)
     sure = confidence(estimated)
-    p = sure.p if tested else None
-    return len(ours.seeds), estimated.delta, sd, sure.low, sure.high, p, None
+    return len(ours.seeds), estimated.delta, sd, sure.low, sure.high, sure.p, None
 
 
 def _replies(study: Study) -> Iterator[tuple[Any, ...]]:
@@ -198,9 +196,8 @@ def _replies(study: Study) -> Iterator[tuple[Any, ...]]:
         ours = Trainings(
             tuple(sorted(stage.seed for stage in stages)), np.array(scores), np.stack(resampled)
         )
-        zero = Trainings(ours.seeds, np.zeros(len(scores)), np.zeros_like(np.stack(resampled)))
         sd = float(ours.scores.std(ddof=1)) if len(scores) > 1 else None
-        sure = confidence(estimate(ours, zero, unit))
+        sure = confidence_of_mean(ours, unit)
         yield (corpus, model, len(scores), float(ours.scores.mean()), sd, sure.low, sure.high)
 
 
