@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from tasktransfer.designs.panel.printed import caption_of, read_tables
 from tasktransfer.designs.panel.statistics import OWN_MINUS_OTHERS
@@ -21,7 +21,6 @@ MARKS = "osD^vP*Xh<>p"
 
 def draw(study: Study) -> None:
     """Write every figure as PNG and PDF."""
-    os.environ.setdefault("MPLBACKEND", "agg")
     read, metadata = read_tables(study)
     caption, out = caption_of(metadata), Path(study.figures)
     out.mkdir(parents=True, exist_ok=True)
@@ -32,14 +31,13 @@ def draw(study: Study) -> None:
 
 def _correlations(own: pd.DataFrame, metadata: Metadata, caption: str, out: Path) -> None:
     """A group a rated set, a mark a method; in-domain sets first."""
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-
     methods = in_order(own["method"], metadata.order.get("method", ()))
     sets = in_order(own["set"], metadata.order.get("set", ()))
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     sets.sort(key=lambda name: not inside[name])
     width = max(7.0, 1.1 * len(sets) + 3)
-    figure, axis = plt.subplots(figsize=(width, 5), layout="constrained")
+    figure = Figure(figsize=(width, 5), layout="constrained")
+    axis = figure.subplots()
     for place, method in enumerate(methods):
         mine = own[own["method"] == method].set_index("set").reindex(sets)
         x = np.arange(len(sets)) + (place - (len(methods) - 1) / 2) * 0.8 / len(methods)
@@ -64,13 +62,10 @@ def _correlations(own: pd.DataFrame, metadata: Metadata, caption: str, out: Path
 
 def _few(few: pd.DataFrame, metadata: Metadata, caption: str, out: Path) -> None:
     """A panel a rated set: correlation by share of the ratings."""
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-
     sets = in_order(few["set"], metadata.order.get("set", ()))
     width = 4.2 * max(1, len(sets)) + 1.5
-    figure, axes = plt.subplots(
-        1, max(1, len(sets)), figsize=(width, 4.2), squeeze=False, layout="constrained"
-    )
+    figure = Figure(figsize=(width, 4.2), layout="constrained")
+    axes = figure.subplots(1, max(1, len(sets)), squeeze=False)
     for axis, name in zip(axes[0], sets or [""], strict=True):
         for place, (method, some) in enumerate(few[few["set"] == name].groupby("method")):
             for column, line in (("held_out", "-"), ("all_items", ":")):
@@ -91,14 +86,12 @@ def _few(few: pd.DataFrame, metadata: Metadata, caption: str, out: Path) -> None
 
 def _experts(experts: pd.DataFrame, metadata: Metadata, caption: str, out: Path) -> None:
     """Which expert rates what best: a row an expert, a column a rated set; own domains framed."""
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-    from matplotlib.patches import Rectangle  # noqa: PLC0415
-
     own = experts[(experts["method"] == "panel") & (experts["expert"] != OWN_MINUS_OTHERS)]
     sets = in_order(own["set"], metadata.order.get("set", ()))
     rows = in_order(own["expert"], metadata.order.get("domain", ()))
     width = max(6.0, 0.95 * len(sets) + 3)
-    figure, axis = plt.subplots(figsize=(width, 0.7 * len(rows) + 2.6), layout="constrained")
+    figure = Figure(figsize=(width, 0.7 * len(rows) + 2.6), layout="constrained")
+    axis = figure.subplots()
     if rows:
         values = own.pivot(index="expert", columns="set", values="value").loc[rows, sets]
         image = axis.imshow(values.to_numpy(float), cmap="RdBu", vmin=-100, vmax=100, aspect="auto")
@@ -121,11 +114,8 @@ def _experts(experts: pd.DataFrame, metadata: Metadata, caption: str, out: Path)
     _save(figure, caption, out, "experts", width)
 
 
-def _save(figure: Any, caption: str, out: Path, name: str, width: float) -> None:
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-
+def _save(figure: Figure, caption: str, out: Path, name: str, width: float) -> None:
     figure.supxlabel("\n".join(textwrap.wrap(caption, int(17 * width))), fontsize=7)
     for ending in ("png", "pdf"):
         with replacing(out / f"{name}.{ending}") as part:
             figure.savefig(part, format=ending, dpi=150)
-    plt.close(figure)

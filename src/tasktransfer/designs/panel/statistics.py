@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,13 @@ from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
 from tasktransfer.results.study import Study
-from tasktransfer.stats.bootstrap import Confidence, Trainings, confidence, estimate
+from tasktransfer.stats.bootstrap import (
+    Confidence,
+    Trainings,
+    confidence,
+    confidence_of_mean,
+    estimate,
+)
 from tasktransfer.stats.clustered import drawn_interval, spearman_draws, split_half, williams
 from tasktransfer.stats.draws import Units, dialogues, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
@@ -152,18 +158,10 @@ def rated_sets(
 
 
 def _against_zero(trainings: Trainings, units: Units) -> tuple[float, Confidence]:
-    """The mean correlation over seeds, and how sure it is; of two seeds that differ, an interval
-    may know nothing, and ends where correlations do."""
-    c = confidence(_estimate(trainings, units))
-    ends = np.clip([c.low, c.high], -100, 100).tolist()
-    return float(trainings.scores.mean()), replace(c, low=ends[0], high=ends[1])
-
-
-def _estimate(trainings: Trainings, units: Units) -> Any:
-    resampled = trainings.resampled
-    zero = None if resampled is None else np.zeros_like(resampled)
-    nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), zero)
-    return estimate(trainings, nothing, units if resampled is not None else None)
+    """The mean correlation over seeds, and how sure it is."""
+    drawn = units if trainings.resampled is not None else None
+    sure = confidence_of_mean(trainings, drawn, least=-100)
+    return float(trainings.scores.mean()), sure
 
 
 def _correlations(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> list[Row]:
