@@ -24,9 +24,9 @@ def make(study: Study) -> None:
     _prepare(study)
     for node in study.plan.nodes:
         if isinstance(node, Data):
-            node_jobs.derive(study, node, design.recipes, design.learners)
+            node_jobs.derive(study, node, design)
         elif isinstance(node, Fit):
-            node_jobs.fit(study, node, design.learners)
+            node_jobs.fit(study, node, design)
         elif isinstance(node, Stage):
             encoded = _encoded(study, node.data, node.model.name)
             train_stage(_job(study, node, encoded))
@@ -79,4 +79,4 @@ def _evaluate(study: Study, node: Evaluation) -> None:
     for data in node.read:
         for model in node.model_names:
             _encoded(study, data, model)
-    node_jobs.evaluate(study, node, {}, 1)
+    node_jobs.evaluate(study, node, design_of(study.config), 1)

@@ -125,4 +125,5 @@ DESIGN = Design(
     outputs=outputs,
     collect=collect,
     figures=figures,
+    stand_ins=lambda _: {"a large model": "a toy"},
 )

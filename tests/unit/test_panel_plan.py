@@ -19,7 +19,8 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.panel.config import PanelConfig
-from tasktransfer.designs.panel.plan import plan, stand_ins
+from tasktransfer.designs.panel.plan import plan
+from tasktransfer.designs.panel.stand_ins import stand_ins
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 

@@ -82,10 +82,13 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
     assert [len(nodes) for nodes in (plan.stages, plan.fits, plan.derived)] == [2, 1, 1]
     assert len(plan.evaluations) == 4
     for stage in plan.stages:
-        assert read_record(Path(opened.record(stage)))["stage"]["digest"] == stage.digest
+        trained = read_record(Path(opened.record(stage)))
+        assert trained["stage"]["digest"] == stage.digest
+        assert trained["provenance"]["stand_ins"] == {"a large model": "a toy"}
     for evaluation in plan.evaluations:
         record = read_node_record(Path(opened.folder(evaluation)))
         rows = read_rows(Path(opened.folder(evaluation)))
+        assert record["provenance"]["stand_ins"] == {"a large model": "a toy"}
         assert rows.num_rows == sum(record["instances"].values()) > 0
         assert -1 <= record["measures"][evaluation.task]["spearman"] <= 1
 

@@ -56,6 +56,7 @@ def train(chosen: argparse.Namespace) -> None:
 
     config = load_config(chosen.config, overrides(chosen))
     stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage")
+    design = design_of(config)
     others = sum(start.stage is not None for start in stage.starts)
     if len(chosen.start) != others:
         raise ConfigError(
@@ -74,7 +75,8 @@ def train(chosen: argparse.Namespace) -> None:
         study=config.study,
         config_digest=config.digest,
         beside=chosen.beside,
-        facts=design_of(config).facts(config),
+        facts=design.facts(config),
+        stand_ins=design.stand_ins(config),
         plain=chosen.plain,
     )
     attempt(job)
@@ -87,7 +89,7 @@ def derive(chosen: argparse.Namespace) -> None:
 
     study, design = open_design(chosen)
     data = node_of(study, chosen.node, Data)
-    node_jobs.derive(study, data, design.recipes, design.learners)
+    node_jobs.derive(study, data, design)
 
 
 def fit(chosen: argparse.Namespace) -> None:
@@ -96,7 +98,7 @@ def fit(chosen: argparse.Namespace) -> None:
     from tasktransfer.jobs import node_jobs
 
     study, design = open_design(chosen)
-    node_jobs.fit(study, node_of(study, chosen.node, Fit), design.learners)
+    node_jobs.fit(study, node_of(study, chosen.node, Fit), design)
 
 
 def evaluate(chosen: argparse.Namespace) -> None:
@@ -106,4 +108,4 @@ def evaluate(chosen: argparse.Namespace) -> None:
 
     study, design = open_design(chosen)
     node = node_of(study, chosen.node, Evaluation)
-    node_jobs.evaluate(study, node, design.learners, chosen.threads)
+    node_jobs.evaluate(study, node, design, chosen.threads)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tasktransfer import __version__, metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage
@@ -56,12 +56,19 @@ ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
 replies it chooses, or how probable one is (``evaluation.replies``)."""
 
 
-def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -> None:
-    """Derive data by its recipe.
+class Brought(Protocol):
+    """What the study's design brings for its jobs (``designs.design.Design``)."""
 
-    Args:
-        recipes: those of the design.
-        fits: the design's learners, to read the fits that the recipe uses.
+    @property
+    def recipes(self) -> Mapping[str, Recipe]: ...
+    @property
+    def learners(self) -> Mapping[str, Learner]: ...
+    @property
+    def stand_ins(self) -> Callable[[Any], Mapping[str, str]]: ...
+
+
+def derive(study: Study, data: Data, design: Brought) -> None:
+    """Derive data by its recipe.
 
     Raises:
         ConfigError: there is no such recipe.
@@ -69,8 +76,8 @@ def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -
     """
 
     def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
-        recipe = recipe_named(data.recipe, recipes)
-        ingredients = _ingredients(study, data, fits)
+        recipe = recipe_named(data.recipe, design.recipes)
+        ingredients = _ingredients(study, data, design.learners)
         derived = recipe(ingredients)
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
         release = Release(
@@ -87,11 +94,11 @@ def derive(study: Study, data: Data, recipes: Mapping[str, Recipe], fits: Any) -
         counts = {task: len(derived[task, "train"]) for task in tasks}
         return counts, ingredients.report, []
 
-    _job(study, data, work)
+    _job(study, data, design, work)
 
 
-def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
-    """Fit a classifier for each task, and score it on the test split. ``learners``: the design's.
+def fit(study: Study, node: Fit, design: Brought) -> None:
+    """Fit a classifier for each task, and score it on the test split.
 
     Raises:
         ConfigError: there is no such learner.
@@ -104,7 +111,7 @@ def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
         if node.learner in JOINT_LEARNERS:
             fitted = probe_job.fitted(study, node, JOINT_LEARNERS[node.learner], folder, notes)
             return fitted.instances, fitted.measures, fitted.rows
-        learner = learner_named(node.learner, learners)
+        learner = learner_named(node.learner, design.learners)
         instances, scores, rows = {}, {}, []
         for name in node.tasks:
             task, cache = get_task(node.data.name, name), Path(study.cache(node.data))
@@ -123,10 +130,10 @@ def fit(study: Study, node: Fit, learners: Mapping[str, Learner]) -> None:
             rows += _rows(task, test, predicted, expected_values(task, probable))
         return instances, scores, rows
 
-    _job(study, node, work, notes)
+    _job(study, node, design, work, notes)
 
 
-def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], threads: int) -> None:
+def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> None:
     """Measure an outcome or a fit on a split of a task.
 
     Raises:
@@ -142,7 +149,7 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
         kept = kept_instances(len(instances), node.settings.get("limit"))
         instances = [instances[place] for place in kept]
         if isinstance(node.of, Fit):
-            learner = learner_named(node.of.learner, learners)
+            learner = learner_named(node.of.learner, design.learners)
             classifier = _loaded(learner, Path(study.folder(node.of), node.task), task)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
@@ -160,7 +167,7 @@ def evaluate(study: Study, node: Evaluation, learners: Mapping[str, Learner], th
             _rows(task, instances, predictions, values),
         )
 
-    _job(study, node, work)
+    _job(study, node, design, work)
 
 
 def places(study: Study, node: Evaluation) -> Places:
@@ -205,6 +212,7 @@ def _replies(
 def _job(
     study: Study,
     node: Data | Fit | Evaluation,
+    design: Brought,
     work: Callable[[Path], tuple[dict[str, int], Measures, list[Row]]],
     notes: Sequence[str] = (),
 ) -> None:
@@ -224,7 +232,7 @@ def _job(
         started, began = datetime.now(UTC), time.perf_counter()
         instances, measures, rows = work(folder)
         code, dirty = commit()
-        identity = node_identity(node)
+        identity, stand_ins = node_identity(node), dict(design.stand_ins(study.config))
         write_node_record(
             folder,
             {
@@ -241,6 +249,7 @@ def _job(
                     "dirty": dirty,
                     "config_digest": study.config.digest,
                     "study": study.config.study,
+                    **({"stand_ins": stand_ins} if stand_ins else {}),  # type: ignore[typeddict-item]
                     "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
                     "seconds": time.perf_counter() - began,
                     "notes": list(notes),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, cast
 
 from pydantic import Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict
@@ -102,6 +102,7 @@ class NodeProvenance(TypedDict):
     dirty: bool | None
     config_digest: str
     study: str
+    stand_ins: NotRequired[dict[str, str]]
     started: str
     seconds: Amount
     notes: list[str]

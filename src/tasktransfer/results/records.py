@@ -131,6 +131,14 @@ class Host(TypedDict):
     threads: Positive
 
 
+class Parameters(TypedDict):
+    """How large the model is."""
+
+    all: Annotated[Positive, Field(description="the heads of its tasks too")]
+    learnable: Annotated[Positive, Field(description="without those that are fixed (positions)")]
+    trained: Annotated[Positive, Field(description="those that the stage trains")]
+
+
 class Provenance(TypedDict):
     """How the numbers came about. Equal stages differ in this and in the rounds' times alone."""
 
@@ -172,6 +180,7 @@ class Provenance(TypedDict):
     samples: Annotated[Count, Field(description="instances trained on, over all rounds")]
     samples_per_second: Amount
     tokens_per_second: Amount
+    parameters: NotRequired[Parameters]
     peak_memory_mb: Annotated[Amount, Field(description="peak resident memory, MiB")]
     peak_gpu_memory_mb: Annotated[Amount | None, Field(description="peak GPU memory, MiB")]
     paths: NotRequired[

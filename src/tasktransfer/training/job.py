@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tasktransfer.core.nodes import Stage
 
@@ -16,8 +15,8 @@ class Job:
 
     ``base`` is the base model's folder or Hugging Face name; ``starts`` the folders of the rounds
     that ``stage.starts`` name, in their order, the base model left out. ``facts`` is what else the
-    design has said in the record's provenance. Nothing here but ``stage`` changes a number of the
-    record.
+    design has said in the record's provenance, ``stand_ins`` what stands in for an input that could
+    not be had. Nothing here but ``stage`` changes a number of the record.
     """
 
     stage: Stage
@@ -30,7 +29,8 @@ class Job:
     study: str
     config_digest: str
     starts: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
     beside: str | None = None
     """Folder or name of the encoder that reads beside the model, if it has one."""
     plain: bool = False

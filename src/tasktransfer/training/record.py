@@ -67,6 +67,7 @@ def build_provenance(
     model: FamilyModel,
     setup: Setup,
     *,
+    learnable: int,
     started: datetime,
     clock: Clock,
     joules: float | None,
@@ -75,6 +76,7 @@ def build_provenance(
     """How the numbers came about.
 
     Args:
+        learnable: parameters that are not fixed, before the stage froze any.
         started: in UTC.
         joules: energy of the device, see ``energy.meter``.
         notes: what was said while the model was loaded.
@@ -91,6 +93,7 @@ def build_provenance(
         "config_digest": job.config_digest,
         "study": job.study,
         **job.facts,  # type: ignore[typeddict-item]
+        **({"stand_ins": dict(job.stand_ins)} if job.stand_ins else {}),
         "host": host(setup.device, setup.precision, job.threads),
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "seconds": clock,
@@ -98,12 +101,22 @@ def build_provenance(
         "samples": trained.samples,
         "samples_per_second": trained.samples * rate,
         "tokens_per_second": trained.tokens * rate,
+        "parameters": {
+            "all": sum(one.numel() for one in model.module.parameters()),
+            "learnable": learnable,
+            "trained": learnable_parameters(model),
+        },
         "peak_memory_mb": peak_memory_mb(),
         "peak_gpu_memory_mb": peak_gpu_memory_mb(setup.device),
         "paths": [*model.paths, *["workers"] * (setup.workers.count > 1)],
         "energy_joules": joules,
         "notes": [*notes, *resumed, *setup.notes],
     }
+
+
+def learnable_parameters(model: FamilyModel) -> int:
+    """How many parameters may move."""
+    return sum(one.numel() for one in model.module.parameters() if one.requires_grad)
 
 
 def split_sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Sizes]:

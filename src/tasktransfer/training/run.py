@@ -35,7 +35,13 @@ from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import chosen
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.record import Clock, build_provenance, build_record, split_sizes
+from tasktransfer.training.record import (
+    Clock,
+    build_provenance,
+    build_record,
+    learnable_parameters,
+    split_sizes,
+)
 from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
@@ -79,8 +85,7 @@ def train_stage(job: Job) -> Record:
 
     with _timed(clock, "load"):
         model = load_start(job, tasks, manifest, device, note)
-    if stage.model.weights.startswith("built:"):
-        notes.append(_size(model))
+    learnable = learnable_parameters(model)
     setup = _setup(job, device, model, note)
     snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
     trained = train(
@@ -116,6 +121,7 @@ def train_stage(job: Job) -> Record:
             trained,
             model,
             setup,
+            learnable=learnable,
             started=started,
             clock=clock,
             joules=joules(),
@@ -135,13 +141,6 @@ def _timed(clock: Clock, phase: str) -> Iterator[None]:
     began = time.perf_counter()
     yield
     clock[phase] = time.perf_counter() - began
-
-
-def _size(model: FamilyModel) -> str:
-    """How large a model is that no checkpoint's name tells."""
-    sizes = [(p.numel(), p.requires_grad) for p in model.module.parameters()]
-    learnt = sum(count for count, moves in sizes if moves)
-    return f"{sum(count for count, _ in sizes):,} parameters, {learnt:,} without fixed positions"
 
 
 # --- before -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +31,6 @@ from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import frame_of, read_frame, write_frame
 
 Row = tuple[Any, ...]
-_SIZE = re.compile(r"([\d,]+) parameters, ([\d,]+) without fixed positions")
 SHOWN = 5
 
 
@@ -120,10 +118,10 @@ def _resources(study: Study) -> Iterator[Row]:
             continue
         last = run.scored
         record = read_record(Path(study.record(last)))
-        host, told = record["provenance"]["host"], record["provenance"]["notes"]
-        matches = [match for text in told if (match := _SIZE.search(text))]
-        column = 1 if run.about["setting"] == "retrieval" else 2
-        size = int(matches[0][column].replace(",", "")) if matches else 0
+        host, counts = record["provenance"]["host"], record["provenance"].get("parameters")
+        size = 0
+        if counts:  # the paper counts fixed positions in retrieval alone
+            size = counts["all" if run.about["setting"] == "retrieval" else "learnable"]
         hardware = host["gpu"] or f"{host['threads']} thread of {host['cpu']}"
         examples = max((sizes["train"] for sizes in record["sizes"].values()), default=0)
         hours = [_hours(study, stage) for stage in stages]

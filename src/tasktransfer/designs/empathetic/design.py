@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
-from tasktransfer.designs.empathetic.plan import KINDS, plan
+from tasktransfer.designs.empathetic.plan import KINDS, plan, stand_ins
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.designs.empathetic.sources.others import OTHERS
 from tasktransfer.results.study import Study
@@ -85,6 +85,7 @@ EMPATHETIC = Design(
     collect=_collect,
     statistics=_statistics,
     figures=_figures,
+    stand_ins=stand_ins,
     recipes={"prepend": _prepend},
     datasets=(EMPATHETIC_DIALOGUES, *OTHERS),
 )

@@ -16,6 +16,7 @@ from tasktransfer.designs.panel.columns import ITEMS, TABLES
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import plain
+from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.files import replacing
 from tasktransfer.metrics.measures import spearman
@@ -76,7 +77,10 @@ def collect(study: Study, complete: bool) -> None:
 
 def _metadata(study: Study, records: int, pairs: list[Row]) -> Metadata:
     config = panel_config(study)
-    facts = plans.stand_ins(config)
+    facts = {
+        name if name == LEAKS_KEPT else f"stand-in: {name}": text
+        for name, text in stand_ins(config).items()
+    }
     asked = config.pairs
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs asked for in each domain"
     short = [
@@ -227,9 +231,12 @@ def _resources(study: Study) -> Iterator[Row]:
         record = read_record(Path(study.record(stage)))
         host = record["provenance"]["host"]
         hardware = host["gpu"] or f"{host['threads']} thread of {host['cpu']}"
+        counts = record["provenance"].get("parameters")
         tested = [one["metrics"].get("accuracy") for one in record["test"].values()]
         yield (
             *(stage.kind, stage.label, stage.seed, len(record["rounds"]), record["best_round"]),
-            *(record["dev_score"], record["provenance"]["seconds"]["total"] / 3600, hardware),
+            *(record["dev_score"], record["provenance"]["seconds"]["total"] / 3600),
+            *((counts["all"], counts["trained"]) if counts else (None, None)),
+            hardware,
             tested[0] if tested else None,
         )

@@ -80,6 +80,8 @@ RESOURCES: Columns = (
     ("best_round", WHOLE, "the round that was kept"),
     ("dev_score", NUMBER, "what selected it, percent or x 1"),
     ("hours", NUMBER, "wall time, hours"),
+    ("parameters", WHOLE, "of the whole model; null: an older record"),
+    ("trained", WHOLE, "those that this training moves"),
     ("hardware", TEXT, "GPU, or CPU with threads"),
     ("test_accuracy", NUMBER, "accuracy on the test split; null: not tested"),
 )

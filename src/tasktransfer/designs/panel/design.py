@@ -10,6 +10,7 @@ from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, PANEL_TINY
+from tasktransfer.designs.panel.stand_ins import stand_ins
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
@@ -98,7 +99,7 @@ PANEL = Design(
     collect=_collect,
     statistics=_statistics,
     figures=_figures,
-    facts=lambda config: {"stand_ins": told} if (told := plans.stand_ins(config)) else {},
+    stand_ins=stand_ins,
     recipes={name: _recipe(name) for name in plans.RECIPES},
     datasets=(PANEL_DIALOGUES, PANEL_TINY),
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.recipes import Ingredients, Split
+from tasktransfer.designs.panel.ratings import rated_items
 from tasktransfer.designs.panel.sources.dataset import FITS
 from tasktransfer.designs.panel.sources.texts import parted, plain
 from tasktransfer.errors import DataError
@@ -29,7 +30,7 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         DataError: nothing of a split is left.
     """
     (cache,), settings = ingredients.caches, ingredients.settings
-    rated = {name: read_instances(cache, name, "test") for name in settings["against"]}
+    rated = {name: rated_items(cache, name, settings) for name in settings["against"]}
     derived: dict[Split, list[Instance]] = {
         (task, split): _if_any(cache, task, split)
         for task in (*settings["tasks"], *settings.get("whole", ()))

@@ -19,14 +19,14 @@ from typing import Any
 
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
+from tasktransfer.data.word_noise import dropped, repeated, replaced, shuffled
 from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, instance_of
 from tasktransfer.designs.panel.sources.texts import parted
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance
 
-MOST_DROPPED = 0.5
 MOST_MASKED = 0.15
-"""Shares of a response's tokens."""
+"""Share of a response's words that are replaced, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +51,15 @@ class Given:
 
 
 def drop(given: Given, chance: random.Random) -> str:
-    """Leave out up to half of the words."""
-    return _dropped(given.response, chance)
+    return dropped(given.response, chance)
 
 
 def shuffle(given: Given, chance: random.Random) -> str:
-    """The same words in another order."""
-    return _shuffled(given.response, chance)
+    return shuffled(given.response, chance)
 
 
 def repeat(given: Given, chance: random.Random) -> str:
-    """Say up to half of the words twice."""
-    return _repeated(given.response, chance)
+    return repeated(given.response, chance)
 
 
 def random_utterance(given: Given, chance: random.Random) -> str:
@@ -72,17 +69,13 @@ def random_utterance(given: Given, chance: random.Random) -> str:
 
 def context_copy(given: Given, chance: random.Random) -> str:
     """An utterance of the context, perturbed."""
-    perturb = chance.choice((_dropped, _shuffled, _repeated))
+    perturb = chance.choice((dropped, shuffled, repeated))
     return perturb(chance.choice(given.context), chance)
 
 
 def mask_and_fill(given: Given, chance: random.Random) -> str:
-    """Put words of a random context in place of up to 15 % of the words, of one at least."""
-    words = given.response.split()
-    fill = given.other(chance).context.split()
-    for place in _places(len(words), MOST_MASKED, chance):
-        words[place] = chance.choice([word for word in fill if word != words[place]] or fill)
-    return " ".join(words)
+    """Words of a random context in place of some."""
+    return replaced(given.response, given.other(chance).context.split(), MOST_MASKED, chance)
 
 
 PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {
@@ -93,28 +86,6 @@ PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {
     "context_copy": context_copy,
     "mask_and_fill": mask_and_fill,
 }
-
-
-def _places(count: int, most: float, chance: random.Random) -> list[int]:
-    """Distinct places, at least one, and at most this share of them."""
-    return sorted(chance.sample(range(count), chance.randint(1, max(1, int(most * count)))))
-
-
-def _dropped(text: str, chance: random.Random) -> str:
-    words = text.split()
-    gone = _places(len(words), MOST_DROPPED, chance)
-    return " ".join(word for place, word in enumerate(words) if place not in gone)
-
-
-def _shuffled(text: str, chance: random.Random) -> str:
-    words = text.split()
-    return " ".join(chance.sample(words, len(words)))
-
-
-def _repeated(text: str, chance: random.Random) -> str:
-    words = text.split()
-    twice = _places(len(words), MOST_DROPPED, chance)
-    return " ".join(f"{word} {word}" if at in twice else word for at, word in enumerate(words))
 
 
 # --- the recipe ---------------------------------------------------------------------------------

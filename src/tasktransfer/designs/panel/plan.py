@@ -23,6 +23,7 @@ RECIPES = LEAKS, PAIRS, FEW, CHOICES, TOGETHER = (
 )  # fmt: skip
 
 UNTRAINED, LEAKY = "untrained", "single-leaky"
+REDDIT_SET = "Reddit_DSTC7"
 MERGED: dict[str, Merge] = {"panel-mean": "mean", "panel-max": "max", "panel-min": "min"}
 SELECTION_DIRECT, SELECTION_ADAPTER = "selection-direct", "selection-adapter"
 FEW_METHODS = ("panel-mean", "single")
@@ -148,6 +149,7 @@ class Inputs:
             "tasks": [*self.config.domains, *labeller],
             "against": list(self.config.rated),
             "words": self.config.data.leaks.words,
+            **self.halved,
         }
         if self.config.pairs.labels == "given":
             settings["whole"] = [self.task(cards.GIVEN)]
@@ -192,9 +194,16 @@ class Inputs:
         judges = [self.labeller] if self.labeller else []
         return self.derived(PAIRS, settings, dialogues, *judges)
 
+    @property
+    def halved(self) -> dict[str, Any]:
+        """Rated sets whose paragraphs are partly for training."""
+        both = "Reddit" in self.config.domains and REDDIT_SET in self.config.rated
+        return {"halved": [REDDIT_SET]} if both else {}
+
     @cached_property
     def ratings(self) -> Data:
-        settings = {"sets": list(self.config.rated), "task": self.task(cards.RATINGS)}
+        sets, task = list(self.config.rated), self.task(cards.RATINGS)
+        settings = {"sets": sets, "task": task, **self.halved}
         return self.derived(TOGETHER, settings)
 
 
@@ -290,7 +299,7 @@ class _Seed:
     def _few(self, method: str, task: str, percent: int, draw: int) -> Run:
         section = self.config.few_shot
         assert section is not None
-        settings = {"task": task, "percent": percent, "draw": draw}
+        settings = {"task": task, "percent": percent, "draw": draw, **self.inputs.halved}
         data = self.inputs.derived(FEW, settings)
         panel = method != "single"
         if panel:
@@ -361,37 +370,3 @@ def _lent(
         tuple(f"{part}.{task}" for part in parts),
         merged,
     )
-
-
-def stand_ins(config: PanelConfig) -> dict[str, str]:
-    """What stands in for an input of the paper, by its name there, and what is left out."""
-    told: dict[str, str] = {}
-    if not config.data.leaks.drop:
-        told["LEAKS ARE NOT DROPPED"] = "training has utterances of rated items"
-    if config.data.generated:
-        return told
-    models = {model.name: model.checkpoint.removeprefix("./") for model in config.models}
-    panel = models[config.models[0].name]
-    if "roberta" not in panel.lower():
-        told["RoBERTa-base"] = panel
-    if config.labeller:
-        told["DEB"] = f"{models[config.labeller.model]}, trained on DailyDialog++"
-    elif config.pairs.labels == "made":
-        told["DEB"] = "none: a pair's label is how it was made"
-    told["back-translation, DialoGPT and BlenderBot"] = "none"
-    told["the infilling model"] = "words of a random context"
-    if "Reddit" in config.domains:
-        told["REDDIT conversations"] = "(paragraph, reply) pairs of DSTC7"
-    else:
-        told["REDDIT conversations"] = "none"
-    if "ConvAI2" in config.domains:
-        told["ConvAI2's training set"] = "its validation set, divided"
-    if "TopicalChat" in config.domains:
-        told["TopicalChat's training set"] = "its validation sets, divided"
-    if "Reddit_DSTC7" in config.rated:
-        told["the conversations of Reddit-DSTC7"] = "their grounding paragraphs"
-    if config.selection:
-        told["the candidates of response selection"] = (
-            f"{config.selection.candidates - 1} responses drawn from the same split"
-        )
-    return told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import pandas as pd
 from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.published import AVERAGES, published
 from tasktransfer.designs.panel.sources.cards import RATED
+from tasktransfer.designs.panel.statistics import groups
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import absent, interval, number, p_value
-from tasktransfer.tables.printed import Layout, write_table
+from tasktransfer.tables.printed import Layout, plain_layout, write_table
 from tasktransfer.tables.store import read_frame
 
 OTHER_SETTING = (
@@ -67,7 +69,7 @@ def write_printed(study: Study) -> None:
             _correlations(read, 4),
             f"Out-of-domain, Spearman x 100. {OTHER_SETTING}",
         ),
-        "table5": (_few(read["few"], 5), f"Few-shot transfer. {OTHER_SETTING}"),
+        "table5": (_few(read, 5), f"Few-shot transfer. {OTHER_SETTING}"),
         "table6": (published("table6"), "Few-shot transfer of MDD-Eval and PoE-avg: cited."),
         "table7": (table7(read["hits"]), f"Hits@1, percent. {OTHER_SETTING}"),
         "table8": (_table8(read), f"Merged experts, Spearman x 100. {OTHER_SETTING}"),
@@ -171,14 +173,25 @@ def _printed(table: pd.DataFrame, dataset: str, metric: str | None) -> float:
     return float(found.iloc[0]) if len(found) else np.nan
 
 
-def _few(few: pd.DataFrame, table: int) -> pd.DataFrame:
+def _few(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
+    """Ours beside the published, and the averages of the sets that were transferred to."""
     printed = published(f"table{table}")
     names = {"panel-mean": "PoE-avg", "single": "Single-T"}
-    frame = few.copy()
+    few, own = read["few"], read["correlations"]
+    inside = dict(zip(own["set"], own["in_domain"], strict=True))
+    shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
+    averages, called = [few], {}
+    for group, sets in groups(shown).items():
+        some = few[few["set"].isin(sets)].groupby(["method", "percent"], sort=False)
+        mean = some[["draws", "all_items", "held_out"]].mean().reset_index()
+        name = f"average of {len(sets)}: {group}"
+        called[name] = AVERAGES.get(group, "")
+        averages.append(mean.assign(set=name, draws=mean["draws"].astype(int)))
+    frame = pd.concat(averages, ignore_index=True)
     frame["published"] = [
         _one(
             printed[
-                (printed["dataset"] == _name(one["set"]))
+                (printed["dataset"] == called.get(str(one["set"]), _name(one["set"])))
                 & (printed["k_percent"] == one["percent"])
                 & (printed["model"] == names.get(str(one["method"]), ""))
             ]["spearman"]
@@ -227,6 +240,8 @@ def _resources(resources: pd.DataFrame) -> pd.DataFrame:
         trainings=("label", "size"),
         hours=("hours", "mean"),
         all_hours=("hours", "sum"),
+        parameters=("parameters", "max"),
+        trained=("trained", "max"),
         rounds=("rounds", "mean"),
         dev_score=("dev_score", "mean"),
         test_accuracy=("test_accuracy", "mean"),
@@ -236,7 +251,11 @@ def _resources(resources: pd.DataFrame) -> pd.DataFrame:
     more = [
         {
             "kind": f"{row['model']} (cited)",
-            "hardware": "; ".join(f"{k} {v}" for k, v in row.items() if not absent(v)),
+            "published": "; ".join(
+                f"{str(name).replace('_', ' ')} {value}"
+                for name, value in row.items()
+                if name != "model" and not absent(value)
+            ),
         }
         for row in cited
     ]
@@ -263,30 +282,7 @@ def _layout(frame: pd.DataFrame) -> Layout:
         ends = [interval(a, b, ".1f") for a, b in zip(shown["low"], shown["high"], strict=True)]
         shown.insert(list(shown.columns).index("low"), "95 % interval", ends)
         shown = shown.drop(columns=["low", "high"])
-    for name in ("p", "q"):
-        if name in shown:
-            shown[name] = [p_value(value) for value in shown[name]]
-    texts = [
-        tuple(_text(name, value) for name, value in row.items())
-        for row in shown.to_dict(orient="records")
-    ]
-    numeric = [pd.api.types.is_numeric_dtype(shown[name]) for name in shown]
-    first = numeric.index(True) if True in numeric else len(numeric)
-    return Layout(tuple(map(str, shown.columns)), first, (tuple((text,) for text in texts),))
-
-
-def _text(name: object, value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if absent(value):
-        return "–"
-    if isinstance(value, int | np.integer):
-        return number(value, ",d")
-    assert isinstance(value, float)
-    return (
-        number(value, ",.0f")
-        if value.is_integer()
-        else number(value, ".3g" if "hours" in str(name) else ".2f")
-    )
+    for name in {"p", "q", "hours", "all_hours"} & {*shown.columns}:
+        text = p_value if name in "pq" else partial(number, form=".3g")
+        shown[name] = [text(value) for value in shown[name]]
+    return plain_layout(shown)

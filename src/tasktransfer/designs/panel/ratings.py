@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.datasets import get_task
+from tasktransfer.designs.panel.sources.corpora import for_training
 from tasktransfer.designs.panel.sources.dataset import SOURCE_FILES
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -17,9 +21,18 @@ DRAWN = " drawn"
 """Ends the id of a test item that trains or validates too."""
 
 
+def rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> list[Instance]:
+    """The items of a rated set; of one that is ``halved`` those of paragraphs that are not for
+    training (``sources.corpora.reddit``)."""
+    items = read_instances(cache, name, "test")
+    if name in settings.get("halved", ()):
+        items = [one for one in items if not for_training(one.context)]
+    return items
+
+
 def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """The items of all rated sets as one task, each rating as its share of the set's scale.
-    Settings: ``sets``; ``task``."""
+    Settings: ``sets``; ``task``; ``halved``."""
     (cache,), settings = ingredients.caches, ingredients.settings
     there = read_manifest(cache)
     every: list[Instance] = []
@@ -27,7 +40,7 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         if name not in there.tasks:
             raise DataError(f"{cache}: has no {name}; put its file there, or leave it out (rated)")
         card = get_task(there.dataset, name)
-        items = read_instances(cache, name, "test")
+        items = rated_items(cache, name, settings)
         if len({one.target for one in items}) < 2:
             raise DataError(
                 f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
@@ -44,14 +57,14 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """K % of a rated set: half trains, half validates; test has all items, as the paper
     scores them (section VI-C), and those that were drawn are marked.
-    Settings: ``task``, ``percent``, ``draw``.
+    Settings: ``task``, ``percent``, ``draw``, ``halved``.
 
     Raises:
         DataError: there are too few items.
     """
     (cache,), settings = ingredients.caches, ingredients.settings
     task = settings["task"]
-    items = read_instances(cache, task, "test")
+    items = rated_items(cache, task, settings)
     order = [*range(len(items))]
     random.Random(f"few {task} {settings['draw']}").shuffle(order)
     half = round(len(items) * settings["percent"] / 200)

@@ -18,7 +18,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.facts import BY_TASK, Probe, reply_of
-from tasktransfer.designs.probes.plan import stage_of
+from tasktransfer.designs.probes.plan import stage_of, stand_ins
 from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
@@ -90,13 +90,6 @@ TABLES: dict[str, Columns] = {
 }
 
 
-PAPERS_EPOCHS = 25
-STAND_INS = [
-    "dialogues split anew where no training set is there",
-    "labels by our definitions",
-]
-
-
 def collect(study: Study, complete: bool) -> None:
     """Make the tables from the records that are there.
 
@@ -141,12 +134,6 @@ def metadata_of(study: Study, records: int) -> Metadata:
     """What every table says of the study, with the stand-ins that captions name."""
     config = probes_config(study)
     synthetic = any(study.synthetic(corpus) for corpus in config.corpora)
-    epochs, papers = config.training.epochs, PAPERS_EPOCHS
-    stand_ins = [] if synthetic else [*STAND_INS]
-    if epochs < papers and not synthetic:
-        stand_ins.append(f"{epochs} epochs for the paper's {papers}")
-    if config.probes.word_vectors is not None:
-        stand_ins.append(f"word vectors of {Path(config.probes.word_vectors).name}")
     limit = config.probes.limit_train
     cuts = [config.training.cuts, "" if limit is None else f"probes.limit_train {limit}"]
     return Metadata(
@@ -159,7 +146,7 @@ def metadata_of(study: Study, records: int) -> Metadata:
             "model": [model.name for model in config.models],
             "probe": [p.name for corpus in config.corpora for p in config.probes_of(corpus)],
         },
-        facts={"stand-ins": "; ".join(stand_ins)},
+        facts={f"stand-in: {name}": text for name, text in stand_ins(config).items()},
     )
 
 

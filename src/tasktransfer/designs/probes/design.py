@@ -11,7 +11,7 @@ from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.probes.config import ProbesConfig
 from tasktransfer.designs.probes.facts import RECIPE
-from tasktransfer.designs.probes.plan import KIND, plan
+from tasktransfer.designs.probes.plan import KIND, plan, stand_ins
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
@@ -81,6 +81,7 @@ PROBES = Design(
     collect=_collect,
     statistics=_statistics,
     figures=_figures,
+    stand_ins=stand_ins,
     recipes={RECIPE: _dialogue_labels},
     datasets=(MULTIWOZ, PERSONACHAT),
 )

@@ -39,9 +39,13 @@ def write_figures(study: Study) -> None:
     rounds, _ = read_table(study, "rounds")
     projections, _ = read_table(study, "projections")
     claims = read_statistics(study, "claims")
-    _save(study, "f1_by_epoch", _f1_by_epoch(scores, metadata))
-    _save(study, "representations", _representations(projections, metadata))
-    _save(study, "bleu_against_f1", _bleu_against_f1(scores, rounds, claims, metadata))
+    for name, figure in (
+        ("f1_by_epoch", _f1_by_epoch(scores, metadata)),
+        ("representations", _representations(projections, metadata)),
+        ("bleu_against_f1", _bleu_against_f1(scores, rounds, claims, metadata)),
+    ):
+        _name_stand_ins(figure, metadata)
+        _save(study, name, figure)
     _save(study, "ties", _ties(probes_config(study).probes.judgements))
 
 
@@ -59,6 +63,13 @@ def _entitle(figure: Figure, text: str) -> None:
     figure.suptitle(
         "\n".join(textwrap.fill(one, letters) for one in text.splitlines()), fontsize=11
     )
+
+
+def _name_stand_ins(figure: Figure, metadata: Metadata) -> None:
+    """What stands in for an input of the paper, below everything."""
+    told = "; ".join(f"{name}: {text}" for name, text in metadata.facts.items())
+    letters = int(1.4 * figure.get_figwidth() * LETTERS_AN_INCH)
+    figure.supxlabel(textwrap.fill(told, letters), fontsize=7)
 
 
 def _undated(ending: str) -> dict[str, None] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import ALL
@@ -19,6 +20,7 @@ from tasktransfer.results.revisions import Revisions
 KIND = "next_utterance"
 AS_IT_IS, WORDS = "as it is", "words"
 """Methods of runs beside the snapshots: a checkpoint that is probed, and counts of words."""
+PAPERS_EPOCHS = 25
 
 
 def next_utterance(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[Step]:
@@ -131,3 +133,18 @@ def _changed(settings: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value for name, value in settings.items() if value not in (None, False, "context")
     }
+
+
+def stand_ins(config: ProbesConfig) -> dict[str, str]:
+    """What stands in for an input of the paper, by its name there."""
+    if config.data.generated:
+        return {}
+    told = {
+        "a training set that is not there": "the other sets' dialogues, split anew",
+        "the authors' labels": "labels by our definitions",
+    }
+    if config.training.epochs < PAPERS_EPOCHS:
+        told[f"{PAPERS_EPOCHS} epochs"] = f"{config.training.epochs}"
+    if config.probes.word_vectors is not None:
+        told["BERT's word vectors"] = Path(config.probes.word_vectors).name
+    return told

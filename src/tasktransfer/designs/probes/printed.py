@@ -64,9 +64,8 @@ def write_printed(study: Study) -> None:
 
 
 def _write(folder: Path, name: str, frame: pd.DataFrame, caption: str, said: Metadata) -> None:
-    stand_ins = said.facts.get("stand-ins", "")
     text = f"{said.mark}{caption}. Published numbers are of other and more data: they stand beside."
-    text += f" Stand-ins: {stand_ins}." if stand_ins else ""
+    text += "".join(f" {name}: {told}." for name, told in said.facts.items())
     with replacing(folder / f"{name}.csv") as part:
         frame.to_csv(part, index=False, lineterminator="\n")
     with replacing(folder / f"{name}.md") as part:

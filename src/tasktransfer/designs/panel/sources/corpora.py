@@ -209,7 +209,7 @@ def reddit(files: Files) -> Iterator[Dialogue]:
 def for_training(paragraph: str) -> bool:
     """Whether a paragraph is for training where Reddit is a domain; the rated set has the others
     then."""
-    return random.Random(f"reddit {paragraph}").random() < 0.5
+    return random.Random(f"reddit {paragraph.strip()}").random() < 0.5
 
 
 def _split_of(name: str) -> str:
