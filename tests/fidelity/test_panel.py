@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from torch import nn
 from transformers import RobertaConfig, RobertaModel
 
+from tasktransfer.core.nodes import Merge, Start
 from tasktransfer.designs.panel import leaks
 from tasktransfer.designs.panel.published import (
     averages_that_do_not_follow,
@@ -18,9 +20,11 @@ from tasktransfer.designs.panel.published import (
     published,
 )
 from tasktransfer.designs.panel.sources.cards import AT_HAND, RATED
+from tasktransfer.designs.panel.sources.corpora import CORPORA, for_training
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, REAL
 from tasktransfer.metrics.measures import spearman
 from tasktransfer.models.adapters import AdapterBank
+from tasktransfer.models.parts import lay_over
 from tasktransfer.stats.clustered import spearman_draws, williams
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.ratings import share_of
@@ -125,6 +129,16 @@ def test_reddit_has_10_000_items_of_1_000_contexts(rated: Mapping[str, list[Inst
     assert len({one.context for one in items}) == 488  # the grounding paragraph, not what was said
 
 
+@real
+def test_reddits_rated_paragraphs_are_not_for_training(
+    rated: Mapping[str, list[Instance]],
+) -> None:
+    learnt = {one.utterances[0].strip() for one in CORPORA["Reddit"].read(REAL.files(SHARED))}
+    left = [one for one in rated["Reddit_DSTC7"] if not for_training(one.context)]
+    assert (len(learnt), len(left)) == (265, 4_200)
+    assert not learnt & {one.context for one in left}
+
+
 KEPT = {
     "DailyDialog": {"train": (10_809, 10_330), "dev": (1_000, 965)},
     # Two dialogues of training and one of validation have one utterance and make no pair: with
@@ -192,6 +206,31 @@ def test_spearman_equals_scipys_on_tied_data() -> None:
 
 
 # --- sizes --------------------------------------------------------------------------------------
+
+
+class Held:
+    """Parts of weights that are written down."""
+
+    def __init__(self, **parts: list[float]) -> None:
+        self.module = nn.ParameterDict({name: torch.tensor(of) for name, of in parts.items()})
+
+    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        return {f"adapter.{name}": {"up": weights} for name, weights in self.module.items()}
+
+
+@pytest.mark.parametrize(
+    ("merged", "by_hand"),
+    [("mean", [2.0, 0.0, 1.0]), ("max", [4.0, 3.0, 1.0]), ("min", [1.0, -3.0, 1.0])],
+)
+def test_merged_experts_by_hand(merged: Merge, by_hand: list[float]) -> None:
+    experts = Held(a=[1.0, -3.0, 1.0], b=[1.0, 0.0, 1.0], c=[4.0, 3.0, 1.0])
+    model = Held(own=[9.0, 9.0, 9.0])
+    starts = [
+        (Start(None, "best", (f"adapter.{name}",), ("adapter.own",), merged), experts)
+        for name in "abc"
+    ]
+    lay_over(model, starts)  # type: ignore[arg-type]
+    assert model.module["own"].tolist() == by_hand
 
 
 def test_an_adapter_of_roberta_base_has_1_789_056_weights() -> None:

@@ -69,7 +69,10 @@ def write_printed(study: Study) -> None:
             _correlations(read, 4),
             f"Out-of-domain, Spearman x 100. {OTHER_SETTING}",
         ),
-        "table5": (_few(read, 5), f"Few-shot transfer. {OTHER_SETTING}"),
+        "table5": (
+            table5(read["few"], read["correlations"]),
+            f"Few-shot transfer. {OTHER_SETTING}",
+        ),
         "table6": (published("table6"), "Few-shot transfer of MDD-Eval and PoE-avg: cited."),
         "table7": (table7(read["hits"]), f"Hits@1, percent. {OTHER_SETTING}"),
         "table8": (_table8(read), f"Merged experts, Spearman x 100. {OTHER_SETTING}"),
@@ -173,11 +176,11 @@ def _printed(table: pd.DataFrame, dataset: str, metric: str | None) -> float:
     return float(found.iloc[0]) if len(found) else np.nan
 
 
-def _few(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
-    """Ours beside the published, and the averages of the sets that were transferred to."""
-    printed = published(f"table{table}")
+def table5(few: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+    """Few-shot transfer beside the published, and the averages over its sets; ``own``: the
+    correlations, which say what is in-domain."""
+    printed = published("table5")
     names = {"panel-mean": "PoE-avg", "single": "Single-T"}
-    few, own = read["few"], read["correlations"]
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
     averages, called = [few], {}

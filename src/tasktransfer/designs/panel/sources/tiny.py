@@ -151,5 +151,5 @@ TINY = TinyPart(
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
     shares=dict.fromkeys((True, False), SPLITS),
-    version="panel-4",
+    version="panel-5",
 )
