@@ -42,14 +42,17 @@ def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Tra
 
 
 def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Step]:
-    """PoE: a fan, every expert starts from the joint step."""
+    """PoE: a fan, every expert starts from the joint step. There all classifiers start alike, as all
+    adapters do, or merged ones would mean little (section VII-F)."""
+    first, *others = (f"head.{domain}" for domain in domains)
+    alike = Start(None, parts=(first,) * len(others), into=tuple(others))
     selection = _selection(domains, config.joint)
     if UNTRAINED in config.controls:
         selection = replace(selection, keep="every", rounds=(0,))
     joint = Step(
         domains,
         selection,
-        start=None,
+        start=alike if others else None,
         sampler=config.joint.sampler,
         test_on=(),
         training=on_pairs(config, config.joint),
@@ -256,7 +259,7 @@ class _Seed:
                 experts = [self._expert(domain) for domain in domains]
                 yield self._run(method, experts, merged=MERGED[method])
         if "untrained" in self.config.controls:
-            # All adapters start alike; the heads do not: the first domain's is as good as any.
+            # All adapters and classifiers start alike: the first domain's is as good as any.
             joint = self.fan["joint"]
             yield self._run(UNTRAINED, [(joint, domains[0], ("head", "adapter"))], at=0)
         if "leaky" in self.config.controls:

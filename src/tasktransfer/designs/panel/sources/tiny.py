@@ -43,7 +43,7 @@ PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
 
 FITTING = 0.6
 """Share of a domain's replies that fit."""
-QUALITY = {(True, True): 0.95, (False, True): 0.6, (True, False): 0.15, (False, False): 0.05}
+QUALITY = {(True, True): 0.95, (False, True): 0.35, (True, False): 0.35, (False, False): 0.05}
 """(about the right class, words in order) → planted quality, 0 to 1."""
 NOISE = 0.12
 RATERS = 3
