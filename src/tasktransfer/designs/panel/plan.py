@@ -42,8 +42,8 @@ def on_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Tra
 
 
 def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Step]:
-    """PoE: a fan, every expert starts from the joint step. There all classifiers start alike, as all
-    adapters do, or merged ones would mean little (section VII-F)."""
+    """PoE: a fan, every expert starts from the joint step. Classifiers start alike there, as
+    adapters do: else merged ones mean little (section VII-F)."""
     first, *others = (f"head.{domain}" for domain in domains)
     alike = Start(None, parts=(first,) * len(others), into=tuple(others))
     selection = _selection(domains, config.joint)
