@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tasktransfer.designs.empathetic.sources import tiny
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
 from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS, REPLY_PAIRS
 from tasktransfer.errors import ConfigError, DataError, TrainingError
-from tasktransfer.fits import fast_text
+from tasktransfer.fits import fast_text, fitted_on, learner_named
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import instance_problem
 
@@ -283,6 +284,21 @@ def test_a_classifier_survives_its_folder(tmp_path: Path) -> None:
     (tmp_path / fast_text.SETTINGS).write_text("{")
     with pytest.raises(DataError, match="no classifier"):
         fast_text.load(tmp_path)
+
+
+def test_a_classifier_of_other_labels_is_refused(tmp_path: Path) -> None:
+    card = EMPATHETIC_DIALOGUES.tasks["emotion"]
+    rows = [
+        Instance(str(i), str(i), "emotion", f"w{i % 2}", 0, {}, (), (card.labels[i % 2],))
+        for i in range(20)
+    ]
+    fast_text.fit(card, rows, None, {}, 0).save(tmp_path)
+    learner = learner_named("fasttext", {})
+    assert fitted_on(learner, tmp_path, card)
+    other = replace(card, labels=("glad", *card.labels[1:]))
+    told = rf"{tmp_path}: a classifier of 32 labels, and emotion has 32; .*difference is 'glad'"
+    with pytest.raises(DataError, match=told):
+        fitted_on(learner, tmp_path, other)
 
 
 # --- human judgements ---------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import fast_text, logistic
 from tasktransfer.fits.probes import Fitted, Given, fit_probes
 from tasktransfer.tasks.card import Instance, Task
@@ -75,6 +75,24 @@ def learner_named(name: str, more: Mapping[str, Learner]) -> Learner:
     if name not in learners:
         raise ConfigError(f"no learner is named {name!r}; there are {', '.join(learners)}")
     return learners[name]
+
+
+def fitted_on(learner: Learner, folder: Path, card: Task) -> Classifier:
+    """The classifier of a folder, which has to know a card's labels and no others.
+
+    Raises:
+        DataError: there is none, or it is of other labels; names folder, label and remedy.
+    """
+    classifier = learner.load(folder)
+    names = getattr(classifier, "names", card.labels)
+    if names != card.labels:
+        odd = sorted({*names} ^ {*card.labels} or {"their order"})[0]
+        raise DataError(
+            f"{folder}: a classifier of {len(names)} labels, and {card.name} has "
+            f"{len(card.labels)}; the first difference is {odd!r}: delete {folder.parent} to fit "
+            "it again"
+        )
+    return classifier
 
 
 def answers(task: Task, probabilities: Features) -> list[tuple[str, ...]]:

@@ -20,14 +20,14 @@ from tasktransfer.data.recipes import Ingredients, Judge, Rank, Recipe, recipe_n
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.encoding.encoded import kept_instances
-from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
 from tasktransfer.fits import (
     JOINT_LEARNERS,
-    Classifier,
     Learner,
     answers,
+    fitted_on,
     learner_named,
     ranked,
 )
@@ -150,7 +150,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         instances = [instances[place] for place in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, design.learners)
-            classifier = _loaded(learner, Path(study.folder(node.of), node.task), task)
+            classifier = fitted_on(learner, Path(study.folder(node.of), node.task), task)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
@@ -264,20 +264,6 @@ def _job(
     _say(f"{node.label}: {'; '.join(told)}")
 
 
-def _loaded(learner: Learner, folder: Path, card: Task) -> Classifier:
-    """A fitted classifier of a card's labels."""
-    classifier = learner.load(folder)
-    names = getattr(classifier, "names", card.labels)
-    if names != card.labels:
-        odd = sorted({*names} ^ {*card.labels} or {"their order"})[0]
-        raise DataError(
-            f"{folder}: a classifier of {len(names)} labels, and {card.name} has "
-            f"{len(card.labels)}; the first difference is {odd!r}: delete {folder.parent} to fit "
-            "it again"
-        )
-    return classifier
-
-
 def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]) -> Any:
     """What a learner that reads representations is given: (instances, hidden size)."""
     if not learner.features:
@@ -304,7 +290,7 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
 
         def of(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
             card = get_task(node.data.name, task)
-            classifier = _loaded(learner, Path(study.folder(node), task), card)
+            classifier = fitted_on(learner, Path(study.folder(node), task), card)
             features = _features(study, node, learner, instances)
             return ranked(card, classifier.probabilities(instances, features))
 
