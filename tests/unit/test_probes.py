@@ -10,6 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 import yaml
+from safetensors.numpy import save_file
 
 from tasktransfer.config import schema
 from tasktransfer.core.specs import ModelSpec
@@ -185,6 +186,16 @@ def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
     file.write_text("cat 1 0\ndog 0 1 2\n")
     with pytest.raises(DataError, match=r"vectors\.txt, line 2: found 'dog 0 1 2', expected"):
         read_vectors(file)
+
+
+def test_word_vectors_of_an_encoder_are_its_input_embeddings_of_whole_words(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no encoder with vocab"):
+        read_vectors(tmp_path)
+    (tmp_path / "vocab.txt").write_text("[PAD]\ncat\n##s\n")
+    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+    save_file({"embeddings.word_embeddings.weight": rows}, tmp_path / "model.safetensors")
+    vectors = read_vectors(tmp_path)
+    assert {word: vector.tolist() for word, vector in vectors.items()} == {"cat": [2, 3]}
 
 
 # --- plan and config ----------------------------------------------------------------------------

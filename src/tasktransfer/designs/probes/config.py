@@ -112,8 +112,8 @@ class ProbesSection(Section):
     )
     word_vectors: Place | None = Field(
         default=None,
-        description="a text file of word vectors (a word and its numbers a line), by which "
-        "snapshots are selected too; null: they are not",
+        description="a text file of word vectors (a word and its numbers a line) or an encoder's "
+        "folder, by whose input embeddings snapshots are selected too; null: they are not",
     )
     judgements: Place | None = Field(
         default=None,

@@ -137,14 +137,12 @@ def _changed(settings: dict[str, Any]) -> dict[str, Any]:
 
 def stand_ins(config: ProbesConfig) -> dict[str, str]:
     """What stands in for an input of the paper, by its name there."""
-    if config.data.generated:
-        return {}
-    told = {
-        "a training set that is not there": "the other sets' dialogues, split anew",
-        "the authors' labels": "labels by our definitions",
-    }
-    if config.training.epochs < PAPERS_EPOCHS:
-        told[f"{PAPERS_EPOCHS} epochs"] = f"{config.training.epochs}"
+    told = {}
+    if not config.data.generated:
+        told["a training set that is not there"] = "the other sets' dialogues, split anew"
+        told["the authors' labels"] = "labels by our definitions"
+        if config.training.epochs < PAPERS_EPOCHS:
+            told[f"{PAPERS_EPOCHS} epochs"] = f"{config.training.epochs}"
     if config.probes.word_vectors is not None:
         told["BERT's word vectors"] = Path(config.probes.word_vectors).name
     return told

@@ -1,13 +1,11 @@
 """Replies compared by word vectors: the measure that the paper calls BERT.
 
-Vectors are a text file as GloVe and word2vec write it: a word and its numbers a line.
-``python -m tasktransfer.designs.probes.word_vectors CHECKPOINT FILE`` writes one of the input
+Vectors are a text file as GloVe and word2vec write it, a word and its numbers a line; or the input
 embeddings of an encoder whose vocabulary is ``vocab.txt``: a stand-in, the paper's are not at hand.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -15,18 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError
-from tasktransfer.files import replacing
 from tasktransfer.tasks.words import words
 
 Vectors = Mapping[str, npt.NDArray[np.float64]]
 
 
-def read_vectors(file: Path) -> Vectors:
-    """The vectors of a text file; a first line of two numbers (word2vec's) is passed over.
+def read_vectors(place: Path) -> Vectors:
+    """The vectors of a text file, or the input embeddings of a checkpoint's folder.
 
     Raises:
-        DataError: a line is no word with numbers, or has another count of them than the first.
+        DataError: a line is no word with numbers, or has another count of them than the first; the
+            folder holds no such encoder.
     """
+    return _input_embeddings(place) if place.is_dir() else _of_text(place)
+
+
+def _of_text(file: Path) -> Vectors:
+    """A first line of two numbers (word2vec's) is passed over."""
     vectors: dict[str, npt.NDArray[np.float64]] = {}
     size = 0
     try:
@@ -66,18 +69,18 @@ def agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
     return -float(np.mean(squares))
 
 
-def write_embeddings(checkpoint: Path, file: Path) -> None:
-    """The input embeddings of whole words, from a checkpoint's ``model.safetensors``."""
+def _input_embeddings(checkpoint: Path) -> Vectors:
+    """The input embeddings of whole words, where the vocabulary is ``vocab.txt``."""
     from safetensors.numpy import load_file  # noqa: PLC0415  # tables are made without it
 
-    weights = load_file(checkpoint / "model.safetensors")
-    (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
-    vocabulary = (checkpoint / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    with replacing(file) as part, part.open("w", encoding="utf-8") as out:
-        for word, vector in zip(vocabulary, weights[name], strict=True):
-            if not word.startswith(("##", "[")):
-                out.write(f"{word} {' '.join(f'{one:.6g}' for one in vector)}\n")
-
-
-if __name__ == "__main__":
-    write_embeddings(Path(sys.argv[1]), Path(sys.argv[2]))
+    try:
+        weights = load_file(checkpoint / "model.safetensors")
+        vocabulary = (checkpoint / "vocab.txt").read_text(encoding="utf-8").splitlines()
+        (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{checkpoint}: no encoder with vocab.txt and model.safetensors can be read there "
+            f"({error}); see probes.word_vectors"
+        ) from None
+    vectors = zip(vocabulary, weights[name].astype(np.float64), strict=True)
+    return {word: vector for word, vector in vectors if not word.startswith(("##", "["))}
