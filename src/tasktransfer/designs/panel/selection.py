@@ -76,12 +76,7 @@ def _choices(
     wrong = [text for text in chance.sample(texts, others + 1) if text != true][:others]
     return [
         instance_of(
-            settings["task"],
-            f"{one.id}-{place}",
-            one.id,
-            before,
-            text,
-            FITS_NOT if place else FITS,
+            settings["task"], f"{one.id}-{place}", one.id, before, text, FITS_NOT if place else FITS
         )
         for place, text in enumerate((true, *wrong))
     ]

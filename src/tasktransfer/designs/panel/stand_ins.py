@@ -25,16 +25,14 @@ def stand_ins(config: PanelConfig) -> dict[str, str]:
         told["DEB"] = "none: a pair's label is how it was made"
     told["back-translation, DialoGPT and BlenderBot"] = "none"
     told["the infilling model"] = "words of a random context"
-    if "Reddit" in config.domains:
-        told["REDDIT conversations"] = "(paragraph, reply) pairs of DSTC7"
-    else:
-        told["REDDIT conversations"] = "none"
+    reddit = "Reddit" in config.domains
+    told["REDDIT conversations"] = "(paragraph, reply) pairs of DSTC7" if reddit else "none"
     if "ConvAI2" in config.domains:
         told["ConvAI2's training set"] = "its validation set, divided"
     if "TopicalChat" in config.domains:
         told["TopicalChat's training set"] = "its validation sets, divided"
     if REDDIT_SET in config.rated:
-        half = ", of those that are not for training" if "Reddit" in config.domains else ""
+        half = ", of those that are not for training" if reddit else ""
         told["the conversations of Reddit-DSTC7"] = f"their grounding paragraphs{half}"
     if config.selection:
         told["the candidates of response selection"] = (
