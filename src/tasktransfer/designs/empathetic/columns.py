@@ -59,7 +59,7 @@ SHARED: Columns = (
 SUMMARY: Columns = (
     *_CELL,
     ("seeds", pa.int64(), "seeds"),
-    ("value", pa.float64(), "mean over seeds"),
+    ("value", pa.float64(), "mean over seeds, of perplexities the geometric one"),
     ("low", pa.float64(), "lower end of the 95 % interval over dialogues and seeds"),
     ("high", pa.float64(), "upper end"),
     ("dialogues", pa.int64(), "dialogues that are resampled whole"),
@@ -67,7 +67,7 @@ SUMMARY: Columns = (
 DIFFERENCES: Columns = (
     *_CELL,
     ("seeds", pa.int64(), "seeds that both have"),
-    ("difference", pa.float64(), "method - Base, mean over seeds"),
+    ("difference", pa.float64(), "method - Base, mean over seeds; of perplexities in nats"),
     ("low", pa.float64(), "lower end of the 95 % interval over dialogues and seeds"),
     ("high", pa.float64(), "upper end"),
     ("p", pa.float64(), "two-sided p of no difference"),

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from tasktransfer.files import replacing
 from tasktransfer.tables.metadata import Metadata, in_order
@@ -49,6 +50,9 @@ def draw_scores(
         axis.grid(alpha=0.25)
         if measure == "perplexity" and len(across):
             axis.set_xscale("log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.xaxis.set_major_formatter(ScalarFormatter())
+            axis.xaxis.set_minor_formatter(NullFormatter())
     figure.suptitle(f"{metadata.mark}{metadata.study}", fontsize=11)
     figure.supxlabel(_wrapped(f"Bars: {bars} {caption}"), fontsize=7)
     _save(figure, out, "p_at_1_and_bleu")

@@ -103,7 +103,7 @@ def _marked(frame: pd.DataFrame) -> pd.DataFrame:
 def _intervals(summary: pd.DataFrame) -> str:
     several = (summary["seeds"] > 1).all()
     over = "dialogues and seeds" if several else "dialogues; one seed says nothing of others"
-    return f"95 % intervals are over {over}."
+    return f"95 % intervals are over {over}; those of perplexity are made of its logarithm."
 
 
 def _table2(summary: pd.DataFrame, metadata: Metadata, block: int) -> pd.DataFrame:
@@ -158,6 +158,7 @@ def _table4(resources: pd.DataFrame) -> pd.DataFrame:
         hardware=("hardware", "first"),
         examples=("examples", "max"),
     ).reset_index()
+    frame["parameters"] = frame["parameters"].astype("Int64").mask(frame["parameters"] == 0)
     printed = published("table4").set_index(["setting", "model"])
     keys = [
         (s, PAPER_NAMES.get(m, "")) for s, m in zip(frame["setting"], frame["method"], strict=True)

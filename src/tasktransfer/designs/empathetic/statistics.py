@@ -1,5 +1,8 @@
 """Intervals over dialogues and seeds together, paired differences to Base, P@1 by emotion.
 
+Perplexity is the exponential of a mean, and seeds scatter in its ratio: its mean over seeds, its
+interval and its differences are made of the logarithm.
+
 Dialogues are drawn whole; every run of a test set meets the same draws (``stats.draws``), and the
 seeds of a method and of Base are paired (``stats.bootstrap``).
 """
@@ -25,20 +28,16 @@ from tasktransfer.tables.store import frame_of, read_frame, write_frame
 Sums = np.ndarray[Any, np.dtype[np.float64]]
 CELL = ["setting", "method", "measure", "pool"]
 BASE, NOT_COMPARABLE = "base", ("emoprepend-gold",)
+PERPLEXITY, LOG_PERPLEXITY = "perplexity", "log perplexity"
+"""A measure, and what its differences are of."""
 
 
 def score_of(measure: str) -> Callable[[Sums], Sums]:
-    """From summed tallies (..., columns) to the measure."""
+    """From summed tallies (..., columns) to the measure; of perplexity, to 100 times its logarithm,
+    as scores are in hundredths."""
     if measure == "bleu":
         return lambda sums: np.asarray(100 * bleu.finish(sums), np.float64)
-    if measure == "perplexity":
-        return _perplexity
     return lambda sums: 100 * sums[..., 0] / sums[..., 1]
-
-
-def _perplexity(sums: Sums) -> Sums:
-    means: Sums = sums[..., 0] / sums[..., 1]
-    return np.exp(means)
 
 
 def make_statistics(study: Study) -> None:
@@ -58,11 +57,12 @@ def statistics(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
     summary = []
     for key, (trainings, units) in cells.items():
-        mean = float(trainings.scores.mean())
-        most = np.inf if key[2] == "perplexity" else 100.0
+        logs = key[2] == PERPLEXITY
+        most = np.inf if logs else 100.0
         sure = confidence_of_mean(trainings, units, most=most)
-        row = (*key, len(trainings.seeds), mean, sure.low, sure.high, units.count)
-        summary.append(row)
+        numbers = np.array([trainings.scores.mean(), sure.low, sure.high])
+        told = np.exp(numbers / 100) if logs else numbers
+        summary.append((*key, len(trainings.seeds), *told.tolist(), units.count))
     return {
         "summary": frame_of(summary, columns.SUMMARY),
         "differences": frame_of(_differences(cells), columns.DIFFERENCES),
@@ -92,15 +92,18 @@ def _differences(cells: dict[tuple[str, ...], tuple[Trainings, Units]]) -> list[
     for key, (trainings, units) in cells.items():
         base = cells.get((key[0], BASE, *key[2:]))
         if base is not None and key[1] != BASE:
-            keys.append(key)
+            measure = LOG_PERPLEXITY if key[2] == PERPLEXITY else key[2]
+            keys.append((*key[:2], measure, key[3]))
             estimates.append(estimate(trainings, base[0], units))
             seeds.append(len({*trainings.seeds} & {*base[0].seeds}))
     sure = confidences(estimates)
     q = false_discovery([one.p for one in sure])
-    return [
-        (*key, n, e.delta, c.low, c.high, c.p, float(each), key[1] not in NOT_COMPARABLE)
-        for key, n, e, c, each in zip(keys, seeds, estimates, sure, q, strict=True)
-    ]
+    made: list[tuple[Any, ...]] = []
+    for key, n, e, c, each in zip(keys, seeds, estimates, sure, q, strict=True):
+        unit = 100 if key[2] == LOG_PERPLEXITY else 1
+        told = np.array([e.delta, c.low, c.high]) / unit
+        made.append((*key, n, *told.tolist(), c.p, float(each), key[1] not in NOT_COMPARABLE))
+    return made
 
 
 def _by_emotion(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
