@@ -25,6 +25,7 @@ OTHER_SETTING = (
     "not tested, since their ratings of single items are not public."
 )
 BY_DRAWING = "contexts and seeds drawn"
+COUNTS = {"seeds", "made", "kept", "relabelled", "asked", "pairs", "candidates", "contexts"}
 PUBLISHED = {
     "panel": "PoE",
     "collection": "CoE+",
@@ -158,7 +159,7 @@ def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
     for one in read["averages"].to_dict("records"):
         group = str(one["over"])
         if inside != (group in ("out-of-domain", "all")):
-            name = AVERAGES.get(group, "") if inside else "Average"
+            name = AVERAGES.get(group, "") if inside else "Average" if group != "all" else ""
             rows.append(
                 {
                     "set": f"average of {one['sets']}: {group}",
@@ -167,7 +168,7 @@ def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
                     "published": _printed(printed, name, PUBLISHED.get(str(one["method"]))),
                 }
             )
-    keys = ["set", "metric", BY_DRAWING, "value", "low", "high", "q", "seeds", "published"]
+    keys = ["set", "metric", "value", "low", "high", BY_DRAWING, "q", "seeds", "published"]
     return pd.DataFrame(rows, columns=keys)
 
 
@@ -288,4 +289,6 @@ def _layout(frame: pd.DataFrame) -> Layout:
     for name in {"p", "q", "hours", "all_hours"} & {*shown.columns}:
         text = p_value if name in "pq" else partial(number, form=".3g")
         shown[name] = [text(value) for value in shown[name]]
+    for name in COUNTS & {*shown.columns}:
+        shown[name] = shown[name].astype("Int64")
     return plain_layout(shown)
