@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 
 from tasktransfer.config.places import on_disk
 from tasktransfer.designs.probes.collect import read_table
@@ -69,7 +70,11 @@ def _name_stand_ins(figure: Figure, metadata: Metadata) -> None:
     """What stands in for an input of the paper, below everything."""
     told = "; ".join(f"{name}: {text}" for name, text in metadata.facts.items())
     letters = int(1.4 * figure.get_figwidth() * LETTERS_AN_INCH)
-    figure.supxlabel(textwrap.fill(told, letters), fontsize=7)
+    text = textwrap.fill(told, letters)
+    if figure.legends:  # it stands at the lower edge too, and would lie over the text
+        figure.legends[0].set_title(text, prop=FontProperties(size=7))
+    else:
+        figure.supxlabel(text, fontsize=7)
 
 
 def _undated(ending: str) -> dict[str, None] | None:
