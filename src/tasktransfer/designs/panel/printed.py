@@ -156,10 +156,11 @@ def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
         for one in printed.to_dict("records")
         if one["dataset"] in shown and one["metric"] not in ours
     ]
+    called = AVERAGES if inside else {"out-of-domain": "Average"}
     for one in read["averages"].to_dict("records"):
         group = str(one["over"])
         if inside != (group in ("out-of-domain", "all")):
-            name = AVERAGES.get(group, "") if inside else "Average" if group != "all" else ""
+            name = called.get(group, "")
             rows.append(
                 {
                     "set": f"average of {one['sets']}: {group}",

@@ -71,16 +71,17 @@ def agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
 
 def _input_embeddings(checkpoint: Path) -> Vectors:
     """The input embeddings of whole words, where the vocabulary is ``vocab.txt``."""
-    from safetensors.numpy import load_file  # noqa: PLC0415  # tables are made without it
+    from safetensors import SafetensorError  # noqa: PLC0415  # tables are made without it
+    from safetensors.numpy import load_file  # noqa: PLC0415
 
     try:
         weights = load_file(checkpoint / "model.safetensors")
         vocabulary = (checkpoint / "vocab.txt").read_text(encoding="utf-8").splitlines()
         (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
-    except (OSError, ValueError) as error:
+        vectors = [*zip(vocabulary, weights[name].astype(np.float64), strict=True)]
+    except (OSError, ValueError, SafetensorError) as error:
         raise DataError(
-            f"{checkpoint}: no encoder with vocab.txt and model.safetensors can be read there "
-            f"({error}); see probes.word_vectors"
+            f"{checkpoint}: holds no encoder with word embeddings for its vocab.txt ({error}); "
+            "name one, or a text file of word vectors (probes.word_vectors)"
         ) from None
-    vectors = zip(vocabulary, weights[name].astype(np.float64), strict=True)
     return {word: vector for word, vector in vectors if not word.startswith(("##", "["))}
