@@ -21,7 +21,11 @@ from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.collapsed import collapsed
-from tasktransfer.designs.transfer.statistics.controls import control_cells, controls
+from tasktransfer.designs.transfer.statistics.controls import (
+    configured,
+    control_cells,
+    controls,
+)
 from tasktransfer.designs.transfer.statistics.overlap import (
     instances_in_test,
     overlap,
@@ -100,7 +104,7 @@ def of_tables(
         overlap=shared,
         overlap_effect=overlap_effect(shared, deltas, order),
         control_cells=over_controls,
-        controls=controls(over_controls, heatmap_cells),
+        controls=controls(over_controls, heatmap_cells, configured(tables)),
         top1=top1(deltas, tables.runs, order),
         collapsed=collapsed(tables, root, previous.get("collapsed")),
     )
