@@ -14,6 +14,8 @@ PART is one of
     baselines   20 baseline seeds against 5
     top1        how many intervals of top1_heldout hold 0 without any effect
     heatmaps    share of cells that are marked, and of these of marks that are false
+    verdicts    what cells are said to be, held against controls that give none, half or all of
+                their gain: false "beats all controls" (wanted: at most 5 %)
 
 docs/analysis.md has the tables of a run; each part takes 5 to 20 minutes on one core.
 """
@@ -30,6 +32,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from simulated_controls import KINDS, Kind
+from simulated_controls import verdicts as judged_cells
 from simulated_studies import (
     DIALOGUES,
     REGIMES,
@@ -41,11 +45,14 @@ from simulated_studies import (
     welch_satterthwaite,
 )
 from tasktransfer.designs.transfer.statistics.cells import MARKED
+from tasktransfer.designs.transfer.statistics.controls import BEATS, EXPLAINED
 from tasktransfer.stats.bootstrap import Confidence, Estimate, confidences
 from tasktransfer.stats.chosen import half_width, heldout
 from tasktransfer.stats.false_discovery import false_discovery
 
 TASKS = 10
+SOURCES = 6
+"""Of each target, where controls are held against them."""
 COUNTS = (40, 200)
 """Dialogues of a test set: dialogue_nli has 40, character_identification 195."""
 
@@ -175,6 +182,37 @@ def heatmaps(count: int = 200) -> None:
             )
 
 
+def verdicts(count: int = 60) -> None:
+    """What controls say of cells of each kind: in heatmaps of one kind, and of all of them."""
+    print("regime, gain | cells | heatmaps of these alone: beats all, explained | of all kinds")
+    regimes = [replace(one, dialogues=40) for one in DIALOGUES if one.correlation == 0.05]
+    for place, regime in enumerate(regimes):
+        for gain in (0.05, 0.15):
+            sized, chance = replace(regime, gain=gain), np.random.default_rng([7, place])
+            alone = [
+                said
+                for kind in KINDS
+                for _ in range(count)
+                for said in judged_cells(sized, [kind] * len(KINDS), SOURCES, chance)
+            ]
+            mixed = [
+                said for _ in range(count) for said in judged_cells(sized, KINDS, SOURCES, chance)
+            ]
+            for kind in KINDS:
+                told = (
+                    f"{_share(said, kind, BEATS)}, {_share(said, kind, EXPLAINED)}"
+                    for said in (alone, mixed)
+                )
+                print(f"{regime.name}, {100 * gain:g} | {kind.name} | {' | '.join(told)}")
+            print(f"   ({len(alone)} and {len(mixed)} cells)", flush=True)
+
+
+def _share(judged: Sequence[tuple[Kind, str]], kind: Kind, verdict: str) -> str:
+    """How many cells of a kind got the verdict, %."""
+    mine = [said for one, said in judged if one == kind]
+    return f"{100 * mine.count(verdict) / len(mine):.1f}"
+
+
 def top1(count: int = 1500) -> None:
     """Held-out top-1 without any effect: sources of a target lean on one baseline."""
     print("sources, targets, seeds | hold 0")
@@ -197,7 +235,10 @@ def _below(sure: Sequence[Confidence], level: float = 0.05) -> float:
     return 100 * float(np.mean([one.p <= level for one in sure]))
 
 
-PARTS = {part.__name__: part for part in (dialogues, rules, one_seed, baselines, heatmaps, top1)}
+PARTS = {
+    part.__name__: part
+    for part in (dialogues, rules, one_seed, baselines, heatmaps, verdicts, top1)
+}
 
 if __name__ == "__main__":
     part, *numbers = sys.argv[1:]

@@ -60,7 +60,7 @@ def with_shuffled_sources(results: Results) -> Results:
         improvement=100.0,
     )[columns.names("control_cells")]
     statistics = dataclasses.replace(
-        results.statistics, control_cells=over, controls=controls(over, cells)
+        results.statistics, control_cells=over, controls=controls(over, cells, ["shuffled_source"])
     )
     return dataclasses.replace(results, statistics=statistics)
 

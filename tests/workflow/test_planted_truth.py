@@ -23,7 +23,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets.tiny_world import HELPFUL, UNRELATED
 from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.designs.transfer.statistics.controls import BEATS, EXPLAINED, HURTS
+from tasktransfer.designs.transfer.statistics.controls import BEATS, CANNOT_TELL, HURTS
 from tasktransfer.results.records import comparable, read_record
 from tasktransfer.tasks.card import Task
 
@@ -169,7 +169,7 @@ def test_a_planted_pair_beats_its_controls_and_an_unrelated_one_does_not(
             assert (rows["q"] <= 0.05).all()
             assert (rows["low"] > 0).all()
         else:
-            assert verdict in (EXPLAINED, HURTS)
+            assert verdict in (CANNOT_TELL, HURTS)
 
 
 def one_stage(world: Path) -> tuple[dict[str, Any], Path]:

@@ -221,7 +221,7 @@ CONTROLS: Columns = (
     (
         "verdict",
         pa.string(),
-        "of the cell: beats all controls, explained by a control, hurts, or cannot tell",
+        "of the cell: beats all controls, explained by a control, hurts, cannot tell, not judged",
     ),
 )
 TOP1: Columns = (

@@ -97,10 +97,12 @@ def _verdicts(frame: pd.DataFrame) -> HtmlTable:
     return build(
         "control-verdicts",
         "Does the source explain the gain?",
-        "Single-source cells by what the controls say. Beats all controls: above each of them with "
-        "q ≤ 0.05. Explained by a control: some control, which has nothing of the source, gives as "
-        "much or more. Hurts: below the baseline with q ≤ 0.05. Cannot tell: above every control, "
-        "but not surely, or a control is missing.",
+        "Single-source cells by what the controls say. Beats all controls: above the baseline and "
+        "above each control with q ≤ 0.05. Explained by a control: above the baseline with q ≤ "
+        "0.05, and some control, which has nothing of the source, surely gives half of that or "
+        "more (the 95 % interval of Δ over it ends below half of the cell's Δ). Hurts: below the "
+        "baseline with q ≤ 0.05. Cannot tell: no sure gain, or neither of these, or a control is "
+        "missing. Not judged: one seed, or no test.",
         rows,
         (*_GROUP, *(number(name, name.capitalize(), ".0f") for name in VERDICTS)),
         keys=3,

@@ -8,8 +8,9 @@ source's delta is its delta over ``shuffled_source``, since both have the same b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -22,12 +23,16 @@ from tasktransfer.designs.transfer.controls import CONTROLS, OF_PAIRS
 from tasktransfer.designs.transfer.statistics.cells import MARKED, cells
 from tasktransfer.stats.false_discovery import false_discovery
 
-BEATS, EXPLAINED, HURTS, CANNOT_TELL = VERDICTS = (
+BEATS, EXPLAINED, HURTS, CANNOT_TELL, NOT_JUDGED = VERDICTS = (
     "beats all controls",
     "explained by a control",
     "hurts",
     "cannot tell",
+    "not judged",
 )
+
+EXPLAINS = 0.5
+"""The share of a cell's gain that a control has to give, surely, to explain it."""
 
 _CELL = columns.names("cells")[:7]
 _PLAIN = [name for name in _CELL if name != "sources"]
@@ -65,19 +70,25 @@ def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = No
     return over[columns.names("control_cells")]
 
 
-def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame) -> pd.DataFrame:
+def configured(tables: Tables) -> list[str]:
+    """The controls that the study has, those too of which no run is there yet."""
+    planned = {*tables.control_runs["algorithm"], *tables.control_missing["algorithm"]}
+    return [name for name in CONTROLS if name in planned]
+
+
+def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """The table ``controls``: a row for each single-source cell and control of the study.
 
     Args:
         over: columns of ``columns.CONTROL_CELLS``.
         heatmap_cells: columns of ``columns.CELLS``, of the same tables.
+        names: the study's controls (``configured``).
 
     Returns:
         Columns ``columns.CONTROLS``, in the order of ``heatmap_cells``. A control that left no run
         of a cell's seeds has a row with NaN. ``verdict`` is the cell's, the same in all its rows.
     """
     wanted = heatmap_cells[heatmap_cells["n_sources"] == 1]
-    names = [name for name in CONTROLS if (over["control"] == name).any()]
     if wanted.empty or not names:
         return frame("controls", [])
     own = ["n_seeds", "baseline_score", "delta", "low", "high", "p", "q"]
@@ -85,11 +96,11 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame) -> pd.DataFrame:
     baseline = wanted[[*_CELL, "baseline_score", "delta", "q"]].rename(
         columns={"delta": "delta_of_cell", "q": "q_of_cell"}
     )
-    rows = baseline.merge(pd.DataFrame({"control": names}), how="cross")
+    rows = baseline.merge(pd.DataFrame({"control": [*names]}), how="cross")
     rows = rows.merge(over, on=[*_PLAIN, "control"], how="left", validate="one_to_one")
     rows["n_seeds"] = rows["n_seeds"].fillna(0).astype("int64")
     rows["control_delta"] = rows["control_score"] - rows["baseline_score"]
-    said = rows.groupby(_PLAIN, sort=False)[["delta", "q", "delta_of_cell", "q_of_cell"]]
+    said = rows.groupby(_PLAIN, sort=False)[["delta", "high", "q", "delta_of_cell", "q_of_cell"]]
     verdicts = said.apply(_verdict_of).rename("verdict").reset_index()
     rows = rows.merge(verdicts, on=_PLAIN, how="left")
     wanted_columns = rows[columns.names("controls")]
@@ -116,27 +127,46 @@ def _verdict_of(cell: pd.DataFrame) -> str:
     return verdict(
         float(first["delta_of_cell"]),
         float(first["q_of_cell"]),
-        list(zip(cell["delta"], cell["q"], strict=True)),
+        [
+            Over(*map(float, row))
+            for row in zip(cell["delta"], cell["high"], cell["q"], strict=True)
+        ],
     )
 
 
-def verdict(delta: float, q: float, over: list[tuple[float, float]]) -> str:
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A cell's delta over a control, the upper end of its 95 % interval, and its q; NaN where the
+    control has no run, or no test."""
+
+    delta: float
+    high: float
+    q: float
+
+
+def verdict(delta: float, q: float, over: Sequence[Over]) -> str:
     """What a cell's numbers say of its source.
 
     Args:
         delta, q: over the baseline; q is NaN without a test.
-        over: (delta, q) over each control; NaN where the control has no run.
+        over: the cell over each of the study's controls.
 
     Returns:
-        ``hurts``: below the baseline, with q <= 0.05. ``beats all controls``: above every control,
-        each with q <= 0.05. ``explained by a control``: some control, which has nothing of the
-        source, gives as much or more. ``cannot tell``: above every control that there is, but not
-        surely, or a control is missing.
+        ``hurts``: below the baseline, with q <= 0.05. Of cells that are above it, with q <= 0.05:
+        ``beats all controls``, if above each control with q <= 0.05; else ``explained by a
+        control``, if some control, which has nothing of the source, surely gives half of the gain
+        or more: the interval over it ends at half of ``delta`` or below. ``cannot tell``: anything
+        else, also where a control is missing. ``not judged``: the cell has no q, as it has one
+        seed or no predictions.
     """
-    if delta < 0 and q <= MARKED:
+    if math.isnan(q):
+        return NOT_JUDGED
+    if q > MARKED or delta == 0:
+        return CANNOT_TELL
+    if delta < 0:
         return HURTS
-    if any(more <= 0 for more, _ in over):
-        return EXPLAINED
-    if all(more > 0 and sure <= MARKED for more, sure in over):
+    if all(one.delta > 0 and one.q <= MARKED for one in over):
         return BEATS
+    if any(one.high <= EXPLAINS * delta for one in over):
+        return EXPLAINED
     return CANNOT_TELL

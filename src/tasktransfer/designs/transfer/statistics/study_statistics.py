@@ -12,12 +12,20 @@ import pyarrow as pa
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.results import Statistics
-from tasktransfer.designs.transfer.collect.store import read_tables, write_frames
+from tasktransfer.designs.transfer.collect.store import (
+    more_baseline_seeds,
+    read_tables,
+    write_frames,
+)
 from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.collapsed import collapsed
-from tasktransfer.designs.transfer.statistics.controls import control_cells, controls
+from tasktransfer.designs.transfer.statistics.controls import (
+    configured,
+    control_cells,
+    controls,
+)
 from tasktransfer.designs.transfer.statistics.overlap import (
     instances_in_test,
     overlap,
@@ -75,7 +83,7 @@ def of_tables(
     ``previous``: an earlier call's frames by name."""
     order = metadata.order
     progress("cells: intervals and tests from the predictions")
-    heatmap_cells = cells(tables, root, previous.get("cells"))
+    heatmap_cells = cells(tables, root, previous.get("cells"), more_baseline_seeds(metadata))
     deltas = tables.deltas
     progress("summary, variance and asymmetry")
     summaries = summary(deltas, order)
@@ -96,7 +104,7 @@ def of_tables(
         overlap=shared,
         overlap_effect=overlap_effect(shared, deltas, order),
         control_cells=over_controls,
-        controls=controls(over_controls, heatmap_cells),
+        controls=controls(over_controls, heatmap_cells, configured(tables)),
         top1=top1(deltas, tables.runs, order),
         collapsed=collapsed(tables, root, previous.get("collapsed")),
     )
