@@ -17,6 +17,7 @@ from tasktransfer.cli.options import (
     flag,
     node_of,
     open_study,
+    open_study_of,
     option,
 )
 from tasktransfer.errors import ConfigError
@@ -159,7 +160,8 @@ def data_reference(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.reference import reference_rows
     from tasktransfer.designs.transfer.tables.reference import write
 
-    study = open_study(chosen)
+    why = "only the tasks of a transfer study have scores without a model"
+    study = open_study_of("transfer", why, chosen)
     config, folders = transfer_config(study), _prepared(study)
     frames = [
         reference_rows(folder, dataset.tasks, config.training_for(dataset.name), progress=print)
@@ -171,13 +173,19 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
 def tiny_model(chosen: argparse.Namespace) -> None:
     """Build and pre-train a tiny model, or make the folder of a built one."""
+    from tasktransfer.config import BUILT, TINY
     from tasktransfer.training import build as building
     from tasktransfer.training.tiny import MAKER, build, recipe
 
     study = open_study(chosen, need_inputs=False)
-    named = study.tiny_model(chosen.model)
-    instances = [Path(folder) for folder in study.texts_of_made(named)]
     model = study.model(chosen.model)
+    if model.checkpoint not in (TINY, BUILT):
+        raise ConfigError(
+            f"{chosen.config}: model {model.name}: its checkpoint is {model.checkpoint!r}, and "
+            f"only those with checkpoint {TINY!r} or {BUILT!r} are made by this command: name one"
+        )
+    named = study.tiny_model(model.name)
+    instances = [Path(folder) for folder in study.texts_of_made(named)]
     family, architecture = model.family, model.built
     if architecture is not None:
         weights = study.revisions.models[chosen.model].weights
