@@ -20,6 +20,7 @@ from tasktransfer.cli.options import (
     open_study_of,
     option,
 )
+from tasktransfer.core.validation import nearest
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import Maker, sweep_parts
 from tasktransfer.files.locks import one_at_a_time
@@ -66,7 +67,7 @@ def world(chosen: argparse.Namespace) -> None:
 
 @contextmanager
 def _making(
-    place: Path, named: str | None, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
+    place: Path, named: str, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
 ) -> Iterator[bool]:
     """Hold a folder that one process makes at a time; whether it has to be made.
 
@@ -84,7 +85,7 @@ def _making(
         print(text, file=sys.stderr, flush=True)
 
     with one_at_a_time(place, say):
-        is_named = named is not None and place.resolve() == Path(named).resolve()
+        is_named = place.resolve() == Path(named).resolve()
         there = (place / complete).is_file() and (is_named or is_asked_for())
         if there:
             say(f"{place}: there already, nothing to do")
@@ -99,12 +100,17 @@ def data_prepare(chosen: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
     from tasktransfer.data.cache import MAKER, MANIFEST, prepare
     from tasktransfer.datasets import DATASETS
+    from tasktransfer.datasets.tiny_world import PARTS
 
     dataset = chosen.dataset
     study = open_study(chosen, need_inputs=False)
-    if dataset not in DATASETS:
+    offered, whose = (
+        (PARTS, "the tiny world") if chosen.tiny_world else (study.revisions.data, chosen.config)
+    )
+    if dataset not in offered:
         raise ConfigError(
-            f"--dataset {dataset}: no such dataset; the datasets are {', '.join(DATASETS)}"
+            f"--dataset {dataset}: no dataset of {whose}"
+            f"{nearest(dataset, offered)}; it has {', '.join(offered)}"
         )
     reader = DATASETS[dataset].reader
     source = study.tiny_world if chosen.tiny_world else study.release_of(dataset)
@@ -116,11 +122,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
         same = noted.items() >= wanted.items()
         return same and noted.get("revision") == reader.revision(Path(source), None)
 
-    named = None
-    if chosen.tiny_world:
-        named = study.tiny_instances(dataset)
-    elif dataset in study.revisions.data:
-        named = study.instances(dataset)
+    named = (study.tiny_instances if chosen.tiny_world else study.instances)(dataset)
     with _making(chosen.out, named, MAKER, MANIFEST, is_asked_for) as needed:
         if needed:
             if not chosen.tiny_world:

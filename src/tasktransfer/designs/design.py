@@ -55,7 +55,8 @@ class Outputs:
 
 
 def _nothing(study: Study) -> None:
-    """What a command does whose outputs the design has none of."""
+    """What a command does whose outputs the design has none of: the workflow may call it."""
+    print(f"{study.config_file}: design {study.config.design} makes none of these: nothing to do")
 
 
 @dataclass(frozen=True)
