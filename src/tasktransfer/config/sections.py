@@ -231,6 +231,15 @@ class CheckpointConfig(Section):
         default=(), description="kinds of stages whose checkpoints stay on disk, or all"
     )
 
+    @field_validator("keep")
+    @classmethod
+    def _of_the_design(cls, keep: Any, info: ValidationInfo) -> Any:
+        kinds = (info.context or {}).get("kinds")
+        if kinds is not None and keep != ALL:
+            strange = [(index, kind) for index, kind in enumerate(keep) if kind not in kinds]
+            refuse((f"[{i}]", unknown("kind of stage", kind, kinds)) for i, kind in strange)
+        return keep
+
 
 def named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
     first: dict[str, int] = {}

@@ -58,7 +58,7 @@ def checked_config(document: Document) -> CommonConfig:
         raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
     for dataset in DESIGNS[name].datasets:
         datasets.add(dataset)
-    return configs.validated(document, DESIGNS[name].config)
+    return configs.validated(document, DESIGNS[name].config, DESIGNS[name].kinds)
 
 
 def design_of(config: CommonConfig) -> Design:
