@@ -24,6 +24,8 @@ from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
 from tasktransfer.training.build import config_of, tokenizer_of
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.setup import Setup
 
 SMALL = ArchitectureConfig(
     layers=1, decoder_layers=1, hidden=16, heads=2, feed_forward=32, words=40
@@ -184,6 +186,7 @@ def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
     ]
     asked: Any = None
     with torch.inference_mode():
-        told = replies_judged.perplexity(asked, model, split, rows).measures
+        setup = Setup(CPU, TokenBudget(64, "training"), TokenBudget(64, "evaluation"))
+        told = replies_judged.perplexity(asked, model, setup, split, rows).measures
     assert told["perplexity"] == pytest.approx(words, rel=1e-5)
     assert told["word_perplexity"] == pytest.approx(words, rel=1e-5)

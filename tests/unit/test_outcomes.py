@@ -14,6 +14,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import measured
 from tasktransfer.evaluation.outcome import Places, answered
 from tasktransfer.metrics.measures import values_of
+from tasktransfer.training.hardware import Hardware
 
 TASK = "emotion_recognition"
 STAGES = [small_stage(TASK, seed=seed) for seed in range(3)]
@@ -37,6 +38,7 @@ def places(load: Loader, models_folder: Path, tmp_path_factory: pytest.TempPathF
         lambda start: str(folder / start.stage.digest) if start.stage else "",
         base=lambda model: "",
         beside=lambda model: None,
+        hardware=Hardware(),
     )
 
 
@@ -46,7 +48,7 @@ def evaluation(outcome: Outcome, **settings: object) -> Evaluation:
 
 def label_of(outcome: Outcome, places: Places, **settings: object) -> str:
     """The label that an outcome answers every instance with."""
-    told = answered(evaluation(outcome, **settings), outcome, places, threads=1)
+    told = answered(evaluation(outcome, **settings), outcome, places)
     (answer,) = {answer[0] for answer in told.predictions}
     return answer
 
@@ -59,7 +61,7 @@ def test_one_model_answers(places: Places) -> None:
 
 def test_answers_are_averaged_as_numbers(places: Places) -> None:
     outcome = Outcome((Start(STAGES[0]), Start(STAGES[2])), "mean")
-    told = answered(evaluation(outcome), outcome, places, threads=1)
+    told = answered(evaluation(outcome), outcome, places)
     assert set(told.values) == {1.0}
     assert label_of(outcome, places) == get_task("DailyDialog", TASK).labels[1]
 
@@ -88,7 +90,7 @@ def test_merging_by_minimum_leaves_no_label_before_another(places: Places) -> No
 def test_a_base_model_has_nothing_to_be_judged_by(places: Places) -> None:
     outcome = Outcome((Start(None),))
     with pytest.raises(ConfigError, match="a base model has no head"):
-        answered(evaluation(outcome), outcome, places, threads=1)
+        answered(evaluation(outcome), outcome, places)
 
 
 def test_measures_are_those_of_the_card_and_correlations() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +10,10 @@ import pytest
 import torch
 
 from tasktransfer.training import bfloat16_gain
-from tasktransfer.training.bfloat16_gain import LEAST_GAIN, UNITS
+from tasktransfer.training.bfloat16_gain import LEAST_GAIN, LEAST_SHARE, UNITS, WIDEST
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.precision import WIDE, Precision, chosen
+from tasktransfer.training.precision import Precision, chosen
 from tasktransfer.training.setup import Setup
-from tasktransfer.training.tiny import HIDDEN
 
 CPUINFO = Path("/proc/cpuinfo")
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -30,13 +28,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
-    """Make the CPU have units or none, and products gain so much, measurement by measurement."""
+    """Make the CPU have units or none, and layers gain so much, measurement by measurement, while
+    the thread has its core to itself or the given share of it."""
 
-    def is_now(units: str | None, *gains: float) -> list[float]:
+    def is_now(units: str | None, *gains: float, share: float = 1.0) -> list[float]:
         left = list(gains)
         has = {units: True} if units else {}
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, **has})
-        monkeypatch.setattr(bfloat16_gain, "measured_gain", lambda threads: left.pop(0))
+        monkeypatch.setattr(bfloat16_gain, "measured_gain", lambda width: (left.pop(0), share))
         return left
 
     return is_now
@@ -44,18 +43,19 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
 
 Machine = Callable[..., list[float]]
 GAINS, GAINS_LITTLE = 4.0, LEAST_GAIN - 0.01
+WIDE = 384
 
 
 @pytest.mark.parametrize(
     ("units", "gain", "hidden_size", "expected"),
     [
-        *((units, GAINS, WIDE, "bfloat16") for units in UNITS),
-        *((units, GAINS_LITTLE, WIDE, "float32") for units in UNITS),
-        ("amx_bf16", GAINS, WIDE - 1, "float32"),
-        (None, GAINS, 4 * WIDE, "float32"),
+        *((units, GAINS, 384, "bfloat16") for units in UNITS),
+        *((units, GAINS_LITTLE, 384, "float32") for units in UNITS),
+        ("amx_bf16", GAINS, 64, "bfloat16"),
+        (None, GAINS, 1024, "float32"),
     ],
 )
-def test_auto_on_a_cpu_depends_on_its_units_on_what_they_gain_and_on_the_model(
+def test_auto_on_a_cpu_depends_on_its_units_and_on_what_they_gain(
     machine: Machine, units: str | None, gain: float, hidden_size: int, expected: str
 ) -> None:
     machine(units, gain)
@@ -69,15 +69,30 @@ def test_a_decision_is_remembered(machine: Machine, cache: Path) -> None:
     assert [*json.loads(cache.read_text()).values()] == [GAINS]
 
 
-def test_another_machine_or_number_of_threads_is_measured_by_itself(
-    machine: Machine, cache: Path
-) -> None:
-    machine("avx512_bf16", GAINS, GAINS_LITTLE)
-    assert chosen("auto", CPU, WIDE, threads=1) == "bfloat16"
-    assert chosen("auto", CPU, WIDE, threads=2) == "float32"
+def test_another_machine_or_width_is_measured_by_itself(machine: Machine, cache: Path) -> None:
+    machine("avx512_bf16", GAINS_LITTLE, GAINS)
+    assert chosen("auto", CPU, 64) == "float32"
+    assert chosen("auto", CPU, 128) == "bfloat16"
     machine("amx_bf16", GAINS)
-    assert chosen("auto", CPU, WIDE, threads=2) == "bfloat16"
-    assert [*json.loads(cache.read_text()).values()] == [GAINS, GAINS_LITTLE, GAINS]
+    assert chosen("auto", CPU, 64) == "bfloat16"
+    assert [*json.loads(cache.read_text()).values()] == [GAINS_LITTLE, GAINS, GAINS]
+
+
+def test_wide_models_share_one_measurement(machine: Machine) -> None:
+    machine("avx512_bf16", GAINS)
+    assert [chosen("auto", CPU, width) for width in (WIDEST, 384, 768)] == ["bfloat16"] * 3
+
+
+def test_what_a_busy_machine_measures_is_not_remembered(machine: Machine, cache: Path) -> None:
+    """Else one bad moment would decide for good."""
+    said: list[str] = []
+    machine("avx512_bf16", GAINS_LITTLE, share=LEAST_SHARE - 0.01)
+    assert chosen("auto", CPU, WIDE, said.append) == "float32"
+    assert "busy" in said[0] and "training.precision" in said[0]
+    assert not cache.exists()
+    machine("avx512_bf16", GAINS, share=LEAST_SHARE)
+    assert chosen("auto", CPU, WIDE) == "bfloat16"
+    assert [*json.loads(cache.read_text()).values()] == [GAINS]
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 0}', '{"a": "x"}', '{"a": NaN}', "\xff"])
@@ -104,20 +119,45 @@ def test_what_cannot_be_remembered_is_not_measured_anew_each_time(
     assert "set training.precision" in said[0]
 
 
-def test_nothing_is_measured_for_small_models(machine: Machine, cache: Path) -> None:
-    """Tiny models compute alike on every CPU: the demo's tables do not differ by the machine."""
-    left = machine("amx_bf16", GAINS)
-    assert chosen("auto", CPU, HIDDEN) == "float32"
-    assert left == [GAINS]
-    assert not cache.exists()
+class Clocks:
+    """The thread's own clock, and the wall's, of a machine on which an update takes 40 ms in
+    float32 and 10 in bfloat16, the thread waits ``waits`` times as long, and now and then an update
+    is a hundred times as slow."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, waits: float) -> None:
+        self.own = self.everybodys = 0.0
+        self.waits, self.updates = waits, 0
+        monkeypatch.setattr(bfloat16_gain, "_layer", lambda width: self.update)
+
+    def update(self, kind: torch.dtype) -> None:
+        self.updates += 1
+        took = {torch.float32: 0.04, torch.bfloat16: 0.01}[kind]
+        self.own += took * (100 if self.updates == 7 else 1)
+        self.everybodys = self.own * (1 + self.waits)
+
+    def gain(self) -> tuple[float, float]:
+        return bfloat16_gain.measured_gain(64, lambda: self.own, lambda: self.everybodys)
 
 
-def test_the_quicker_of_two_formats_is_found() -> None:
-    """By a clock that says 4 of every product in float32 and 1 of every one in bfloat16."""
-    times = itertools.accumulate(itertools.cycle([0, 4, 0, 1]))
+@pytest.mark.parametrize("waits", [0.0, 2.0, 18.0])
+def test_the_gain_is_that_of_the_threads_own_time_whoever_else_works(
+    monkeypatch: pytest.MonkeyPatch, waits: float
+) -> None:
     threads = torch.get_num_threads()
-    assert bfloat16_gain.measured_gain(1, clock=lambda: next(times)) == 4
+    gain, share = Clocks(monkeypatch, waits).gain()
+    assert gain == pytest.approx(4)
+    assert share == pytest.approx(1 / (1 + waits))
     assert torch.get_num_threads() == threads
+
+
+def test_a_layer_of_this_machine_is_measured() -> None:
+    """Of any width, and no random number of the training is drawn for it."""
+    before = torch.get_rng_state()
+    for width in (16, 63):
+        gain, share = bfloat16_gain.measured_gain(width)
+        assert gain > 0
+        assert 0 < share < 1.2
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(("supported", "expected"), [(True, "bfloat16"), (False, "float32")])

@@ -1,5 +1,6 @@
 # What is no training: data that a recipe derives, fits by a library, evaluations. Each leaves a
-# record beside what it makes, and ends at once where that is there (`update`, see train.smk).
+# record beside what it makes, and ends at once where that is there (`update`, see train.smk). Those
+# that run a model are counted against the devices, of which each leases one as a training does.
 
 
 rule derive:
@@ -11,6 +12,8 @@ rule derive:
         f"{RESULTS}/data/derived/{{recipe}}/{{dataset}}-{{digest}}/job.log",
     conda:
         "../../envs/train.yaml"
+    resources:
+        gpu=devices,
     params:
         options=node_options,
     message:
@@ -28,6 +31,8 @@ rule fit:
         f"{RESULTS}/fits/{{name}}/seed{{seed}}-{{digest}}/job.log",
     conda:
         "../../envs/train.yaml"
+    resources:
+        gpu=devices,
     params:
         options=node_options,
     message:
@@ -46,7 +51,7 @@ rule evaluate:
     conda:
         "../../envs/train.yaml"
     resources:
-        gpu=1,
+        gpu=devices,
     params:
         options=node_options,
     message:

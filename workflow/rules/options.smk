@@ -51,6 +51,10 @@ def node_options(wildcards, input):
     return f"{OPENED_BY} --node {wildcards.digest}"
 
 
+def devices(wildcards):
+    return int(needs.computes_with_a_model(node_of(wildcards)))
+
+
 def tiny_world_option(wildcards):
     cache = instances_folder(wildcards)
     return (

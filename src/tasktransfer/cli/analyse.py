@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, add_json, flag, open_design, option
 from tasktransfer.errors import ConfigError
+from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
     from tasktransfer.results.study import Study
@@ -86,4 +86,4 @@ def _explained(study: Study, word: str, as_json: bool) -> str:
     from tasktransfer.operate.explain_text import as_text
 
     facts = explain.explain(study, word)
-    return f"{json.dumps(facts, indent=2)}\n" if as_json else as_text(facts)
+    return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)

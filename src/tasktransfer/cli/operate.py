@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -21,6 +20,7 @@ from tasktransfer.cli.options import (
     show,
 )
 from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
     from tasktransfer.results.study import Study
@@ -82,7 +82,11 @@ def _watch(study: Study, every: int | None, *, as_json: bool) -> None:
     redraw = every is not None and not as_json and sys.stdout.isatty()
     while True:
         seen = watcher.look()
-        text = json.dumps(seen, indent=None if every else 2) + "\n" if as_json else as_text(seen)
+        text = (
+            json_text.printed(seen, indent=None if every else 2) + "\n"
+            if as_json
+            else as_text(seen)
+        )
         print(CLEAR * redraw + text, end="\n" * (bool(every) and not as_json), flush=True)
         if every is None or not (seen["left"] or seen["choice_pending"]):
             return
@@ -160,7 +164,7 @@ def gc(chosen: argparse.Namespace) -> None:
     studies = [_study_of(argparse.Namespace(config=f, set=chosen.set)) for f in chosen.config]
     garbage = find_garbage(studies, records=chosen.records)
     if chosen.json:
-        print(json.dumps(garbage.as_json(), indent=2))
+        print(json_text.printed(garbage.as_json(), indent=2))
     else:
         print(as_text(garbage), end="")
     if not garbage.items:

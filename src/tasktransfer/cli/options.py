@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,7 +72,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
     """Print plain data as JSON, or for people."""
-    print(f"{json.dumps(seen, indent=2)}\n" if as_json else as_text(seen), end="")
+    print(f"{json_text.printed(seen, indent=2)}\n" if as_json else as_text(seen), end="")
 
 
 def folder(text: str) -> Path:

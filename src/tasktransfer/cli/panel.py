@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli.options import add_command, add_out, add_threads, open_study_of, option
+from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
 
 
@@ -26,10 +26,12 @@ def add_commands(commands: Any) -> None:
 def rate(chosen: argparse.Namespace) -> None:
     """Rate how well responses fit their contexts with a trained panel, as JSONL on stdout."""
     from tasktransfer.designs.panel.rate import rate as rated
+    from tasktransfer.training.device import device_pool, lease
 
     study = _of_the_panel(chosen)
-    for row in rated(study, chosen.pairs, chosen.seed, chosen.threads):
-        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+    with lease(device_pool()):
+        for row in rated(study, chosen.pairs, chosen.seed, chosen.threads):
+            sys.stdout.write(f"{json_text.printed(row, ensure_ascii=False)}\n")
 
 
 def pairs(chosen: argparse.Namespace) -> None:

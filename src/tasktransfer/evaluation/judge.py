@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from tasktransfer.core.nodes import Evaluation, Outcome, Stage
@@ -14,15 +15,15 @@ from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encode import encode_instances
 from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
-from tasktransfer.evaluation.outcome import TOKENS, Places, load_judged
+from tasktransfer.errors import ModelError
+from tasktransfer.evaluation.outcome import Places, load_judged
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.evaluate import predict
-from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.setup import Setup
-from tasktransfer.training.workers import Workers
 
 
 def judged(
@@ -31,8 +32,8 @@ def judged(
     encoded: Path,
     task: str,
     instances: Sequence[Instance],
-    threads: int = 1,
-) -> list[float]:
+    hardware: Hardware,
+) -> tuple[list[float], Setup]:
     """The number that a stage's best round answers to each instance.
 
     Args:
@@ -40,14 +41,18 @@ def judged(
         encoded: folder of token ids that the stage was trained on, for its tokenizer.
         task: one of the stage's.
 
+    Returns:
+        The numbers, and how they were computed.
+
     Raises:
         DataError, ModelError: token ids or checkpoint are missing or damaged.
+        MemoryShortageError: not even one instance at a time fits into memory.
     """
-    torch.set_num_threads(max(1, threads))
-    card = get_task(stage.dataset, task)
-    model = loaded(stage, checkpoint, encoded, {card.name: card})
+    card, device = get_task(stage.dataset, task), hardware.device()
+    model = loaded(stage, checkpoint, encoded, {card.name: card}, device)
+    setup = hardware.setup(model, stage.model.family, device)
     split = encoded_here(stage, encoded, card, instances)
-    return values_of(card, answers(model, split))
+    return values_of(card, answers(model, split, setup)), setup
 
 
 def judged_by(
@@ -55,24 +60,33 @@ def judged_by(
     outcome: Outcome,
     places: Places,
     instances: Sequence[Instance],
-    threads: int = 1,
 ) -> list[float]:
     """The number that an outcome, which is one model, answers to each instance, as it does in an
     evaluation to those of a split.
 
     Raises:
-        DataError, ModelError: token ids or a checkpoint are missing or damaged.
+        DataError: token ids are missing or damaged.
+        ModelError, RecordError: a checkpoint is missing or damaged, or answers what is no number.
     """
-    torch.set_num_threads(max(1, threads))
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = places.hardware.device()
     card, stage = get_task(evaluation.data.name, evaluation.task), outcome.stages[0]
     model = load_judged(evaluation, outcome, places, device)
+    setup = places.hardware.setup(model, stage.model.family, device)
     encoded = places.encoded[evaluation.data, stage.model.name]
     asked = [replace(one, task=card.name) for one in instances]
-    return values_of(card, answers(model, encoded_here(stage, encoded, card, asked)))
+    values = values_of(card, answers(model, encoded_here(stage, encoded, card, asked), setup))
+    if not np.isfinite(values).all():
+        folders = ", ".join(places.checkpoint(start) for start in outcome.starts)
+        raise ModelError(
+            f"{folders}: the model answers what is no number: its weights are damaged, or its "
+            "training diverged; have it trained once more"
+        )
+    return values
 
 
-def loaded(stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task]) -> FamilyModel:
+def loaded(
+    stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task], device: torch.device
+) -> FamilyModel:
     """A stage's best round, with heads for some tasks."""
     return load_model(
         stage.model.family,
@@ -85,7 +99,7 @@ def loaded(stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task]
         fidelity=stage.training.fidelity,
         loss_on=stage.training.loss_on,
         dropout=None,
-        device=torch.device("cuda" if torch.cuda.is_available() else "cpu"),
+        device=device,
         adapter_reduction=stage.model.adapter_reduction,
     )
 
@@ -103,11 +117,8 @@ def encoded_here(
         return read_split(Path(folder), card.name, "test")
 
 
-def answers(model: FamilyModel, split: EncodedSplit) -> list[tuple[str, ...]]:
+def answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
     """A model's answers to a split."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    budgets = TokenBudget(TOKENS, "training"), TokenBudget(TOKENS, "evaluation")
-    setup = Setup(device, *budgets, "float32", Workers(1))
     return setup.eval_budget.fitting(
         lambda tokens: predict(model, split, tokens, setup), undo=lambda: None
     )

@@ -20,24 +20,22 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.models.parts import lay_over
 from tasktransfer.training.evaluate import predict
-from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.setup import Setup
-from tasktransfer.training.workers import Workers
-
-TOKENS = 4096
-"""Tokens of a micro-batch; no answer depends on it beyond floating-point noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where an evaluation's inputs are. ``encoded``: data and model name → folder of token ids;
     ``checkpoint``: start → folder of the round that it names; ``base`` and ``beside``: model name →
-    folder or hub name of the released model, and of the encoder that reads beside it."""
+    folder or hub name of the released model, and of the encoder that reads beside it. ``hardware``:
+    how the models are run."""
 
     encoded: Mapping[tuple[Data, str], Path]
     checkpoint: Callable[[Start], str]
     base: Callable[[str], str]
     beside: Callable[[str], str | None]
+    hardware: Hardware
 
     def unknown(self, encoded: Path) -> int:
         """The token id of unknown words in a folder of token ids; -1: there is none."""
@@ -48,20 +46,21 @@ class Places:
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The answers of an outcome on a split, in its order; ``values`` are the numbers that they
-    stand for, NaN where they stand for none."""
+    stand for, NaN where they stand for none; ``setup``: how they were computed."""
 
     predictions: list[tuple[str, ...]]
     values: list[float]
+    setup: Setup
 
 
-def answered(evaluation: Evaluation, outcome: Outcome, places: Places, threads: int) -> Answered:
+def answered(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
     """Let the models of an outcome answer.
 
     Raises:
         ConfigError: how the outcome combines its starts does not fit the evaluation.
         DataError, ModelError: token ids or a checkpoint are missing or damaged.
+        MemoryShortageError: not even one instance at a time fits into memory.
     """
-    torch.set_num_threads(max(1, threads))
     if outcome.combine == "mean":
         return _mean(evaluation, [_answers(evaluation, [s], places) for s in outcome.starts])
     if outcome.combine == "route":
@@ -84,25 +83,26 @@ def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
     """The mean of the models' numbers, and the label nearest to it."""
     task = get_task(evaluation.data.name, evaluation.task)
     values = [float(value) for value in np.mean([one.values for one in each], axis=0)]
+    setup = each[-1].setup
     if task.kind == "rating":
-        return Answered([(f"{value:.12g}",) for value in values], values)
+        return Answered([(f"{value:.12g}",) for value in values], values, setup)
     numbers = values_of(task, [(label,) for label in task.labels])
     nearest = (min(range(len(numbers)), key=lambda i: abs(numbers[i] - v)) for v in values)
-    return Answered([(task.labels[index],) for index in nearest], values)
+    return Answered([(task.labels[index],) for index in nearest], values, setup)
 
 
 def _answers(evaluation: Evaluation, starts: Sequence[Start], places: Places) -> Answered:
     """What one model answers, or one that is merged from several."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = places.hardware.device()
     model, split = _loaded(evaluation, starts, places, device)
-    budgets = TokenBudget(TOKENS, "training"), TokenBudget(TOKENS, "evaluation")
-    setup = Setup(device, *budgets, "float32", Workers(1))
+    family = next(start.stage.model.family for start in starts if start.stage is not None)
+    setup = places.hardware.setup(model, family, device)
     predictions = setup.eval_budget.fitting(
         lambda tokens: predict(model, split, tokens, setup), undo=lambda: None
     )
     task = get_task(evaluation.data.name, evaluation.task)
     values = values_of(task, predictions) if task.labels else [float("nan")] * len(predictions)
-    return Answered(predictions, values)
+    return Answered(predictions, values, setup)
 
 
 def _loaded(

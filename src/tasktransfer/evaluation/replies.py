@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,21 +27,24 @@ from tasktransfer.core.nodes import Evaluation, Outcome, Pool
 from tasktransfer.encoding.encoded import EncodedSplit, kept_instances, read_split
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.decoding import diverse_beams
-from tasktransfer.evaluation.outcome import TOKENS, Places, load_judged
+from tasktransfer.evaluation.outcome import Places, load_judged
 from tasktransfer.files import replacing
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import coded
 from tasktransfer.metrics.retrieval import p_at_1
 from tasktransfer.models.dual_encoder import CANDIDATE, CONTEXT, DualEncoder
+from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance
+from tasktransfer.training.setup import Setup
 
 Floats = npt.NDArray[np.float32]
 PREFIX, LABEL = "prefix", "emotion"
 """Fields of an instance: words that were put before its reply, and what it is labelled as."""
 EMBEDDING_VERSION = 1
 ROWS_TOGETHER = 256
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +77,15 @@ class Asked:
         return self.evaluation.settings
 
 
-def judged(asked: Asked, threads: int) -> Judged:
-    """Judge an outcome on replies.
+def judged(asked: Asked) -> tuple[Judged, Setup]:
+    """Judge an outcome on replies; also how it was computed.
 
     Raises:
         ConfigError: the measures cannot be of this model.
         DataError: fewer rows than a block, a pool that its filter empties, or damaged token ids.
+        MemoryShortageError: not even one instance at a time fits into memory.
     """
-    torch.set_num_threads(max(1, threads))
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = asked.places.hardware.device()
     evaluation = asked.evaluation
     model = load_judged(evaluation, asked.outcome, asked.places, device)
     model.module.eval()
@@ -105,8 +108,33 @@ def judged(asked: Asked, threads: int) -> Judged:
             f"{evaluation.label}: {first!r} cannot be measured of this model; it has "
             f"{', '.join(offered) or 'no measure of replies'}"
         )
+    released = asked.outcome.model
+    family = released.family if released else asked.outcome.stages[0].model.family
+    setup = asked.places.hardware.setup(model, family, device)
     with torch.inference_mode():
-        return ways[kind, first](asked, model, split, instances)
+        return ways[kind, first](asked, model, setup, split, instances), setup
+
+
+def _over(
+    model: FamilyModel,
+    setup: Setup,
+    split: EncodedSplit,
+    rows: Sequence[int],
+    compute: Callable[[list[int]], Sequence[T]],
+    share: int = 1,
+) -> list[T]:
+    """What the model computes of each row, in the order of ``rows``: in micro-batches of the token
+    budget, of which a row takes ``share`` times as much, or of what fits into memory."""
+
+    def work(tokens: int) -> dict[int, T]:
+        made: dict[int, T] = {}
+        with setup.autocast():
+            for some in model.prediction_micro_batches(split, rows, max(1, tokens // share)):
+                made |= dict(zip(some, compute(some), strict=True))
+        return made
+
+    by_row = setup.eval_budget.fitting(work, undo=lambda: None)
+    return [by_row[row] for row in rows]
 
 
 def gold_of(instance: Instance) -> tuple[str, ...]:
@@ -124,9 +152,13 @@ def plain_reply(instance: Instance) -> str:
 
 
 def _p_at_1(
-    asked: Asked, model: DualEncoder, split: EncodedSplit, instances: list[Instance]
+    asked: Asked,
+    model: DualEncoder,
+    setup: Setup,
+    split: EncodedSplit,
+    instances: list[Instance],
 ) -> Judged:
-    contexts, replies = (_embedded(model, split, side) for side in (CONTEXT, CANDIDATE))
+    contexts, replies = (_embedded(model, setup, split, side) for side in (CONTEXT, CANDIDATE))
     settings, size = asked.settings, asked.settings["block"]
 
     def scores(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Any:
@@ -161,15 +193,19 @@ def _p_at_1(
 
 
 def _retrieved(
-    asked: Asked, model: DualEncoder, split: EncodedSplit, instances: list[Instance]
+    asked: Asked,
+    model: DualEncoder,
+    setup: Setup,
+    split: EncodedSplit,
+    instances: list[Instance],
 ) -> Judged:
-    contexts = _embedded(model, split, CONTEXT)
+    contexts = _embedded(model, setup, split, CONTEXT)
     texts: list[str] = []
     homes: list[str] = []
     vectors: list[Floats] = []
     seen: set[str] = set()
     for pool, rows in asked.pools.items():
-        kept, embedded = _pool(asked, model, pool, rows)
+        kept, embedded = _pool(asked, model, setup, pool, rows)
         for row, instance in enumerate(kept):
             text = plain_reply(instance)
             if text not in seen:
@@ -187,7 +223,7 @@ def _retrieved(
 
 
 def _pool(
-    asked: Asked, model: DualEncoder, pool: Pool, rows: Sequence[Instance]
+    asked: Asked, model: DualEncoder, setup: Setup, pool: Pool, rows: Sequence[Instance]
 ) -> tuple[list[Instance], Floats]:
     """The candidates of a pool that its filter leaves, with their encodings."""
     name = asked.evaluation.model_names[0]
@@ -203,12 +239,13 @@ def _pool(
             "pool": pool.data.digest,
             "task": pool.task,
             "rows": digest_of(places),
+            **({} if setup.precision == "float32" else {"precision": setup.precision}),
         }
     )
     file = asked.cache / f"{key[:24]}.npy"
     if file.exists():
         return [rows[i] for i in places], np.load(file)
-    vectors = _embedded(model, split, CANDIDATE, places)
+    vectors = _embedded(model, setup, split, CANDIDATE, places)
     with replacing(file) as part, part.open("wb") as handle:
         np.save(handle, vectors)
     return [rows[i] for i in places], vectors
@@ -247,14 +284,18 @@ def candidates_left(
 
 
 def _embedded(
-    model: DualEncoder, split: EncodedSplit, side: int, rows: Sequence[int] | None = None
+    model: DualEncoder,
+    setup: Setup,
+    split: EncodedSplit,
+    side: int,
+    rows: Sequence[int] | None = None,
 ) -> Floats:
     wanted = list(range(len(split))) if rows is None else list(rows)
-    vectors: dict[int, Floats] = {}
-    for some in model.prediction_micro_batches(split, wanted, TOKENS):
-        encoded = model.encode_side(split, some, side).float().cpu().numpy()
-        vectors |= dict(zip(some, encoded, strict=True))
-    return np.stack([vectors[row] for row in wanted])
+
+    def encode(some: list[int]) -> list[Floats]:
+        return [*model.encode_side(split, some, side).float().cpu().numpy()]
+
+    return np.stack(_over(model, setup, split, wanted, encode))
 
 
 def _bleu(
@@ -274,12 +315,19 @@ def _bleu(
 
 
 def perplexity(
-    asked: Asked, model: EncoderDecoder | ReplyWriter, split: EncodedSplit, rows: list[Instance]
+    asked: Asked,
+    model: EncoderDecoder | ReplyWriter,
+    setup: Setup,
+    split: EncodedSplit,
+    rows: list[Instance],
 ) -> Judged:
     """exp of the mean -log p of the right replies, per token of the model and per word."""
-    losses = np.zeros(len(split))
-    for some in model.prediction_micro_batches(split, range(len(split)), TOKENS):
-        losses[some] = model.each_loss(split, some).double().cpu().numpy()
+
+    def each_loss(some: list[int]) -> list[float]:
+        losses: list[float] = model.each_loss(split, some).double().tolist()
+        return losses
+
+    losses = np.array(_over(model, setup, split, range(len(split)), each_loss))
     tokens = split.labels.lengths()
     # One end of a reply is a word as well: both counts have it.
     count = sum(len(bleu.words(one.target[0])) + 1 for one in rows)
@@ -295,15 +343,21 @@ def perplexity(
 
 
 def _written(
-    asked: Asked, model: EncoderDecoder | ReplyWriter, split: EncodedSplit, rows: list[Instance]
+    asked: Asked,
+    model: EncoderDecoder | ReplyWriter,
+    setup: Setup,
+    split: EncodedSplit,
+    rows: list[Instance],
 ) -> Judged:
     inner = model.model if isinstance(model, ReplyWriter) else model
-    texts: dict[int, str] = {}
-    for some in model.prediction_micro_batches(split, range(len(split)), TOKENS // 4):
+
+    def write(some: list[int]) -> list[str]:
         ids = _decoded(asked.settings, inner, split, some)
-        said = inner.tokenizer.batch_decode(ids, skip_special_tokens=True)
-        texts |= dict(zip(some, said, strict=True))
-    replies = [(texts[row].strip(),) for row in range(len(split))]
+        said: list[str] = inner.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        return said
+
+    texts = _over(model, setup, split, range(len(split)), write, share=4)
+    replies = [(text.strip(),) for text in texts]
     return _bleu(rows, replies, replies)
 
 

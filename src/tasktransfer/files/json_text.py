@@ -8,6 +8,7 @@ Standard library only.
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,20 @@ def loads(content: str | bytes) -> Any:
     ):
         _refuse_halves(value)
     return value
+
+
+def printed(value: Any, indent: int | None = None, *, ensure_ascii: bool = True) -> str:
+    """A value as JSON for other programs. Numbers that JSON has not (NaN, infinity) are null, which
+    every reader understands."""
+    return json.dumps(_finite(value), indent=indent, ensure_ascii=ensure_ascii, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _refuse_halves(value: Any) -> None:

@@ -78,6 +78,21 @@ def of(study: Study, node: Node) -> list[str]:
     return list(dict.fromkeys(needed))
 
 
+def computes_with_a_model(node: Node) -> bool:
+    """Whether a node's job runs a model, and so takes a device: a training; an evaluation of
+    anything but a fit; a fit that reads representations; data that a model labels."""
+    if isinstance(node, Stage):
+        return True
+    own = node.of if isinstance(node, Evaluation) else node
+    read: list[Outcome | Node] = [own]
+    if own is node:
+        read += node.uses
+    fits = [one for one in read if isinstance(one, Fit)]
+    return any(isinstance(one, Outcome | Stage) for one in read) or any(
+        fit.on is not None or "model" in fit.settings for fit in fits
+    )
+
+
 def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
     """What stages leave when a round of them can be started from. Rounds other than the best are
     no outputs of their own: how many there are is known when the stage is done."""

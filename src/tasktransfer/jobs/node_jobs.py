@@ -1,7 +1,8 @@
 """The jobs that are no training: deriving data, fitting, evaluating.
 
-Each holds its node's folder, ends at once where the node is whole, and writes its record last. What
-only a design has (recipes, learners) is handed in.
+Each holds its node's folder, ends at once where the node is whole, and writes its record last. One
+that computes with a model leases a device first, as a training does, and before torch is imported.
+What only a design has (recipes, learners) is handed in.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tasktransfer import __version__, metrics
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
 from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Judge, Rank, Recipe, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
@@ -23,22 +26,18 @@ from tasktransfer.encoding.encoded import kept_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
-from tasktransfer.fits import (
-    JOINT_LEARNERS,
-    Learner,
-    answers,
-    fitted_on,
-    learner_named,
-    ranked,
-)
-from tasktransfer.jobs import probe_job
+from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
+from tasktransfer.jobs import inputs, probe_job
+from tasktransfer.jobs.needs import computes_with_a_model
 from tasktransfer.metrics.measures import values_of
-from tasktransfer.results.damage import set_aside
-from tasktransfer.results.finished import damage_of, is_whole
+from tasktransfer.results.artefacts import checksums
+from tasktransfer.results.damage import node_damage, set_aside
 from tasktransfer.results.node_records import (
     ROWS,
+    NodeRecord,
     Row,
     node_identity,
+    what_is_left,
     write_node_record,
     write_rows,
 )
@@ -46,14 +45,35 @@ from tasktransfer.results.state import RECORD, claim, remember
 from tasktransfer.results.study import Study
 from tasktransfer.results.versions import commit, versions
 from tasktransfer.tasks.card import SPLITS, Instance, Task
+from tasktransfer.training.device import device_pool, lease
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.evaluation.outcome import Places
+    from tasktransfer.results.records import Host
+    from tasktransfer.training.setup import Setup
 
 Measures = dict[str, dict[str, float]]
 ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
 """First measures of evaluations that need the model and not its answers alone: which of many
 replies it chooses, or how probable one is (``evaluation.replies``)."""
+
+
+@dataclass
+class Made:
+    """What a job's work comes to. ``host``: the device that a model was run on, where one was."""
+
+    instances: dict[str, int] = field(default_factory=dict)
+    measures: Measures = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    host: Host | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def computed(self, setup: Setup, threads: int) -> None:
+        """Note how a model was run."""
+        from tasktransfer.training.provenance import host  # noqa: PLC0415  # imports torch
+
+        self.host = host(setup.device, setup.precision, threads)
+        self.notes += [note for note in setup.eval_budget.notes if note not in self.notes]
 
 
 class Brought(Protocol):
@@ -75,9 +95,9 @@ def derive(study: Study, data: Data, design: Brought) -> None:
         DataError: what it reads is missing or damaged, or what it made does not fit the cards.
     """
 
-    def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
+    def work(folder: Path, made: Made) -> None:
         recipe = recipe_named(data.recipe, design.recipes)
-        ingredients = _ingredients(study, data, design.learners)
+        ingredients = _ingredients(study, data, design.learners, made)
         derived = recipe(ingredients)
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
         release = Release(
@@ -91,8 +111,8 @@ def derive(study: Study, data: Data, design: Brought) -> None:
         )
         few_sample = bool(data.settings.get("few_sample", False))
         write_release(folder, DATASETS[data.name], release, few_sample)
-        counts = {task: len(derived[task, "train"]) for task in tasks}
-        return counts, ingredients.report, []
+        made.instances = {task: len(derived[task, "train"]) for task in tasks}
+        made.measures = ingredients.report
 
     _job(study, data, design, work)
 
@@ -105,16 +125,17 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
         DataError: the instances are missing, or of a kind that it cannot learn.
     """
 
-    notes: list[str] = []
-
-    def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
+    def work(folder: Path, made: Made) -> None:
         if node.learner in JOINT_LEARNERS:
-            fitted = probe_job.fitted(study, node, JOINT_LEARNERS[node.learner], folder, notes)
-            return fitted.instances, fitted.measures, fitted.rows
+            learner_of_all = JOINT_LEARNERS[node.learner]
+            fitted = probe_job.fitted(study, node, learner_of_all, folder, made.notes)
+            made.instances, made.measures = fitted.instances, fitted.measures
+            made.rows = fitted.rows
+            return
         learner = learner_named(node.learner, design.learners)
-        instances, scores, rows = {}, {}, []
+        cache = inputs.cache(study, node.data)
         for name in node.tasks:
-            task, cache = get_task(node.data.name, name), Path(study.cache(node.data))
+            task = get_task(node.data.name, name)
             read = {split: read_instances(cache, name, split) for split in SPLITS}
             train = read["train"]
             features = _features(study, node, learner, train)
@@ -125,12 +146,11 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             probable = classifier.probabilities(test, _features(study, node, learner, test))
             golds, predicted = [one.target for one in test], answers(task, probable)
             names = [*(metric.key for metric in task.metrics), "score"]
-            scores[name] = measured(task, names, predicted, golds, [])
-            instances[name] = len(test)
-            rows += _rows(task, test, predicted, expected_values(task, probable))
-        return instances, scores, rows
+            made.measures[name] = measured(task, names, predicted, golds, [])
+            made.instances[name] = len(test)
+            made.rows += _rows(task, test, predicted, expected_values(task, probable))
 
-    _job(study, node, design, work, notes)
+    _job(study, node, design, work)
 
 
 def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> None:
@@ -141,37 +161,36 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         DataError, ModelError: what it reads is missing or damaged.
     """
 
-    def work(folder: Path) -> tuple[dict[str, int], Measures, list[Row]]:
+    def work(folder: Path, made: Made) -> None:
         task = get_task(node.data.name, node.task)
-        instances = read_instances(Path(study.cache(node.data)), node.task, node.split)
+        instances = read_instances(inputs.cache(study, node.data), node.task, node.split)
         if node.measures[0] in ASKED_OF_THE_MODEL:
-            return _replies(study, node, instances, threads)
+            _replies(study, node, instances, threads, made)
+            return
         kept = kept_instances(len(instances), node.settings.get("limit"))
         instances = [instances[place] for place in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, design.learners)
-            classifier = fitted_on(learner, Path(study.folder(node.of), node.task), task)
+            classifier = inputs.classifier(study, node.of, task, learner)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
         else:
             from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # torch
 
-            told = answered(node, node.of, places(study, node), threads)
+            told = answered(node, node.of, places(study, node, threads))
             predictions, values = told.predictions, told.values
+            made.computed(told.setup, threads)
         golds = [one.target for one in instances]
-        scores = measured(task, node.measures, predictions, golds, values)
-        return (
-            {node.task: len(instances)},
-            {node.task: scores},
-            _rows(task, instances, predictions, values),
-        )
+        made.measures[node.task] = measured(task, node.measures, predictions, golds, values)
+        made.instances[node.task] = len(instances)
+        made.rows = _rows(task, instances, predictions, values)
 
     _job(study, node, design, work)
 
 
-def places(study: Study, node: Evaluation) -> Places:
-    """Where the inputs of an evaluation are."""
+def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
+    """Where the inputs of an evaluation are; weights are checked when they are asked for."""
     from tasktransfer.evaluation.outcome import Places  # noqa: PLC0415  # imports torch
 
     encoded = {
@@ -179,19 +198,25 @@ def places(study: Study, node: Evaluation) -> Places:
         for data in node.read
         for model in node.model_names
     }
-    return Places(encoded, study.start, study.base_model, study.beside)
+
+    def weights(start: Start) -> str:
+        return inputs.weights(study, start)
+
+    hardware = inputs.hardware(study, threads)
+    return Places(encoded, weights, study.base_model, study.beside, hardware)
 
 
 def _replies(
-    study: Study, node: Evaluation, instances: Sequence[Instance], threads: int
-) -> tuple[dict[str, int], Measures, list[Row]]:
+    study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, made: Made
+) -> None:
     """An evaluation of replies that a model chooses or writes."""
     from tasktransfer.evaluation.replies import Asked, judged  # noqa: PLC0415  # imports torch
 
     assert isinstance(node.of, Outcome), "a fit has no replies"
-    pools = {p: read_instances(study.cache(p.data), p.task, "train") for p in node.pools}
+    pools = {p: read_instances(inputs.cache(study, p.data), p.task, "train") for p in node.pools}
     cache = Path(study.config.results, "data", "embedded")
-    told = judged(Asked(node, node.of, places(study, node), instances, pools, cache), threads)
+    asked = Asked(node, node.of, places(study, node, threads), instances, pools, cache)
+    told, setup = judged(asked)
     columns = zip(
         told.instances,
         told.predictions,
@@ -201,27 +226,28 @@ def _replies(
         told.scores,
         strict=True,
     )
-    rows = [
+    made.rows = [
         Row(node.task, one.id, one.dialogue_id, said, gold, value, wanted, score)
         for one, said, gold, value, wanted, score in columns
     ]
-    wanted = {name: told.measures[name] for name in node.measures}
-    return {node.task: len(rows)}, {node.task: wanted}, rows
+    made.measures[node.task] = {name: told.measures[name] for name in node.measures}
+    made.instances[node.task] = len(made.rows)
+    made.computed(setup, threads)
 
 
 def _job(
     study: Study,
     node: Data | Fit | Evaluation,
     design: Brought,
-    work: Callable[[Path], tuple[dict[str, int], Measures, list[Row]]],
-    notes: Sequence[str] = (),
+    work: Callable[[Path, Made], None],
 ) -> None:
-    """Do a node's work while its folder is held, unless it is done; the record last, with the notes
-    that the work has taken."""
-    folder = Path(study.folder(node))
-    with claim(folder, _say, label=node.label):
-        problem = damage_of(study, node)
-        if is_whole(study, node):
+    """Do a node's work while its folder is held, unless it is done, on a leased device if it needs
+    one; the record last."""
+    folder, made = Path(study.folder(node)), Made()
+    with ExitStack() as held:
+        tell = held.enter_context(claim(folder, _say, label=node.label))
+        problem = node_damage(folder, node.digest, "all")
+        if problem is None and (folder / RECORD).exists():
             _say(f"{folder}: made already, nothing to do")
             return
         if problem is not None:
@@ -229,37 +255,42 @@ def _job(
             _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, made once more")
         sweep(folder)
         remember(folder, "started", digest=node.digest)
+        if computes_with_a_model(node):
+            tell(device=held.enter_context(lease(device_pool())) or "cpu")
         started, began = datetime.now(UTC), time.perf_counter()
-        instances, measures, rows = work(folder)
+        work(folder, made)
         code, dirty = commit()
         identity, stand_ins = node_identity(node), dict(design.stand_ins(study.config))
-        write_node_record(
-            folder,
-            {
-                "schema": 2,
-                "node": identity,
-                "synthetic": bool(study.synthetic(identity["dataset"])),
-                "instances": instances,
-                "measures": measures,
-                "rows": write_rows(folder, rows, node.digest) if rows else None,
-                "provenance": {
-                    "tasktransfer": __version__,
-                    "versions": versions(),
-                    "commit": code,
-                    "dirty": dirty,
-                    "config_digest": study.config.digest,
-                    "study": study.config.study,
-                    **({"stand_ins": stand_ins} if stand_ins else {}),  # type: ignore[typeddict-item]
-                    "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                    "seconds": time.perf_counter() - began,
-                    "notes": list(notes),
-                },
+        record: NodeRecord = {
+            "schema": 2,
+            "node": identity,
+            "synthetic": bool(study.synthetic(identity["dataset"])),
+            "instances": made.instances,
+            "measures": made.measures,
+            "rows": write_rows(folder, made.rows, node.digest) if made.rows else None,
+            "provenance": {
+                "tasktransfer": __version__,
+                "versions": versions(),
+                "commit": code,
+                "dirty": dirty,
+                "config_digest": study.config.digest,
+                "study": study.config.study,
+                "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "seconds": time.perf_counter() - began,
+                "notes": made.notes,
             },
-        )
+        }
+        if left := checksums(folder, what_is_left(identity, made.instances)):
+            record["artefacts"] = left
+        if made.host is not None:
+            record["provenance"]["host"] = made.host
+        if stand_ins:
+            record["provenance"]["stand_ins"] = stand_ins
+        write_node_record(folder, record)
         remember(folder, "finished", digest=node.digest)
     told = [
         f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
-        for task, scores in measures.items()
+        for task, scores in made.measures.items()
     ]
     _say(f"{node.label}: {'; '.join(told)}")
 
@@ -270,18 +301,19 @@ def _features(study: Study, node: Fit, learner: Learner, instances: Sequence[Ins
         return None
     if node.on is None or node.on.stage is None:
         raise ConfigError(f"{node.label}: {node.learner} reads representations: name a stage (on)")
-    from tasktransfer.models.representation import represent  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.features import features  # noqa: PLC0415  # imports torch
 
     model = node.on.stage.model
     tokenizer = Path(study.encoded(node.on.stage.data, model.name), "tokenizer")
     texts = [instance.context for instance in instances]
     pooling = node.settings.get("pooling", "mean")
-    return represent(
-        Path(study.start(node.on)), tokenizer, model.family, texts, model.max_length, pooling
-    )
+    checkpoint = Path(inputs.weights(study, node.on))
+    return features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
 
 
-def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> Ingredients:
+def _ingredients(
+    study: Study, data: Data, learners: Mapping[str, Learner], made: Made
+) -> Ingredients:
     def used(kind: type[Any]) -> list[Any]:
         return [node for node in data.uses if isinstance(node, kind)]
 
@@ -290,7 +322,7 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
 
         def of(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
             card = get_task(node.data.name, task)
-            classifier = fitted_on(learner, Path(study.folder(node), task), card)
+            classifier = inputs.classifier(study, node, card, learner)
             features = _features(study, node, learner, instances)
             return ranked(card, classifier.probabilities(instances, features))
 
@@ -301,11 +333,14 @@ def _ingredients(study: Study, data: Data, learners: Mapping[str, Learner]) -> I
             from tasktransfer.evaluation.judge import judged  # noqa: PLC0415  # imports torch
 
             encoded = Path(study.encoded(stage.data, stage.model.name))
-            return judged(stage, Path(study.checkpoint(stage)), encoded, task, instances)
+            checkpoint, hardware = Path(inputs.weights(study, Start(stage))), inputs.hardware(study)
+            numbers, setup = judged(stage, checkpoint, encoded, task, instances, hardware)
+            made.computed(setup, hardware.threads)
+            return numbers
 
         return of
 
-    caches = [Path(study.cache(node)) for node in used(Data)]
+    caches = [inputs.cache(study, node) for node in used(Data)]
     return Ingredients(
         caches=tuple(caches or [Path(study.instances(data.name))]),
         rank=tuple(rank(node) for node in used(Fit)),

@@ -13,7 +13,7 @@ from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import JointLearner
 from tasktransfer.fits.probes import Fitted, Given
-from tasktransfer.results.rounds import existing
+from tasktransfer.jobs import inputs
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -29,8 +29,9 @@ def fitted(
         DataError: training rows are of dialogues that the model was selected or tested on, or
             something of the instances cannot be learnt.
         ModelError: a snapshot is missing, damaged or of another architecture.
+        RecordError: it is not the one that its stage has left.
     """
-    cache = Path(study.cache(node.data))
+    cache = inputs.cache(study, node.data)
     limit = node.settings.get("limit_train")
     read: dict[str, dict[str, Instances]] = {}
     for task in node.tasks:
@@ -63,7 +64,7 @@ def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
     """The dialogues that a stage was selected or tested on, where it read the same dataset."""
     if stage.dataset != dataset:
         return frozenset()
-    cache = Path(study.cache(stage.data))
+    cache = inputs.cache(study, stage.data)
     tasks = read_manifest(cache).tasks
     return frozenset(
         one.dialogue_id
@@ -90,12 +91,12 @@ def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], pl
 
 def _represented(study: Study, node: Fit, texts: list[str]) -> Any:
     from tasktransfer.core.architecture import is_recipe, refuse_other  # noqa: PLC0415
-    from tasktransfer.models.representation import represent  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.features import features  # noqa: PLC0415  # imports torch
 
     pooling = node.settings.get("representation", "mean")
     if node.on is not None and node.on.stage is not None:
         stage = node.on.stage
-        checkpoint = Path(existing(study.start(node.on)))
+        checkpoint = Path(inputs.weights(study, node.on))
         if is_recipe(stage.model.weights):
             refuse_other(checkpoint, stage.model.weights)
         tokenizer = Path(study.encoded(stage.data, stage.model.name), "tokenizer")
@@ -103,7 +104,7 @@ def _represented(study: Study, node: Fit, texts: list[str]) -> Any:
     else:
         model = _named(study, node)
         checkpoint = tokenizer = Path(study.base_model(model.name))
-    return represent(checkpoint, tokenizer, model.family, texts, model.max_length, pooling)
+    return features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
 
 
 def _named(study: Study, node: Fit) -> Any:

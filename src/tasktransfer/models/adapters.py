@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from tasktransfer.errors import ModelError
 from tasktransfer.layers.first_tokens import ARCHITECTURES
+from tasktransfer.models.weights import read_weights
 
 ADAPTERS_FILE = "adapters.safetensors"
 
@@ -118,17 +119,15 @@ class AdapterBank(nn.Module):
         the checkpoint has no adapters.
 
         Raises:
-            ModelError: they are of another width, or of another number of layers.
+            ModelError: they are damaged, of another width, or of another number of layers.
         """
-        from safetensors.torch import load_file
-
         file = folder / ADAPTERS_FILE
         if not file.is_file():
             return
         own = self.banks.state_dict()
         read = {
             name: tensor
-            for name, tensor in load_file(file).items()
+            for name, tensor in read_weights(file).items()
             if name.partition(".")[0] in self.banks
         }
         wanted = [

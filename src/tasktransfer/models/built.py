@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from tasktransfer.models.weights import read_weights
+
 BUILT_FILE = "built_model.json"
 VECTORS_FILE = "vectors.safetensors"
 
@@ -26,7 +28,6 @@ def is_built(start: str) -> bool:
 def drawn(start: str, dropout: float | None) -> Any:
     """The encoder-decoder of a built folder, its weights from torch's seed; words with a given
     vector begin with it."""
-    from safetensors.torch import load_file
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
     config = AutoConfig.from_pretrained(start)
@@ -36,7 +37,7 @@ def drawn(start: str, dropout: float | None) -> Any:
     model = classes.from_config(config)
     vectors = Path(start) / VECTORS_FILE
     if vectors.is_file():
-        given = load_file(vectors)
+        given = read_weights(vectors)
         with torch.no_grad():
             model.get_input_embeddings().weight[given["rows"]] = given["vectors"]
     return model

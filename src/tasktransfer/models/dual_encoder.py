@@ -24,6 +24,7 @@ from tasktransfer.models.encoder_inputs import labels as labels_of
 from tasktransfer.models.heads import fresh_head
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
 from tasktransfer.models.staging import Arrays, Inputs, put
+from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
 
 WEIGHTS_FILE = "dual_encoder.safetensors"
@@ -136,11 +137,9 @@ class DualEncoder:
     def load(self, folder: Path) -> None:
         """Take what ``save`` wrote, as far as it is there and the model has it: a model without an
         encoder beside it may be what one with it starts from."""
-        from safetensors.torch import load_file
-
         own = dict(self.module.named_parameters())
         for file, prefix in ((WEIGHTS_FILE, ""), (HEADS_FILE, "heads.")):
-            there = load_file(folder / file) if (folder / file).is_file() else {}
+            there = read_weights(folder / file) if (folder / file).is_file() else {}
             for name, tensor in there.items():
                 if f"{prefix}{name}" in own:
                     own[f"{prefix}{name}"].data.copy_(tensor)

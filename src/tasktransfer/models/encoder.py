@@ -37,6 +37,7 @@ from tasktransfer.models.heads import (
 )
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
+from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.ratings import STEPS, rating_texts
 
@@ -199,9 +200,7 @@ class Encoder:
     def load_heads(self, file: Path) -> None:
         """Take the heads of the tasks that this model and the parent have in common, and their
         adapters."""
-        from safetensors.torch import load_file
-
-        for name, tensor in load_file(file).items():
+        for name, tensor in read_weights(file).items():
             task = name.rsplit(".", 1)[0]
             if task in self.tasks:
                 self.heads.get_parameter(name).data.copy_(tensor)

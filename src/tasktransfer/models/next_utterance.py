@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -26,6 +26,7 @@ from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.layers.ragged import padded
 from tasktransfer.models.micro_batches import micro_batches_by_length
 from tasktransfer.models.staging import Inputs, put
+from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
 
@@ -132,12 +133,15 @@ class NextUtterance:
         texts = self.tokenizer.batch_decode(said, skip_special_tokens=True)
         return [parse_answer(self.tasks[split.task], text) for text in texts]
 
-    def represent(self, texts: Sequence[str], max_length: int, how: Representation) -> Tensor:
-        """One vector a text, (texts, units), of its last ``max_length`` words."""
+    def represent(
+        self, texts: Sequence[str], max_length: int, how: Representation, together: int = TOGETHER
+    ) -> Tensor:
+        """One vector a text, (texts, units), of its last ``max_length`` words; ``together`` at
+        once."""
         self.module.eval()
         parts = []
-        for begin in range(0, len(texts), TOGETHER):
-            some = self.tokenizer(list(texts[begin : begin + TOGETHER]))["input_ids"]
+        for begin in range(0, len(texts), together):
+            some = self.tokenizer(list(texts[begin : begin + together]))["input_ids"]
             rows = [torch.tensor(ids[-max_length:]) for ids in some]
             lengths = torch.tensor([len(row) for row in rows])
             ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
@@ -178,8 +182,8 @@ def load(
 
 def _fill(network: Network, file: Path) -> None:
     try:
-        network.load_state_dict(load_file(file))
-    except (OSError, RuntimeError, ValueError) as error:
+        network.load_state_dict(read_weights(file))
+    except RuntimeError as error:
         first = str(error).splitlines()[-1].strip()
         raise ModelError(
             f"{file}: does not hold the weights of its architecture ({first}); train it again"

@@ -21,6 +21,7 @@ from tasktransfer.models.encoder_inputs import labels as labels_of
 from tasktransfer.models.heads import fresh_head
 from tasktransfer.models.staging import Inputs, put
 from tasktransfer.models.text_to_text import EncoderDecoder
+from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
 
 BESIDE_FILE = "beside.safetensors"
@@ -123,11 +124,9 @@ class ReplyWriter:
 
     def load(self, folder: Path) -> None:
         """Take what ``save`` wrote besides the model, as far as it is there."""
-        from safetensors.torch import load_file
-
         own = dict(self.module.named_parameters())
         for file, prefix in ((HEADS_FILE, "heads."), (BESIDE_FILE, "")):
-            there = load_file(folder / file) if (folder / file).is_file() else {}
+            there = read_weights(folder / file) if (folder / file).is_file() else {}
             for name, tensor in there.items():
                 if f"{prefix}{name}" in own:
                     own[f"{prefix}{name}"].data.copy_(tensor)

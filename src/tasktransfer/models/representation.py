@@ -26,6 +26,9 @@ def represent(
     texts: Sequence[str],
     max_length: int,
     pooling: Literal["mean", "first", "state", "sum"] = "mean",
+    *,
+    device: torch.device,
+    together: int = TOGETHER,
 ) -> npt.NDArray[np.float64]:
     """The last layer of a checkpoint's encoder (of a decoder: of the decoder) over each text.
 
@@ -33,36 +36,37 @@ def represent(
         texts: cut at their beginning to ``max_length`` tokens.
         pooling: mean over the tokens, or the first token's vector; of a model that was built from a
             recipe ``state`` or ``sum``, see ``next_utterance.Representation``.
+        together: texts that are read at once.
 
     Returns:
-        (texts, hidden size).
+        (texts, hidden size), computed in float32.
 
     Raises:
         ModelError: the checkpoint or its tokenizer cannot be loaded.
     """
     tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
     if saved_in(checkpoint):
-        model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, torch.device("cpu"))
+        model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, device)
         how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
-        return model.represent(texts, max_length, how).numpy().astype(np.float64)
+        return model.represent(texts, max_length, how, together).numpy().astype(np.float64)
     tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
-    model = load_pretrained(family, str(checkpoint), None, dropout=None).eval()
+    model = load_pretrained(family, str(checkpoint), None, dropout=None).eval().to(device)
     body = model.get_encoder() if family == "encoder_decoder" else model.base_model
     parts = []
-    for begin in range(0, len(texts), TOGETHER):
+    for begin in range(0, len(texts), together):
         inputs = tokenizer(
-            list(texts[begin : begin + TOGETHER]),
+            list(texts[begin : begin + together]),
             truncation=True,
             max_length=max_length,
             padding=True,
             return_tensors="pt",
         )
-        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        ids, mask = (inputs[name].to(device) for name in ("input_ids", "attention_mask"))
         with torch.inference_mode():
             states = body(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         if pooling == "first":
-            parts.append(states[:, 0])
+            parts.append(states[:, 0].cpu())
         else:
             weights = mask[:, :, None].float()
-            parts.append((states * weights).sum(1) / weights.sum(1))
+            parts.append(((states * weights).sum(1) / weights.sum(1)).cpu())
     return torch.cat(parts).numpy().astype(np.float64)

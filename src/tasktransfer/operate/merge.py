@@ -247,7 +247,7 @@ def _take(
     except RecordError as error:
         return "refused", [str(error)]
     wanted = [name for name in _missing(step, theirs) if name in PARAMETERS]
-    problems = [parameters_problem(step.place.folder / name) for name in wanted]
+    problems = [parameters_problem(step.place.folder / name, theirs.digest) for name in wanted]
     if any(problems):
         remarks = [f"without its checkpoint: {problem}" for problem in problems if problem]
         step = replace(step, takes_parameters=lambda: False)

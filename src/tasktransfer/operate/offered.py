@@ -15,7 +15,8 @@ import pyarrow as pa
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.forecast.model_size import tensor_shapes
-from tasktransfer.results.damage import damage, node_damage
+from tasktransfer.results.artefacts import checked as checked_artefacts
+from tasktransfer.results.damage import Artefacts, damage, node_damage
 from tasktransfer.results.node_records import (
     ROWS,
     NodeRecord,
@@ -173,7 +174,9 @@ def check_files(place: Place, told: Recorded) -> None:
     Raises:
         RecordError: a file is absent, damaged, a link, or not the one the record was written with.
     """
-    problem = (damage if place.is_stage else node_damage)(place.folder, told.digest)
+    # A stage's weights are another matter: its record is right without them (parameters_problem).
+    content: Artefacts = "none" if place.is_stage else "all"
+    problem = (damage if place.is_stage else node_damage)(place.folder, told.digest, content)
     files = [told.rows_file] * (told.rows is not None)
     links = [link for part in (*files, *told.parts) for link in _links(place.folder / part)]
     if problem or links:
@@ -186,8 +189,8 @@ def check_files(place: Place, told: Recorded) -> None:
             raise RecordError(f"{file}: is of {digest or 'no node'}, its record is of another")
 
 
-def parameters_problem(folder: Path) -> str | None:
-    """What is wrong with a folder of parameters; None: nothing, or there is none."""
+def parameters_problem(folder: Path, digest: str) -> str | None:
+    """What is wrong with a stage's folder of parameters; None: nothing, or there is none."""
     if links := _links(folder):
         return f"{links[0]}: is a link"
     if not folder.is_dir():
@@ -196,7 +199,13 @@ def parameters_problem(folder: Path) -> str | None:
     if not weights:
         return f"{folder}: holds no *.safetensors"
     cut = [file for file in weights if tensor_shapes(file) is None]
-    return f"{cut[0]}: damaged or cut off" if cut else None
+    if cut:
+        return f"{cut[0]}: damaged or cut off"
+    try:
+        checked_artefacts(folder.parent, digest, [folder.name])
+    except RecordError as error:
+        return str(error)
+    return None
 
 
 def _links(path: Path) -> list[Path]:
@@ -238,7 +247,9 @@ def _comparable(told: Recorded) -> dict[str, Any]:
     if told.rows_file == PREDICTIONS:
         kept = comparable(cast(Record, told.record))
     else:
-        kept = {key: value for key, value in told.record.items() if key != "provenance"}
+        # Equal classifiers and tables may be packed otherwise, as rows.
+        left_out = ("provenance", "artefacts")
+        kept = {key: value for key, value in told.record.items() if key not in left_out}
         # What a study calls it is its own.
         kept["node"] = {**cast(NodeRecord, told.record)["node"], "label": None}
     name = Path(told.rows_file).stem

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.records import (
     SCHEMA_VERSION,
     PredictionsFile,
@@ -27,6 +28,7 @@ def stage_record(
     synthetic: bool,
     predictions: PredictionsFile | None,
     provenance: Provenance,
+    artefacts: Mapping[str, Artefact] | None = None,
 ) -> Record:
     """What a stage leaves, not yet checked (``records.write_record`` does that).
 
@@ -40,8 +42,9 @@ def stage_record(
         synthetic: whether the dialogues are generated.
         predictions: the file beside the record; None where no task is tested.
         provenance: how the numbers came about.
+        artefacts: the files of weights that are kept.
     """
-    return {
+    record: Record = {
         "schema": SCHEMA_VERSION,
         "stage": stage_identity(stage),
         "synthetic": synthetic,
@@ -55,6 +58,9 @@ def stage_record(
         "predictions": predictions,
         "provenance": provenance,
     }
+    if artefacts:
+        record["artefacts"] = dict(artefacts)
+    return record
 
 
 def stage_identity(stage: Stage) -> StageIdentity:

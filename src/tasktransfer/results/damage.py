@@ -1,9 +1,13 @@
 """What is wrong with what a job left in its node's folder, and setting it aside.
 
 A record is damaged if it fails a check of ``records``, is of another node than belongs there, or
-if what it names beside it is not there: predictions or rows, classifiers, Arrow files. Whoever asks
-whether a node is finished asks here, so that plan, status, pilot, merge, the trainer and Snakemake
-agree.
+if what it names beside it is not there or another: predictions or rows, weights, classifiers, Arrow
+files. Whoever asks whether a node is finished asks here, so that plan, status, pilot, merge, the
+trainer and Snakemake agree.
+
+Predictions and rows are read in full. Of artefacts, which may be large, sizes are looked at, and
+the content where a file is younger than its record, or was changed since it was last found right.
+Whoever reads an artefact checks all of it (``artefacts``).
 """
 
 from __future__ import annotations
@@ -12,36 +16,42 @@ import filecmp
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tasktransfer.core.nodes import Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.results import artefacts
 from tasktransfer.results.node_records import ROWS, parts_of, read_node_record
 from tasktransfer.results.records import parse_record
 from tasktransfer.results.state import PREDICTIONS, RECORD
 
-CHECK_VERSION = 1
+CHECK_VERSION = 2
 """Raise this when the checks change: everything is checked again then."""
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
-Signature = list[list[int]]
-"""Size, inode, and times of change of a record and its predictions. The last time is the kernel's
-own: whoever writes into a file and sets its time back changes it."""
+Signature = dict[str, list[int]]
+"""File → its size, inode, and times of change. The last time is the kernel's own: whoever writes
+into a file and sets its time back changes it."""
+
+Artefacts = Literal["none", "young", "all"]
+"""Of which artefacts the content is compared: of none, and sizes neither; of those that are younger
+than their record; of all."""
 
 
-def damage(folder: Path, digest: str) -> str | None:
-    """What is wrong with the record of a stage and its predictions; None if nothing is, or if
-    there is no record.
+def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
+    """What is wrong with the record of a stage, its predictions and the weights that it kept; None
+    if nothing is, or if there is no record.
 
     Args:
         folder: the stage's folder.
         digest: of the stage that belongs there, or what it begins with.
+        content: see ``Artefacts``.
 
     Raises:
         RecordError: a file is there and cannot be read, so that it cannot be told.
@@ -60,12 +70,13 @@ def damage(folder: Path, digest: str) -> str | None:
     if not record["stage"]["digest"].startswith(digest):
         return f"{file}: stage.digest: {record['stage']['digest'][:12]}, expected {digest[:12]}"
     named = record["predictions"]
-    if named is None:
-        return f"{file}: predictions: names no {PREDICTIONS}" if record["test"] else None
-    return _lost(folder / PREDICTIONS, named)
+    if named is None and record["test"]:
+        return f"{file}: predictions: names no {PREDICTIONS}"
+    lost = _lost(folder / PREDICTIONS, named) if named else None
+    return lost or _other_artefact(folder, record, content)
 
 
-def node_damage(folder: Path, digest: str) -> str | None:
+def node_damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
     """As ``damage``, of derived data, a fit or an evaluation."""
     if not os.path.lexists(folder / RECORD):
         return None
@@ -79,7 +90,14 @@ def node_damage(folder: Path, digest: str) -> str | None:
     for part in parts_of(record):
         if not (folder / part).exists():
             return f"{folder / part}: no such file, its record names it"
-    return _lost(folder / ROWS, record["rows"]) if record["rows"] else None
+    lost = _lost(folder / ROWS, record["rows"]) if record["rows"] else None
+    return lost or _other_artefact(folder, record, content)
+
+
+def _other_artefact(folder: Path, record: Any, content: Artefacts) -> str | None:
+    if content == "none":
+        return None
+    return artefacts.problem(folder, record.get("artefacts", {}), every=content == "all")
 
 
 def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
@@ -149,11 +167,15 @@ class Checked:
             # Few, and made of more files than a signature tells of.
             return node_damage(Path(folder), node.digest)
         path, is_stage = node.path, isinstance(node, Stage)
-        signature = _signature(folder, PREDICTIONS if is_stage else ROWS)
-        if signature is not None and self._right.get(path) == signature:
+        before = self._right.get(path)
+        if before is not None and _signature(folder, before) == before:
             return None
-        problem = (damage if is_stage else node_damage)(Path(folder), node.digest)
-        # Looked at before it was read: what changes meanwhile is not taken for what was read.
+        # Looked at before it is read: what changes meanwhile is not taken for what was read.
+        names = [PREDICTIONS if is_stage else ROWS, *_artefacts_of(folder)]
+        signature = _signature(folder, names)
+        # A file that was right once, and is another now, may say any time.
+        content: Artefacts = "young" if before is None else "all"
+        problem = (damage if is_stage else node_damage)(Path(folder), node.digest, content)
         if problem is None and signature is not None:
             self._right[path] = self._new[path] = signature
         return problem
@@ -182,15 +204,21 @@ def checked(results: str, here: str) -> Checked:
     return Checked(Path(here, results))
 
 
-def _signature(folder: str, beside: str) -> Signature | None:
-    """Of a record and the file beside it; None: there is no record."""
-    signature = []
-    for name in (RECORD, beside):
+def _signature(folder: str, names: Iterable[str]) -> Signature | None:
+    """Of a record and files beside it, those left out that are not there; None: there is no
+    record."""
+    signature: Signature = {}
+    for name in dict.fromkeys((RECORD, *names)):
         try:
             seen = os.stat(f"{folder}/{name}")  # noqa: PTH116  # thousands of times
         except OSError:
             if name == RECORD:
                 return None
             continue
-        signature.append([seen.st_size, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns])
+        signature[name] = [seen.st_size, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns]
     return signature
+
+
+def _artefacts_of(folder: str) -> list[str]:
+    """The files that a record names, if there is one that can be read."""
+    return [*(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]

@@ -96,8 +96,8 @@ def state_in(folder: Path, *, is_stage: bool = True) -> tuple[str, str | None]:
 
 
 def damage_of(study: Study, node: Node) -> str | None:
-    """What is wrong with a node's record or what it names beside it; None: nothing, or there is no
-    record.
+    """What is wrong with a node's record or what it names beside it, as far as sizes and times tell
+    of large files (``damage``); None: nothing, or there is no record.
 
     Raises:
         RecordError: they may not be read.

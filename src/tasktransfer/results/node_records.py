@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -22,11 +22,14 @@ from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.validation import STRICT, wrong_type
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.results.artefacts import Artefact, FileName
+from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import (
     SCHEMA_VERSION,
     Amount,
     Count,
     Digest,
+    Host,
     Name,
     PredictionsFile,
 )
@@ -103,6 +106,7 @@ class NodeProvenance(TypedDict):
     config_digest: str
     study: str
     stand_ins: NotRequired[dict[str, str]]
+    host: NotRequired[Host]
     started: str
     seconds: Amount
     notes: list[str]
@@ -120,6 +124,7 @@ class NodeRecord(TypedDict):
         dict[str, dict[str, float]], Field(description="task: measure: value, in its own unit")
     ]
     rows: PredictionsFile | None
+    artefacts: NotRequired[dict[FileName, Artefact]]
     provenance: NodeProvenance
 
 
@@ -203,11 +208,20 @@ def read_node_record(folder: Path) -> NodeRecord:
 def parts_of(record: NodeRecord) -> list[str]:
     """What a node leaves beside its record and rows: a fit its classifiers, a folder for each task;
     derived data a cache of instances."""
-    node = record["node"]
+    return _parts(record["node"], record["instances"])
+
+
+def what_is_left(node: NodeIdentity, instances: Iterable[str]) -> list[str]:
+    """The same of a node that was just made, with what may be there besides. ``instances``: the
+    tasks that it counts."""
+    return [*_parts(node, instances), *([PROJECTION] if node["kind"] == "fit" else [])]
+
+
+def _parts(node: NodeIdentity, instances: Iterable[str]) -> list[str]:
     if node["kind"] == "fit":
         return [str(task) for task in cast(list[Any], node["identity"]["tasks"])]
     if node["kind"] == "data":
-        splits = (f"{task}-{split}.arrow" for task in record["instances"] for split in SPLITS)
+        splits = (f"{task}-{split}.arrow" for task in instances for split in SPLITS)
         return [*splits, "dialogues.arrow", "manifest.json"]
     return []
 

@@ -25,6 +25,7 @@ from tasktransfer.core.specs import Family
 from tasktransfer.core.validation import STRICT, refuse, wrong_type
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
+from tasktransfer.results.artefacts import Artefact, FileName
 from tasktransfer.results.record_v1 import upgraded
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -222,6 +223,12 @@ class Record(TypedDict):
         dict[str, TaskResult], Field(description="task: result; empty where none is tested")
     ]
     predictions: Annotated[PredictionsFile | None, Field(description="null: no task is tested")]
+    artefacts: NotRequired[
+        Annotated[
+            dict[FileName, Artefact],
+            Field(description="kept weights: file: size and SHA-256; absent: none kept, or old"),
+        ]
+    ]
     provenance: Provenance
 
 
@@ -291,9 +298,11 @@ def parse_record(path: Path, content: bytes) -> Record:
 def comparable(record: Record) -> dict[str, Any]:
     """The part of a record that two equal runs share to the last bit.
 
-    Leaves out provenance and the seconds of each round.
+    Leaves out provenance, the seconds of each round, and the files that are kept: one run may keep
+    its weights, another not.
     """
-    kept: dict[str, Any] = {key: value for key, value in record.items() if key != "provenance"}
+    left_out = ("provenance", "artefacts")
+    kept: dict[str, Any] = {key: value for key, value in record.items() if key not in left_out}
     kept["rounds"] = [
         {key: value for key, value in one.items() if key != "seconds"} for one in record["rounds"]
     ]

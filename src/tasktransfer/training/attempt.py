@@ -35,7 +35,7 @@ def attempt(job: Job) -> None:
     """
     call = os.environ.get(CALL)
     with claim(job.out, _say, label=job.stage.label) as tell:
-        problem = damage(job.out, job.stage.digest)
+        problem = damage(job.out, job.stage.digest, "all")
         if problem is None and is_there(job):
             _say(f"{job.out}: trained already, nothing to do")
             return

@@ -10,6 +10,7 @@ from typing import cast
 from tasktransfer import __version__
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.build_record import stage_record
 from tasktransfer.results.records import (
     PredictionsFile,
@@ -38,6 +39,7 @@ def build_record(
     sizes: Mapping[str, Sizes],
     synthetic: bool,
     predictions: PredictionsFile | None,
+    artefacts: Mapping[str, Artefact],
     provenance: Provenance,
 ) -> Record:
     """The record of a finished training."""
@@ -57,6 +59,7 @@ def build_record(
         sizes=sizes,
         synthetic=synthetic,
         predictions=predictions,
+        artefacts=artefacts,
         provenance=provenance,
     )
 

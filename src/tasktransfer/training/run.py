@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.errors import DataError
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.results.artefacts import checksums
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.results.records import PredictionsFile, Record, write_record
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
@@ -30,10 +31,9 @@ from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.energy import meter
 from tasktransfer.training.evaluate import Evaluation, evaluate
+from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.job import Job
 from tasktransfer.training.loop import train
-from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.precision import chosen
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.record import (
     Clock,
@@ -46,9 +46,6 @@ from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import load_start, tasks_of
-from tasktransfer.training.switches import set_switches
-from tasktransfer.training.token_budgets import token_budgets
-from tasktransfer.training.workers import Workers
 
 
 def train_stage(job: Job) -> Record:
@@ -65,7 +62,8 @@ def train_stage(job: Job) -> Record:
     started, began = datetime.now(UTC), time.perf_counter()
     clock: Clock = {}
     stage = job.stage
-    device = set_switches(job.threads, stage.training.deterministic)
+    hardware = Hardware(stage.training.precision, stage.training.deterministic, job.threads)
+    device = hardware.device()
     joules = meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
@@ -86,7 +84,7 @@ def train_stage(job: Job) -> Record:
     with _timed(clock, "load"):
         model = load_start(job, tasks, manifest, device, note)
     learnable = learnable_parameters(model)
-    setup = _setup(job, device, model, note)
+    setup = hardware.setup(model, stage.model.family, device, note)
     snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
     trained = train(
         model,
@@ -107,6 +105,7 @@ def train_stage(job: Job) -> Record:
     if job.save_checkpoint:
         with _timed(clock, "save"):
             _save_checkpoint(model, job.out / CHECKPOINT)
+    kept = [CHECKPOINT] * job.save_checkpoint + [ROUNDS] * job.keeps_rounds
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
     record = build_record(
@@ -116,6 +115,7 @@ def train_stage(job: Job) -> Record:
         sizes=split_sizes(splits),
         synthetic=synthetic,
         predictions=_write_predictions(job, tasks, splits, tested) if tested else None,
+        artefacts=checksums(job.out, kept),
         provenance=build_provenance(
             job,
             trained,
@@ -144,23 +144,6 @@ def _timed(clock: Clock, phase: str) -> Iterator[None]:
 
 
 # --- before -------------------------------------------------------------------------------------
-
-
-def _setup(
-    job: Job, device: torch.device, model: FamilyModel, note: Callable[[str], None]
-) -> Setup:
-    """How this model is trained on this hardware."""
-    on_cpu = device.type == "cpu"
-    training, family = job.stage.training, job.stage.model.family
-    precision = chosen(training.precision, device, model.hidden_size, job.threads, note)
-    train_tokens, eval_tokens = token_budgets(model, family, device, precision)
-    return Setup(
-        device,
-        TokenBudget(train_tokens, "training"),
-        TokenBudget(eval_tokens, "evaluation"),
-        precision,
-        Workers(job.threads if on_cpu and model.side_by_side else 1),
-    )
 
 
 def belongs_to(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:

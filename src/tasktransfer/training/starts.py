@@ -12,7 +12,7 @@ from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.models.parts import lay_over
-from tasktransfer.results.rounds import existing
+from tasktransfer.results.artefacts import checked_round
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.job import Job
 
@@ -33,6 +33,7 @@ def load_start(
     Raises:
         ConfigError: a named part is unknown.
         ModelError: a checkpoint is damaged, a round was not kept, or parts do not fit.
+        RecordError: a checkpoint is not the one that its stage has left.
     """
     stage = job.stage
 
@@ -59,10 +60,13 @@ def load_start(
     def load_other(start: Start) -> FamilyModel:
         if start.stage is None:
             return load(job.base, job.revision, stage, tasks)
-        return load(existing(next(folders)), None, start.stage, tasks_of(start.stage))
+        folder = checked_round(next(folders), start.stage.digest)
+        return load(folder, None, start.stage, tasks_of(start.stage))
 
     if stage.starts_whole:
-        return load(existing(job.starts[0]), None, stage, tasks)
+        (start,) = stage.starts
+        assert start.stage is not None
+        return load(checked_round(job.starts[0], start.stage.digest), None, stage, tasks)
     model = load(job.base, job.revision, stage, tasks)
     folders = iter(job.starts)
     laid = [start for start in stage.starts if start != Start(None)]

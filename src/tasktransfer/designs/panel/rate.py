@@ -34,7 +34,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
     Raises:
         ConfigError: the study has no panel, or not of this seed.
         DataError: a line is no pair; names file and line.
-        ModelError: an expert is missing.
+        ModelError, RecordError: an expert is missing, or not as its training has left it.
     """
     from tasktransfer.evaluation.judge import judged_by  # noqa: PLC0415  # imports torch
     from tasktransfer.jobs.node_jobs import places  # noqa: PLC0415
@@ -55,7 +55,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
     def by(run: Run) -> list[float]:
         (asked,) = run.evaluations
         assert isinstance(asked.of, Outcome)
-        return judged_by(asked, asked.of, places(study, asked), instances, threads)
+        return judged_by(asked, asked.of, places(study, asked, threads), instances)
 
     ratings = {domain: by(run) for domain, run in experts.items()}
     mean = by(merged) if merged else None

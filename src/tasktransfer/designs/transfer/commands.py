@@ -17,7 +17,7 @@ from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.errors import ConfigError
-from tasktransfer.files import replacing
+from tasktransfer.files import json_text, replacing
 from tasktransfer.results.study import Study
 
 
@@ -121,7 +121,7 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     runs = () if study.unknown else planned
     facts = explaining.explain(cell, runs, study)
     facts["notes"] += study.absent
-    return f"{json.dumps(facts, indent=2)}\n" if as_json else as_text(facts)
+    return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
 
 
 def submission_records(study: Study, dataset: str, model: str) -> list[str]:

@@ -1,0 +1,37 @@
+"""Reading a file of weights that a training of ours has written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from tasktransfer.errors import ModelError
+
+
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, on the CPU.
+
+    Raises:
+        ModelError: it is cut off or otherwise damaged, or holds a number that is NaN or infinite.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        weights = load_file(file)
+    except (OSError, ValueError, SafetensorError) as error:
+        size = f"{file.stat().st_size:,} bytes" if file.exists() else "no such file"
+        raise ModelError(f"{file}: damaged, {size} ({error}); {_remedy(file)}") from error
+    bad = [n for n, w in weights.items() if w.is_floating_point() and not torch.isfinite(w).all()]
+    if bad:
+        raise ModelError(
+            f"{file}: {bad[0]} is NaN or infinite: the file is damaged, or the training that wrote "
+            f"it diverged; {_remedy(file)}"
+        )
+    return weights
+
+
+def _remedy(file: Path) -> str:
+    return f"copy {file.parent} again, or have the training that wrote it run once more"

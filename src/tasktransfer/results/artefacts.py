@@ -1,0 +1,169 @@
+"""Checksums of what a node leaves and others read: kept weights, fits, derived tables.
+
+A node's record names every such file with its size and SHA-256. Whoever reads one checks it first,
+all of it (``checked``, ``checked_round``). Who only asks whether the node is finished looks at
+sizes, and reads what is younger than the record (``problem``). Records that were written before
+have no checksums: what lies beside them is read as ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from tasktransfer.errors import RecordError
+from tasktransfer.files import json_text
+from tasktransfer.results.rounds import CHECKPOINT, ROUNDS, existing
+from tasktransfer.results.state import RECORD
+
+FileName = Annotated[str, Field(pattern=r"^[^/.][^/]*(/[^/.][^/]*)*$")]
+"""A path below the node's folder, without ``..`` and hidden files."""
+
+
+class Artefact(TypedDict):
+    """One file, as its node left it."""
+
+    bytes: Annotated[int, Field(ge=0)]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+Artefacts = Mapping[str, Artefact]
+
+
+def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
+    """What a record says of the files of some parts (files or folders) of a node's folder, by their
+    path below it. Parts that are not there and hidden files are left out."""
+    names = sorted(name for part in parts for name in _files(folder, part))
+    return {
+        name: {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
+        for name in names
+    }
+
+
+def sha256_of(file: Path) -> str:
+    """Of its content."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:
+    """How what lies in a node's folder differs from what its record says of it; None: it does not.
+
+    A folder that is gone is no difference: weights are removed once nothing needs them. Sizes are
+    compared, and the content of files that are younger than the record, which is written last.
+
+    Args:
+        every: compare the content of every file.
+    """
+    written = _written(folder / RECORD)
+    for name, said in artefacts.items():
+        file = folder / name
+        try:
+            seen = file.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            if file.parent == folder or file.parent.is_dir():
+                return f"{file}: no such file, its record names it"
+            continue
+        if seen.st_size != said["bytes"]:
+            return f"{file}: {seen.st_size:,} bytes, {said['bytes']:,} in the record of its node"
+        if (every or seen.st_mtime_ns > written) and sha256_of(file) != said["sha256"]:
+            return f"{file}: its SHA-256 is not the one in the record of its node"
+    return None
+
+
+def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
+    """Refuse parts of a node's folder unless all of their files are those that its record names.
+
+    Args:
+        digest: of the node that belongs there.
+        parts: files or folders in it.
+
+    Raises:
+        RecordError: the record is of another node, or a file is missing, left over, or another one
+            than the node has left; names the file and the remedy.
+    """
+    said = _said_by(folder / RECORD)
+    if said is None:
+        return
+    recorded = said[0]
+    if recorded != digest:
+        raise RecordError(_refusal(folder, f"is the record of {recorded[:12]}, not {digest[:12]}"))
+    if said[1] is None:
+        return
+    wanted = [part.rstrip("/") for part in parts]
+    of_parts = {
+        name: one
+        for name, one in said[1].items()
+        if any(name == part or name.startswith(f"{part}/") for part in wanted)
+    }
+    found = problem(folder, of_parts, every=True)
+    if found is None:
+        more = sorted({n for part in wanted for n in _files(folder, part)} - of_parts.keys())
+        found = f"{folder / more[0]}: the record of its node names no such file" if more else None
+    if found is not None:
+        raise RecordError(_refusal(folder, found))
+
+
+def checked_round(folder: str, digest: str) -> str:
+    """The folder of a stage's kept weights, once it is known that they are those the stage left.
+
+    Args:
+        folder: as ``rounds.round_folder`` names it. One that lies beside no record is not checked.
+        digest: of the stage.
+
+    Returns:
+        The folder; of ``last`` that of the last round.
+
+    Raises:
+        ModelError: the round was not kept.
+        RecordError: as ``checked``.
+    """
+    path = Path(existing(folder))
+    if path.name == CHECKPOINT:
+        checked(path.parent, digest, [CHECKPOINT])
+    elif path.parent.name == ROUNDS:
+        checked(path.parent.parent, digest, [f"{ROUNDS}/{path.name}"])
+    return str(path)
+
+
+def _files(folder: Path, part: str) -> list[str]:
+    path = folder / part
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    names = [file.relative_to(folder) for file in files if file.is_file()]
+    return [n.as_posix() for n in names if not any(p.startswith(".") for p in n.parts)]
+
+
+def _written(record: Path) -> int:
+    try:
+        return os.stat(record).st_mtime_ns  # noqa: PTH116  # for thousands of nodes
+    except OSError:
+        return 0
+
+
+def _said_by(file: Path) -> tuple[str, dict[str, Any] | None] | None:
+    """The digest and the artefacts of a record, whether a stage's or another node's; None: there is
+    no record. (Whether it is right in itself, ``damage`` says.)"""
+    try:
+        record = json_text.read(file)
+        node = record["stage"] if "stage" in record else record["node"]
+        return str(node["digest"]), record.get("artefacts")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordError(_refusal(file.parent, f"{file}: no record ({error})")) from error
+
+
+def _refusal(folder: Path, found: str) -> str:
+    record = folder / RECORD
+    if not found.startswith(str(folder)):
+        found = f"{record}: {found}"
+    return (
+        f"{found}; it was changed or damaged after it was made: delete {record} and run its study "
+        "with snakemake, which makes it once more"
+    )
