@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tasktransfer import datasets
 from tasktransfer.cli import main
@@ -229,6 +230,16 @@ def test_a_folder_of_pairs_without_its_files(tmp_path: Path) -> None:
 DEMO = PRESETS / "empathetic-demo.yaml"
 
 
+def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
+    """The demo's models, one of them with other values of its own or of its architecture."""
+    models = yaml.safe_load(DEMO.read_text())["models"]
+    models.append({**next(m for m in models if m["name"] == "reader"), "name": "reader2"})
+    (model,) = (m for m in models if m["name"] == name)
+    for key, value in changes.items():
+        (model if key in model else model["architecture"])[key] = value
+    return models
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -251,6 +262,26 @@ DEMO = PRESETS / "empathetic-demo.yaml"
         ),
         ({"classifier": None}, r"'ensemble-tuned' needs the section classifier"),
         ({"generation": {"methods": ["base-large"]}}, r"'base-large' needs generation\.large"),
+        (
+            {"evaluation": {"limit": 19}},
+            r"evaluation\.limit: is 19, less than evaluation\.block \(20\), so that no block",
+        ),
+        (
+            {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["base"]}},
+            r"controls: are emoprepend-1 with other labels, and no setting has that method",
+        ),
+        (
+            {"models": changed_model("retriever-beside-reader", beside="reader2")},
+            r"retrieval\.ensemble: 'retriever-beside-reader' has 'reader2' beside it, and class",
+        ),
+        (
+            {"models": changed_model("retriever-beside-reader", layers=2)},
+            r"retrieval\.ensemble: 'retriever-beside-reader' is Base .* its architecture is",
+        ),
+        (
+            {"models": changed_model("retriever", positions=64)},
+            r"'emoprepend-1' reads 64 tokens and 1 labels, and retriever has 64 positions: raise",
+        ),
     ],
 )
 def test_configs_that_cannot_be(change: dict[str, object], said: str) -> None:

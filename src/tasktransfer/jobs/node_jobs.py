@@ -150,7 +150,8 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         instances = [instances[place] for place in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, design.learners)
-            classifier = fitted_on(learner, Path(study.folder(node.of), node.task), task)
+            fitted = node.settings.get("fitted_on", node.task)  # of the same labels
+            classifier = fitted_on(learner, Path(study.folder(node.of), fitted), task)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
