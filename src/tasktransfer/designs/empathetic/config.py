@@ -226,6 +226,13 @@ class EvaluationConfig(Section):
         default=DecodingConfig(), description="how replies are written"
     )
 
+    @property
+    def cuts(self) -> str:
+        """The limits, for captions; empty: none."""
+        limits = {name: getattr(self, name) for name in ("limit", "limit_written", "limit_pool")}
+        told = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
+        return ", ".join(told)
+
 
 class EmpatheticConfig(CommonConfig):
     """A study of empathetic replies."""
