@@ -206,6 +206,7 @@ class Judge:
             self.trained(study.test, study.transfer),
             self.trained(study.test, study.baseline),
             self.units(study.test),
+            more_baselines=True,
         )
 
     def units(self, test: Instances) -> Units:

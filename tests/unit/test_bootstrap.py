@@ -71,16 +71,47 @@ def test_a_run_and_the_baseline_of_its_seed_are_paired() -> None:
     # The order in which seeds stand does not matter.
     turned = Trainings((2, 1, 0), np.array(baseline[::-1]))
     assert estimate(runs(transfer), turned) == paired
-    of_other_seeds = estimate(runs(transfer), runs(baseline, first=7))
-    welch = (np.var(transfer, ddof=1) + np.var(baseline, ddof=1)) / 3
-    assert of_other_seeds.standard_error == pytest.approx(welch**0.5)
-    assert [degrees for _, degrees in of_other_seeds.parts] == [2, 2]
+
+
+def test_a_method_that_equals_its_baseline_differs_by_nothing_whichever_runs_are_missing() -> None:
+    """Seeds scatter by ten points, and two of five have been run."""
+    chance = np.random.default_rng(2)
+    scores = [31.0, 12.0, 48.0, 52.0, 45.0]
+    drawn = np.array(scores)[:, None] + chance.standard_normal((5, 200))
+    units = single_instances(40)
+    found = estimate(runs(scores[:2], drawn[:2]), runs(scores, drawn), units)
+    sure = confidence(found)
+    assert (found.delta, found.seeds) == (0.0, 2)
+    assert sure.p > 0.99
+    # The other way round nothing changes but the sign.
+    turned = estimate(runs(scores, drawn), runs(scores[:2], drawn[:2]), units)
+    assert turned == found
+
+
+def test_without_a_shared_seed_there_is_no_difference() -> None:
+    for drawn, units in ((None, None), ([[1.0, 3.0], [2.0, 5.0]], single_instances(9))):
+        for more in (False, True):
+            found = estimate(
+                runs([50.0, 54.0], drawn),
+                runs([80.0, 84.0], drawn, first=7),
+                units,
+                more_baselines=more,
+            )
+            sure = confidence(found)
+            assert found.seeds == 0
+            told = (found.delta, found.standard_error, sure.low, sure.high, sure.p, sure.degrees)
+            assert all(math.isnan(value) for value in told)
+
+
+def test_baselines_count_beside_the_shared_seeds_only_where_they_were_trained_for_it() -> None:
+    transfer, baseline = runs([10.0, 14.0]), runs([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert estimate(transfer, baseline) == estimate(transfer, runs([1.0, 2.0]))
 
 
 def test_more_baselines_than_runs() -> None:
     """Two runs, five baselines, two of the same seeds: worked by hand."""
     transfer, baseline = runs([10.0, 14.0]), runs([1.0, 2.0, 3.0, 4.0, 5.0])
-    found = estimate(transfer, baseline)
+    found = estimate(transfer, baseline, more_baselines=True)
     assert found.delta == 12 - 3
     # Pairs: 10/2 - 1/5 and 14/2 - 2/5, whose variance is 1.8^2 / 2. Others: 3/25 of 2.5.
     assert found.parts == (pytest.approx((2 * 1.8**2 / 2, 1.0)), pytest.approx((0.3, 4.0)))
@@ -88,7 +119,7 @@ def test_more_baselines_than_runs() -> None:
 
 
 def test_one_run_and_many_baselines_are_one_seed() -> None:
-    found = estimate(runs([9.0]), runs([1.0, 2.0, 3.0]))
+    found = estimate(runs([9.0]), runs([1.0, 2.0, 3.0]), more_baselines=True)
     assert found.seeds == 1
     assert math.isnan(confidence(found).low)
 
@@ -102,7 +133,10 @@ def test_the_variance_of_unequal_seeds_is_right(pairing: float) -> None:
         pairing**0.5 * shared + (1 - pairing) ** 0.5 * chance.standard_normal((4000, 12))
         for _ in range(2)
     )
-    found = [estimate(runs(a[:4]), runs(b)) for a, b in zip(transfer, baseline, strict=True)]
+    found = [
+        estimate(runs(a[:4]), runs(b), more_baselines=True)
+        for a, b in zip(transfer, baseline, strict=True)
+    ]
     errors = np.mean([one.standard_error**2 for one in found]) ** 0.5
     assert errors == pytest.approx(np.std([one.delta for one in found]), rel=0.04)
 
@@ -198,7 +232,11 @@ def test_false_discovery_worked() -> None:
 
 def test_welch_and_satterthwaite_are_the_two_sample_test() -> None:
     transfer, baseline = [50.0, 54.0, 61.0, 47.0], [48.0, 40.0, 45.0]
-    (sure,) = welch_satterthwaite([estimate(runs(transfer), runs(baseline, first=9))])
+    parts = tuple(
+        (float(np.var(one, ddof=1)) / len(one), len(one) - 1.0) for one in (transfer, baseline)
+    )
+    delta = float(np.mean(transfer) - np.mean(baseline))
+    (sure,) = welch_satterthwaite([Estimate(delta, parts, 3)])
     expected = stats.ttest_ind(transfer, baseline, equal_var=False)
     assert sure.p == pytest.approx(expected.pvalue)
     interval = expected.confidence_interval()

@@ -116,11 +116,18 @@ def test_one_seed_is_never_significant(study: Study) -> None:
     assert rest["q"].tolist() == pytest.approx(false_discovery(rest["p"]).tolist())
 
 
-def test_runs_are_compared_with_all_baselines(study: Study) -> None:
-    """More seeds of the baseline than of the run: their mean, of which two are paired."""
+def test_runs_are_compared_with_the_baselines_of_their_seeds_and_those_trained_beside(
+    study: Study,
+) -> None:
+    """A run is missing: its baseline counts only if it was asked for beside those of the runs."""
     record_of(study, a_run(study)).unlink()
     tables = gather(study)
     row = one(cells(tables, RESULTS), **A_CELL)
+    of_cell = (tables.deltas[list(A_CELL)] == pd.Series(A_CELL)).all(axis=1)
+    mine = tables.deltas[of_cell]
+    assert (row.n_seeds, row.n_baselines) == (2, 2)
+    assert row.delta == pytest.approx(mine["delta"].mean())
+    row = one(cells(tables, RESULTS, more_baseline_seeds=[1]), **A_CELL)
     runs = tables.runs[(tables.runs["model"] == "tiny-bert") & (tables.runs["target"] == TASKS[1])]
     baselines = runs.loc[runs["algorithm"] == "baseline", "score"]
     transfer = runs[(runs["algorithm"] == "multitask") & (runs["source"] == TASKS[0])]["score"]

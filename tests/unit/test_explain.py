@@ -197,10 +197,9 @@ def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> No
     (folder / "train.log").write_text("Traceback (most recent call last):\nerror: out of paper\n")
     facts = asked(capsys, *CELL)
     assert facts["number"]["seeds"] == [0]
-    # Of all baselines: that of the missing seed is as good as another.
-    baselines = [score(study, run) for run in runs_of(study, "baseline", ())]
-    difference = facts["seeds"][0]["score"] - sum(baselines) / 2
-    assert facts["number"]["delta"] == pytest.approx(difference)
+    # The baseline of the missing seed does not count.
+    assert facts["number"]["baselines"] == 1
+    assert facts["number"]["delta"] == pytest.approx(facts["seeds"][0]["delta"])
     lost = facts["seeds"][1]
     assert (lost["score"], lost["state"], lost["delta"]) == (None, "failed", None)
     assert lost["reason"] == "failed: out of paper"

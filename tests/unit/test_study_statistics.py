@@ -107,7 +107,9 @@ def test_earlier_cells_are_handed_on(tables: Path, monkeypatch: pytest.MonkeyPat
     compute(tables, tables.parent)
     given = []
 
-    def spied(found: object, root: Path, previous: pd.DataFrame | None) -> pd.DataFrame:
+    def spied(
+        found: object, root: Path, previous: pd.DataFrame | None, more: object
+    ) -> pd.DataFrame:
         given.append(previous)
         assert previous is not None
         return previous

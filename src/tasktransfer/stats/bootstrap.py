@@ -19,16 +19,18 @@ that of five, and it counts V_both more than once (Brennan 2007, "Unbiased estim
 components with bootstrap procedures"; Owen and Eckles 2012, "Bootstrapping data arrays of
 arbitrary order"). The resampling of seeds needs no random draws: its variance has a closed form.
 
-A run and the baseline of the same seed may have something in common, and are taken together: with
-m such pairs, V_seed is the sum of
+A difference is of the seeds that both sides have: a run of one seed beside a baseline of another
+says as much of the two seeds as of the transfer, and runs equal to their baselines seed by seed
+would seem to differ where some are missing. A study may have trained baselines of further seeds on
+purpose (``more_baselines``); these, and no others, count beside the shared ones. Of m shared seeds
+and B baselines, V_seed is the sum of
 
-    m s^2(t / S - b / B)      the pairs,                       m - 1 degrees of freedom
-    (S - m) s^2(t) / S^2      runs without such a baseline,    S - 1
+    m s^2(t / m - b / B)      the pairs,                       m - 1 degrees of freedom
     (B - m) s^2(b) / B^2      baselines without such a run,    B - 1
 
-where s^2 is the variance over seeds. With a baseline for every run and no more, this is the
-variance of the mean of the paired differences. Of fewer than two pairs nothing is known that they
-have in common, and all are taken as the rows without a partner.
+where s^2 is the variance over seeds. With B = m this is the variance of the mean of the paired
+differences. Of one pair nothing is known that its two have in common, and the baselines are all
+taken as the row without a partner.
 
 A variance out of five seeds is itself uncertain, so that quantiles of the normal distribution
 would be too small. Each part has a t distribution of its own degrees d (of dialogues: their number
@@ -55,6 +57,10 @@ import numpy.typing as npt
 from scipy import stats
 
 from tasktransfer.stats.draws import Floats, Units
+
+VERSION = 2
+"""Raise this when a change in the code changes an estimate or an interval: tables that take over
+earlier rows make them anew then."""
 
 LEVEL = 0.95
 
@@ -83,10 +89,16 @@ class Trainings:
         moved: Floats = self.resampled - self.resampled.mean(axis=1, keepdims=True)
         return moved
 
+    def of(self, seeds: Sequence[int]) -> Trainings:
+        """Those of some of its seeds, in that order."""
+        at = [self.seeds.index(seed) for seed in seeds]
+        resampled = None if self.resampled is None else self.resampled[at]
+        return Trainings(tuple(seeds), self.scores[at], resampled)
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean delta in points over ``seeds`` seeds (of runs, or of baselines if these are fewer).
+    """A mean delta in points over the ``seeds`` seeds that both sides have; NaN where it is 0.
 
     ``parts``: the independent variances that its own is the sum of, each with its degrees of
     freedom; none: how sure it is cannot be told. ``of_test_set``: the one of them that dialogues or
@@ -115,27 +127,42 @@ class Confidence:
     degrees: float
 
 
-def estimate(transfer: Trainings, baseline: Trainings, units: Units | None = None) -> Estimate:
-    """The mean delta of a cell and how sure it is.
+def estimate(
+    transfer: Trainings,
+    baseline: Trainings,
+    units: Units | None = None,
+    *,
+    more_baselines: bool = False,
+) -> Estimate:
+    """The mean delta of a cell, over the seeds that both sides have, and how sure it is.
 
     Args:
-        transfer, baseline: at least one training each; either has resampled scores, on the same
-            draws, or neither.
+        transfer, baseline: either has resampled scores, on the same draws, or neither.
         units: what was drawn; not without resampled scores.
+        more_baselines: baselines of seeds that no run has were trained to make the baseline surer,
+            and count too. Never because runs are missing.
 
     Returns:
-        With one seed the standard error is that of the test set alone: how sure this training's
-        delta is, not how sure the cell's is. With one seed and no predictions it is NaN, and so it
-        is with fewer than two dialogues.
+        Without a shared seed there is no difference: delta NaN, 0 ``seeds``, no ``parts``, and the
+        ``Confidence`` of it is NaN throughout. With one seed the standard error is that of the test
+        set alone: how sure this training's delta is, not how sure the cell's is. With one seed and
+        no predictions it is NaN, and so it is with fewer than two dialogues.
 
     Scores move in steps, about 100 / instances: seeds that agree to the last digit do so by
     rounding, and their variance is not taken to be less than that of rounding.
     """
+    shared = [seed for seed in transfer.seeds if seed in set(baseline.seeds)]
+    if not shared:
+        return Estimate(np.nan, (), 0, np.nan)
+    transfer = transfer.of(shared)
+    unpaired = [seed for seed in baseline.seeds if seed not in shared] if more_baselines else []
+    baseline = baseline.of([*shared, *unpaired])
     delta = float(transfer.scores.mean() - baseline.scores.mean())
-    seeds = min(len(transfer.seeds), len(baseline.seeds))
-    pairs = _pairs(transfer.seeds, baseline.seeds)
-    of_seeds = _over_seeds(transfer.scores, baseline.scores, pairs)
-    parts = [(float(variance), degrees) for variance, degrees in of_seeds]
+    parts = [
+        (float(variance), degrees)
+        for variance, degrees in _over_seeds(transfer.scores, baseline.scores)
+    ]
+    seeds = len(shared)
     if units is None:
         unknown = np.nan if seeds < 2 else 0.0
         return Estimate(delta, tuple(parts) if seeds > 1 else (), seeds, unknown)
@@ -143,39 +170,30 @@ def estimate(transfer: Trainings, baseline: Trainings, units: Units | None = Non
     assert baseline.resampled is not None
     drawn = transfer.resampled.mean(axis=0) - baseline.resampled.mean(axis=0)
     of_units = float(drawn.var(ddof=1))
-    both = _over_seeds(transfer.moved, baseline.moved, pairs)
+    both = _over_seeds(transfer.moved, baseline.moved)
     in_both = float(sum(variance.mean() for variance, _ in both))
     if parts and of_units > 0:
         step = 100 / units.instances
-        parts[0] = (max(parts[0][0], step**2 / 12 / len(transfer.seeds)), parts[0][1])
+        parts[0] = (max(parts[0][0], step**2 / 12 / seeds), parts[0][1])
     # Not max(): it would make 0 of an unknown variance.
     of_test_set = float(np.maximum(0.0, of_units - in_both))
     parts.append((of_test_set, float(max(1, units.count - 1))))
     return Estimate(delta, tuple(parts), seeds, of_test_set)
 
 
-def _pairs(one: Sequence[int], other: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Where the seeds that both have stand in either; none where there is but one."""
-    shared = [seed for seed in one if seed in set(other)]
-    if len(shared) < 2:
-        return [], []
-    return [list(one).index(seed) for seed in shared], [list(other).index(seed) for seed in shared]
-
-
-def _over_seeds(
-    transfer: Floats, baseline: Floats, pairs: tuple[list[int], list[int]]
-) -> list[tuple[Floats, float]]:
+def _over_seeds(transfer: Floats, baseline: Floats) -> list[tuple[Floats, float]]:
     """The parts of V_seed with their degrees of freedom, for values (seeds, ...) of runs and of
-    baselines. Of one seed alone no variance is known, and its part is left out."""
-    runs, baselines, paired = len(transfer), len(baseline), len(pairs[0])
+    baselines, these of the runs' seeds first. Of one seed alone no variance is known, and its part
+    is left out."""
+    runs, baselines = len(transfer), len(baseline)
+    paired = runs if runs > 1 else 0
     parts = []
     if paired:
-        both = transfer[pairs[0]] / runs - baseline[pairs[1]] / baselines
-        parts.append((paired * both.var(axis=0, ddof=1), float(paired - 1)))
-    for values, count in ((transfer, runs), (baseline, baselines)):
-        if count > max(1, paired):
-            variance = (count - paired) / count**2 * values.var(axis=0, ddof=1)
-            parts.append((variance, float(count - 1)))
+        both = transfer / runs - baseline[:runs] / baselines
+        parts.append((runs * both.var(axis=0, ddof=1), float(runs - 1)))
+    if baselines > max(1, paired):
+        variance = (baselines - paired) / baselines**2 * baseline.var(axis=0, ddof=1)
+        parts.append((variance, float(baselines - 1)))
     return parts
 
 

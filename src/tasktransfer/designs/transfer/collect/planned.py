@@ -19,6 +19,7 @@ from tasktransfer.results.study import Study
 BASELINE = "baseline"
 CUTS = "cuts"
 SOURCES_CHOSEN_BY = "sources_chosen_by"
+MORE_BASELINE_SEEDS = "more_baseline_seeds"
 """Keys in a plan file and in the tables' facts, see ``StudyPlan``."""
 TABLES_VERSION = 2
 """Raise this when the columns of the collected tables change: they are collected again then. It is
@@ -68,6 +69,8 @@ class StudyPlan:
     ``config``; empty: not known, or there are none."""
     cuts: str = ""
     """The limits of instances a split, see ``tables.metadata.Metadata``."""
+    more_baseline_seeds: tuple[int, ...] = ()
+    """Of the baselines that were asked for beside those of the runs' seeds."""
 
     @property
     def order(self) -> dict[str, list[str]]:
@@ -126,6 +129,7 @@ def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
         "config_digest": study.config.digest,
         "shorts": shorts_of(study),
         CUTS: study.config.training.cuts,
+        MORE_BASELINE_SEEDS: list(transfer_config(study).more_baseline_seeds),
         SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
         "runs": [
             {
@@ -162,6 +166,7 @@ def read_plan(path: Path) -> StudyPlan:
             runs,
             value.get(SOURCES_CHOSEN_BY, ""),
             value.get(CUTS, ""),
+            tuple(value.get(MORE_BASELINE_SEEDS, ())),
         )
     except (OSError, ValueError, TypeError) as error:
         raise RecordError(f"{path}: not a plan file: {error}; write it again") from error

@@ -10,7 +10,13 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.missing import BROKEN
-from tasktransfer.designs.transfer.collect.planned import SOURCES_CHOSEN_BY, Expected, read_plan
+from tasktransfer.designs.transfer.collect.planned import (
+    MORE_BASELINE_SEEDS,
+    SOURCES_CHOSEN_BY,
+    Expected,
+    StudyPlan,
+    read_plan,
+)
 from tasktransfer.errors import RecordError
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import Checks
@@ -65,12 +71,25 @@ def collect(
         records=origin.records,
         shorts=study.shorts,
         order=study.order,
-        facts={SOURCES_CHOSEN_BY: study.sources_chosen_by} if study.sources_chosen_by else {},
+        facts=_facts(study),
         cuts=study.cuts,
     )
     write_tables(out, tables, metadata)
     checks.write(out / CHECKED)
     return tables, metadata
+
+
+def _facts(study: StudyPlan) -> dict[str, str]:
+    facts = {
+        SOURCES_CHOSEN_BY: study.sources_chosen_by,
+        MORE_BASELINE_SEEDS: " ".join(map(str, study.more_baseline_seeds)),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def more_baseline_seeds(metadata: Metadata) -> tuple[int, ...]:
+    """The seeds of baselines that the study has beside those of its runs."""
+    return tuple(map(int, metadata.facts.get(MORE_BASELINE_SEEDS, "").split()))
 
 
 def holes_of(tables: Tables, runs: Iterable[Expected]) -> list[str]:

@@ -21,6 +21,7 @@ from tasktransfer.designs.transfer.collect.loading import records_under, relativ
 from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected, expected_run
 from tasktransfer.designs.transfer.collect.results import read_statistic
 from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.explain.question import Cell, cell_of, cells_of, find_cell
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
@@ -208,14 +209,16 @@ def _percent(delta: float | None, baseline: float | None) -> float | None:
 
 def _number(evidence: _Evidence, seeds: Sequence[Facts]) -> Facts:
     """Means over the seeds that count: those with both scores, for a baseline those with one. The
-    baselines are all that there are, as in the cells."""
+    baselines are those of these seeds and those that the study has beside them, as in the cells."""
     cell = evidence.cell
     wanted = ["score"] if cell.algorithm == BASELINE else ["score", "baseline_score"]
     used = [seed for seed in seeds if all(seed[key] is not None for key in wanted)]
     means = {key: sum(s[key] for s in used) / len(used) if used else None for key in wanted}
     facts: Facts = {"seeds": [seed["seed"] for seed in used], "of_seeds": len(seeds)}
     if used and cell.algorithm != BASELINE:
-        baselines = _rows(evidence.now.runs, cell.baseline)["score"]
+        more = transfer_config(evidence.study).more_baseline_seeds
+        of_target = _rows(evidence.now.runs, cell.baseline)
+        baselines = of_target.loc[of_target["seed"].isin([*facts["seeds"], *more]), "score"]
         means["baseline_score"], facts["baselines"] = float(baselines.mean()), len(baselines)
     facts |= means
     if cell.algorithm != BASELINE:
@@ -273,7 +276,8 @@ def _statistics(evidence: _Evidence) -> tuple[Facts | None, list[str]]:
 def _inputs_now(evidence: _Evidence) -> list[str]:
     """Of the cell's row, were it made now; empty where its predictions are not what they were."""
     try:
-        return inputs_of(evidence.now, evidence.results)
+        more = transfer_config(evidence.study).more_baseline_seeds
+        return inputs_of(evidence.now, evidence.results, more)
     except RecordError:
         return []
 

@@ -88,7 +88,7 @@ def _pairs(
 def _pair(names: tuple[str, ...], there: Any, back: Any, to_b: _BySeed, to_a: _BySeed) -> _Pair:
     seeds = sorted(set(to_b) & set(to_a))
     if not seeds:
-        unknown = Estimate(there.delta - back.delta, (), 0)
+        unknown = Estimate(math.nan, (), 0)
         return (*names, there.delta, back.delta), unknown
     left = np.array([to_b[seed] for seed in seeds])
     right = np.array([to_a[seed] for seed in seeds])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,8 +67,8 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A transfer run set: its names (dataset ... target), its transfer runs and all baselines of
-    its model and target, each by ascending seed."""
+    """A transfer run set: its names (dataset ... target), its transfer runs and the baselines that
+    they are compared with, each by ascending seed."""
 
     names: Row
     transfers: tuple[_Run, ...]
@@ -97,13 +97,18 @@ class _Cell:
         return (*self.transfers, *self.baselines)
 
 
-def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
+def cells(
+    tables: Tables,
+    root: Path,
+    previous: pd.DataFrame | None = None,
+    more_baseline_seeds: Collection[int] = (),
+) -> pd.DataFrame:
     """The table ``cells``: one row for every model, algorithm, sources and target with at least
     one seed that has both the transfer run and its baseline.
 
-    Mean delta, interval and test are those of ``bootstrap``: runs against all baselines of their
-    model and target, which may be more than there are runs. Drawn are the dialogues of the test
-    set. A cell in which some run has no predictions is judged by its seeds alone (``instances`` 0).
+    Mean delta, interval and test are those of ``bootstrap``: runs against the baselines of their
+    seeds, and against those of ``more_baseline_seeds``. Drawn are the dialogues of the test set. A
+    cell in which some run has no predictions is judged by its seeds alone (``instances`` 0).
 
     ``q`` is Benjamini-Hochberg over all single-source cells of a dataset, of all models and
     algorithms, because its heatmaps are drawn as one figure and read as one: a reader looks for
@@ -116,6 +121,7 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
         root: the results folder that the paths in the tables are relative to.
         previous: an earlier result; its rows are taken over where nothing that they depend on has
             changed. ``q`` is always computed anew.
+        more_baseline_seeds: of the baselines that the study has beside those of its runs' seeds.
 
     Returns:
         Columns ``columns.CELLS``, in the order of ``tables.deltas``.
@@ -123,7 +129,7 @@ def cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> p
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    run_sets = _run_sets(tables)
+    run_sets = _run_sets(tables, more_baseline_seeds)
     drawn = _Drawn(root, run_sets)
     digests = [_inputs(cell, drawn) for cell in run_sets]
     kept = _rows_by_inputs(previous)
@@ -151,7 +157,7 @@ _NAMES = columns.names("cells")[:7]
 _NUMBERS = columns.names("cells")[7:-3]
 
 
-def _run_sets(tables: Tables) -> list[_Cell]:
+def _run_sets(tables: Tables, more_baseline_seeds: Collection[int]) -> list[_Cell]:
     runs = _runs(tables.runs)
     baselines: dict[Row, list[_Run]] = defaultdict(list)
     alone = tables.runs[tables.runs["algorithm"] == BASELINE]
@@ -163,10 +169,12 @@ def _run_sets(tables: Tables) -> list[_Cell]:
     compared = tables.deltas[tables.deltas["delta"].notna()]
     for *names, digest in compared[[*_NAMES, "digest"]].itertuples(index=False, name=None):
         sets[(*names[:3], tuple(names[3]), *names[4:])].append(runs[names[1], digest])
-    return [
-        _Cell(names, _by_seed(members), _by_seed(baselines[names[0], names[1], names[6]]))
-        for names, members in sets.items()
-    ]
+    result = []
+    for cell, members in sets.items():
+        seeds = {run.seed for run in members}.union(more_baseline_seeds)
+        beside = [run for run in baselines[cell[0], cell[1], cell[6]] if run.seed in seeds]
+        result.append(_Cell(cell, _by_seed(members), _by_seed(beside)))
+    return result
 
 
 def _by_seed(runs: Iterable[_Run]) -> tuple[_Run, ...]:
@@ -228,7 +236,7 @@ def _inputs(cell: _Cell, drawn: _Drawn) -> str:
     scored_by = repr((card.labels, card.metrics, card.paper_metrics)) if card else ""
     members = [[_depends_on(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
     units = drawn.of(cell)
-    settings = [draws.VERSION, draws.RESAMPLES, bootstrap.LEVEL]
+    settings = [draws.VERSION, draws.RESAMPLES, bootstrap.VERSION, bootstrap.LEVEL]
     of_test_set = [cell.tested_on, units.digest if units else None]
     return digest_of([settings, scored_by, of_test_set, cell.names, members])
 
@@ -237,13 +245,13 @@ def _depends_on(run: _Run) -> Row:
     return run.seed, run.digest, run.score, run.sha256, run.test_set
 
 
-def inputs_of(tables: Tables, root: Path) -> list[str]:
+def inputs_of(tables: Tables, root: Path, more_baseline_seeds: Collection[int] = ()) -> list[str]:
     """The column ``inputs`` that ``cells`` gives these tables: rows with another are outdated.
 
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    run_sets = _run_sets(tables)
+    run_sets = _run_sets(tables, more_baseline_seeds)
     drawn = _Drawn(root, run_sets)
     return [_inputs(cell, drawn) for cell in run_sets]
 
@@ -284,7 +292,7 @@ def _estimates(
         if units is None:
             for cell in members:
                 runs = (_trainings(cell.transfers), _trainings(cell.baselines))
-                yield cell, bootstrap.estimate(*runs)
+                yield cell, bootstrap.estimate(*runs, more_baselines=True)
         else:
             yield from _resampled(members, root, units)
 
@@ -313,6 +321,7 @@ def _resampled(cells: list[_Cell], root: Path, units: Units) -> Iterator[tuple[_
                 _trainings(cell.transfers, scores(*cell.transfers)),
                 _trainings(cell.baselines, without),
                 units,
+                more_baselines=True,
             ),
         )
 

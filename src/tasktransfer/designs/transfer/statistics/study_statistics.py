@@ -12,7 +12,11 @@ import pyarrow as pa
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.results import Statistics
-from tasktransfer.designs.transfer.collect.store import read_tables, write_frames
+from tasktransfer.designs.transfer.collect.store import (
+    more_baseline_seeds,
+    read_tables,
+    write_frames,
+)
 from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
 from tasktransfer.designs.transfer.statistics.cells import cells
@@ -75,7 +79,7 @@ def of_tables(
     ``previous``: an earlier call's frames by name."""
     order = metadata.order
     progress("cells: intervals and tests from the predictions")
-    heatmap_cells = cells(tables, root, previous.get("cells"))
+    heatmap_cells = cells(tables, root, previous.get("cells"), more_baseline_seeds(metadata))
     deltas = tables.deltas
     progress("summary, variance and asymmetry")
     summaries = summary(deltas, order)
