@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tasktransfer.designs.empathetic.columns import ROWS, SCORES
+from tasktransfer.designs.empathetic.show import layout_of
 from tasktransfer.designs.empathetic.statistics import judged_once, statistics
 
 SCORED = [name for name, _, _ in SCORES]
@@ -49,6 +50,30 @@ def p_at_1_rows(right: dict[tuple[str, int], float]) -> pd.DataFrame:
             names = ("p_at_1", "", f"d{place}", f"d{place}-1", "sad", "")
             made.append((*run, *names, [float((place + 7 * number) % 40 < 40 * share), 1.0]))
     return pd.DataFrame(made, columns=[name for name, _, _ in ROWS])
+
+
+def test_a_method_equal_to_base_differs_by_nothing_whichever_seeds_are_there() -> None:
+    """Seeds differ by far: the mean of two of them less that of five is no difference."""
+    base = {("base", seed): 0.1 + 0.2 * seed for seed in range(5)}
+    rows = p_at_1_rows(base)
+    same = rows.assign(method="multitask")
+    some = statistics(pd.concat([rows, same[same["seed"] < 2]]))["differences"].iloc[0]
+    assert (some["seeds"], some["difference"]) == (2, 0.0)
+    assert some["low"] <= 0 <= some["high"]
+    assert some["p"] > 0.99
+
+
+def test_without_shared_seeds_there_is_no_difference_and_the_table_says_so() -> None:
+    base = p_at_1_rows({("base", seed): 0.1 + 0.2 * seed for seed in range(3)})
+    other = p_at_1_rows({("multitask", seed): 0.9 for seed in (3, 4)})
+    told = statistics(pd.concat([base, other]))["differences"]
+    (row,) = told.to_dict("records")
+    assert row["seeds"] == 0
+    assert all(math.isnan(row[name]) for name in ("difference", "low", "high", "p", "q"))
+    shown = layout_of(told)
+    (((texts,),),) = shown.blocks
+    printed = dict(zip(shown.head, texts, strict=True))
+    assert {printed[name] for name in ("difference", "95 % interval", "p", "q")} == {"–"}
 
 
 METHODS = {

@@ -86,7 +86,7 @@ def show(study: Study) -> None:
         "pools_chosen": (_marked(read["pools_chosen"]), f"Where replies are from. {caption}"),
     }
     for name, (frame, said) in tables.items():
-        write_table(out, name, frame, metadata, said, layout=_layout(frame))
+        write_table(out, name, frame, metadata, said, layout=layout_of(frame))
     summary = _marked(read["summary"])
     draw_scores(summary, metadata, out, _intervals(summary), caption)
     draw_ratios(
@@ -236,7 +236,7 @@ def _table9(summary: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame([*rows, *cited])
 
 
-def _layout(frame: pd.DataFrame) -> Layout:
+def layout_of(frame: pd.DataFrame) -> Layout:
     """Every column under its name; intervals in one column."""
     shown = frame.copy()
     if {"low", "high"} <= set(shown.columns):
