@@ -51,7 +51,7 @@ def _prepare(study: Study) -> None:
         if model.built is not None and not Path(folder).exists():
             texts = [Path(each) for each in study.texts_of_made(folder)]
             weights = study.revisions.models[model.name].weights
-            build(model.built, texts, Path(folder), weights)
+            build(model.built, texts, Path(folder), weights, study.config.known_labels)
 
 
 def _encoded(study: Study, data: Data, model: str) -> Path:
@@ -60,7 +60,7 @@ def _encoded(study: Study, data: Data, model: str) -> Path:
         config = study.model(model)
         encode_dataset(
             Path(study.cache(data)), data.name, study.tasks(data), study.base_model(model), None,
-            config.family, config.max_length, folder, 1.0,
+            config.family, config.max_length + data.longer_by, folder, 1.0,
         )  # fmt: skip
     return folder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ from transformers import BertConfig, BertModel, MarianMTModel
 
 from tasktransfer.config import ArchitectureConfig
 from tasktransfer.core.fidelity import DEFAULT
+from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.evaluation import replies as replies_judged
 from tasktransfer.evaluation.decoding import diverse_beams
-from tasktransfer.layers.ragged import ragged
+from tasktransfer.layers.ragged import padded, ragged
 from tasktransfer.models.built import two_encoders
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.dual_encoder import DualEncoder
+from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
@@ -53,22 +56,22 @@ def bert() -> Any:
     )  # fmt: skip
 
 
-def dual(beside: Any = None, seed: int = 0) -> DualEncoder:
+def dual(beside: Any = None, seed: int = 0, **more: Any) -> DualEncoder:
     torch.manual_seed(seed)
     pads = (0,) if beside is None else (0, 0)
     return DualEncoder(
         *two_encoders(drawn(SMALL, 46), seed), TASKS, seed=seed, pads=pads, cosine_scale=None,
-        fidelity=DEFAULT, device=CPU, beside=beside,
+        fidelity=DEFAULT, device=CPU, beside=beside, **more,
     )  # fmt: skip
 
 
-def writer(beside: Any = None, seed: int = 0) -> ReplyWriter:
+def writer(beside: Any = None, seed: int = 0, **more: Any) -> ReplyWriter:
     torch.manual_seed(seed)
     tokenizer = tokenizer_of(iter(["a b c d e f g"]), 40)
     inner = EncoderDecoder(
         drawn(SMALL, 46), tokenizer, TASKS, max_answer_tokens={"reply": 8, "feeling": 0}, device=CPU
     )
-    return ReplyWriter(inner, TASKS, seed=seed, beside=beside)
+    return ReplyWriter(inner, TASKS, seed=seed, beside=beside, **more)
 
 
 def count(module: Any, *, learnt: bool) -> int:
@@ -129,6 +132,35 @@ def test_an_ensemble_starts_from_a_model_without_and_trains_its_projection_alone
     assert set(joined.parts()) >= {"beside", "projection", "head.feeling"}
     joined.start_training()
     assert not joined.module["beside"].training
+
+
+@pytest.mark.parametrize("make", [dual, writer])
+@pytest.mark.parametrize("reads", ["mean", "first"])
+def test_an_ensemble_reads_the_classifiers_penultimate_layer(make: Any, reads: Pooling) -> None:
+    """What the classifier's head was trained on: the pooled first token, not the mean."""
+    encoder = bert().eval()
+    classifier = Encoder(
+        encoder, {"feeling": replace(FEELING, by_head=False)}, seed=0, pad_token_id=0,
+        token_types=False, longest_spans={}, fidelity=DEFAULT, device=CPU,
+    )  # fmt: skip
+    classifier.module.eval()
+    ids = ragged([np.array([2, 7, 9, 3], np.int32), np.array([2, 8, 3], np.int32)])
+    numbers = np.arange(3, dtype=np.int32)
+    split = EncodedSplit(
+        task="feeling", instance=numbers[:2], output=np.zeros(2, np.int32), first_sequence=numbers,
+        sequences=ids, second_starts=np.array([4, 3], np.int32),
+        labels=ragged([np.zeros(1, np.int32)] * 2), offsets=ragged([np.zeros(0, np.int32)] * 2),
+        ids=["0", "1"], dialogue_ids=["0", "1"], targets=[("l0",)] * 2, contexts=["", ""],
+    )  # fmt: skip
+    read: list[torch.Tensor] = []
+    classifier.heads["feeling"].register_forward_pre_hook(lambda _, given: read.append(given[0]))
+    joined = make(beside=encoder, beside_reads=reads)
+    values, mask = padded(ids, 0)
+    with torch.inference_mode():
+        classifier.predict(split, [0, 1])
+        told = joined.encoding_beside(encoder, torch.from_numpy(values), torch.from_numpy(mask))
+    (penultimate,) = read
+    assert torch.allclose(told, penultimate, atol=1e-6) == (reads == "first")
 
 
 def test_both_encoders_share_words_and_nothing_else() -> None:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tasktransfer import datasets
-from tasktransfer.cli import main
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
-from tasktransfer.designs.empathetic.human import read_choices, read_ratings, sum_up
+from tasktransfer.designs.empathetic import columns
+from tasktransfer.designs.empathetic.collect import of_dialogues
 from tasktransfer.designs.empathetic.recipes import label_words, prepend
 from tasktransfer.designs.empathetic.sources import tiny
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
 from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS, REPLY_PAIRS
 from tasktransfer.errors import ConfigError, DataError, TrainingError
 from tasktransfer.fits import fast_text, fitted_on, learner_named
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import frame_of, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import instance_problem
 
@@ -199,6 +203,23 @@ def test_a_dialogue_in_two_splits(world: Path) -> None:
         OPEN(world, False)
 
 
+def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are_damaged(
+    world: Path, tmp_path: Path
+) -> None:
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    told = of_dialogues(world, tables)
+    assert sum(dialogues for _, dialogues, _ in told["labels"]) == 200
+    for name, rows in told.items():
+        described = columns.TABLES[name]
+        frame = frame_of(rows, described)
+        write_frame(tables / f"{name}.parquet", frame, described, Metadata("s", "0", True, 1))
+    assert of_dialogues(tmp_path / "elsewhere", tables) == told
+    shutil.copy(afraid(world), afraid(world).with_name("angry.csv"))  # doubled
+    with pytest.raises(DataError, match=r"angry\.csv: dialogue tiny:0 is in .*afraid\.csv too"):
+        of_dialogues(world, tables)
+
+
 def test_an_odd_number_of_columns(world: Path) -> None:
     changed(afraid(world), lambda rows: rows[1].append("more"))
     with pytest.raises(DataError, match=r"afraid\.csv, line 2: 5 columns, expected 4 \(Dialog_ID"):
@@ -229,6 +250,16 @@ def test_a_folder_of_pairs_without_its_files(tmp_path: Path) -> None:
 DEMO = PRESETS / "empathetic-demo.yaml"
 
 
+def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
+    """The demo's models, one of them with other values of its own or of its architecture."""
+    models = yaml.safe_load(DEMO.read_text())["models"]
+    models.append({**next(m for m in models if m["name"] == "reader"), "name": "reader2"})
+    (model,) = (m for m in models if m["name"] == name)
+    for key, value in changes.items():
+        (model if key in model else model["architecture"])[key] = value
+    return models
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -251,6 +282,26 @@ DEMO = PRESETS / "empathetic-demo.yaml"
         ),
         ({"classifier": None}, r"'ensemble-tuned' needs the section classifier"),
         ({"generation": {"methods": ["base-large"]}}, r"'base-large' needs generation\.large"),
+        (
+            {"evaluation": {"limit": 19}},
+            r"evaluation\.limit: is 19, less than evaluation\.block \(20\), so that no block",
+        ),
+        (
+            {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["base"]}},
+            r"controls: are emoprepend-1 with other labels, and no setting has that method",
+        ),
+        (
+            {"models": changed_model("retriever-beside-reader", beside="reader2")},
+            r"retrieval\.ensemble: 'retriever-beside-reader' has 'reader2' beside it, and class",
+        ),
+        (
+            {"models": changed_model("retriever-beside-reader", layers=2)},
+            r"retrieval\.ensemble: 'retriever-beside-reader' is Base .* its architecture is",
+        ),
+        (
+            {"models": changed_model("retriever", positions=64)},
+            r"'emoprepend-1' reads 64 tokens and 1 labels, and retriever has 64 positions: raise",
+        ),
     ],
 )
 def test_configs_that_cannot_be(change: dict[str, object], said: str) -> None:
@@ -299,46 +350,3 @@ def test_a_classifier_of_other_labels_is_refused(tmp_path: Path) -> None:
     told = rf"{tmp_path}: a classifier of 32 labels, and emotion has 32; .*difference is 'glad'"
     with pytest.raises(DataError, match=told):
         fitted_on(learner, tmp_path, other)
-
-
-# --- human judgements ---------------------------------------------------------------------------
-
-
-def test_ratings_become_means_with_errors(tmp_path: Path) -> None:
-    file = tmp_path / "ratings.csv"
-    head = "model,instance,rater,empathy,relevance,fluency\n"
-    file.write_text(f"{head}Base,1,a,2,3,5\nBase,2,a,4,3,5\n")
-    (rated,) = read_ratings(file)
-    assert (rated.ratings, rated.mean["empathy"], rated.error["empathy"]) == (2, 3.0, 1.0)
-    file.write_text(f"{head}Base,1,a,6,3,5\n")
-    with pytest.raises(DataError, match="line 2: empathy is '6'; give 1 to 5"):
-        read_ratings(file)
-
-
-def test_choices_become_ratios(tmp_path: Path) -> None:
-    file = tmp_path / "choices.csv"
-    rows = ["A,B,1,r,first", "B,A,2,r,second", "A,B,3,r,second", "A,B,4,r,equal", "A,B,5,r,neither"]
-    file.write_text("first,second,instance,rater,choice\n" + "\n".join(rows) + "\n")
-    ratios = read_choices(file)
-    assert (ratios.loc["A", "B"], ratios.loc["B", "A"]) == (2.0, 0.5)
-    file.write_text("first,second,instance,rater,choice\nA,B,1,r,both\n")
-    with pytest.raises(DataError, match="line 2: choice 'both'; write first, second"):
-        read_choices(file)
-
-
-def test_judgements_are_summed_up_by_a_command(tmp_path: Path) -> None:
-    ratings, choices, out = (tmp_path / name for name in ("ratings.csv", "choices.csv", "out"))
-    ratings.write_text("model,instance,rater,empathy,relevance,fluency\nBase,1,a,2,3,5\n")
-    choices.write_text("first,second,instance,rater,choice\nA,B,1,r,first\nA,B,2,r,both\n")
-    words = ["judgements", "--ratings", str(ratings), "--choices", str(choices), "--out", str(out)]
-    assert main(words) != 0
-    assert not out.exists()
-    choices.write_text("first,second,instance,rater,choice\nA,B,1,r,first\nA,B,2,r,second\n")
-    assert main(words) == 0
-    assert (out / "choices.csv").read_text() == "model,A,B\nA,,1\nB,1,\n"
-    assert (out / "ratings.csv").read_text().splitlines()[1].startswith("Base,1,2,3,5")
-    assert {file.name for file in out.iterdir()} == {
-        "ratings.csv", "choices.csv", "choices.png", "choices.pdf",
-    }  # fmt: skip
-    with pytest.raises(DataError, match="there is no such file"):
-        sum_up(tmp_path / "none.csv", None, out)

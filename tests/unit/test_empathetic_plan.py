@@ -14,7 +14,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.plan import plan, stand_ins
-from tasktransfer.results.revisions import Revisions
+from tasktransfer.results.revisions import Revisions, find_revisions
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 
@@ -74,7 +74,8 @@ def test_no_training_reads_test_and_every_one_is_kept_by_its_loss() -> None:
             assert stage.tested == ()
             assert stage.selection.measure == "loss"
     for evaluation in made.evaluations:
-        assert evaluation.split == "test"
+        # Beside test, the labels that the training contexts get are looked at, after the training.
+        assert evaluation.split == "test" or evaluation.settings == {"fitted_on": "emotion"}
 
 
 def test_the_codes_way_changes_labels_and_blocks() -> None:
@@ -83,7 +84,7 @@ def test_the_codes_way_changes_labels_and_blocks() -> None:
     settings = [data.settings for data in code.derived if data.settings["task"] == "emotion"]
     assert settings and all(each["best_last"] and each["as_spelled"] for each in settings)
     blocks = [e.settings for e in code.evaluations if "block" in e.settings]
-    assert all(each["drop_last"] for each in blocks)
+    assert all(each["drop_last_block"] for each in blocks)
     assert not {d.digest for d in paper.derived if d.settings["task"] == "emotion"} & {
         d.digest for d in code.derived
     }
@@ -94,6 +95,93 @@ def test_a_model_as_released_is_judged_without_training() -> None:
     released = [run for run in made.runs if run.method == "pretrained" and run.model == "minilm"]
     assert released and all(not run.stages for run in released)
     assert all(run.evaluations[0].settings["cosine_scale"] == 20 for run in released)
+
+
+def digests(made: Any, method: str, setting: str) -> list[str]:
+    """Of the trainings and evaluations of a method's runs."""
+    runs = [r for r in made.runs if (r.method, r.about["setting"]) == (method, setting)]
+    assert runs
+    return [node.digest for run in runs for node in (*run.stages, *run.evaluations)]
+
+
+def test_cosines_have_a_scale_in_retrieval_alone() -> None:
+    _, made = planned("empathetic-laptop")
+    _, other = planned("empathetic-laptop", training={"cosine_scale": 5})
+    for stage in made.stages:
+        is_compared = stage.model.family == "dual_encoder"
+        assert stage.training.cosine_scale == (20 if is_compared else None)
+    for setting, stay in (("retrieval", False), ("generation", True), ("classifier", True)):
+        for method in {r.method for r in made.runs if r.about["setting"] == setting}:
+            same = digests(made, method, setting) == digests(other, method, setting)
+            assert same == stay, (setting, method)
+
+
+def test_a_hundred_words_of_a_text_are_read_whatever_is_put_before_it() -> None:
+    config, made = planned("empathetic", seeds=[0])
+    for run in made.runs:
+        if run.about["setting"] == "classifier":
+            continue
+        wanted = int(run.method[-1]) if "prepend" in run.method else 0
+        (stage, *_) = reversed(run.stages)
+        for data in (stage.data, *(each for e in run.evaluations for each in e.read)):
+            assert data.longer_by == wanted, run.method
+        assert stage.model.max_length == 101
+    assert {model.max_length for model in config.models} == {101}
+
+
+def test_an_ensemble_reads_what_its_classifier_was_trained_to_make() -> None:
+    _, made = planned("empathetic", seeds=[0])
+    reads = {r.method: r.stages[-1].model.beside_reads for r in made.runs if "ensem" in r.method}
+    assert reads == {
+        "ensemble-plain": "mean", "ensemble-tuned": "first", "ensemble-tags": "first",
+    }  # fmt: skip
+
+
+def test_labels_are_judged_as_they_are_prepended() -> None:
+    _, made = planned("empathetic-laptop")
+    for run in made.runs:
+        if run.method == "fasttext-emotion":
+            judged = [(e.task, e.split) for e in run.evaluations if "fitted_on" in e.settings]
+            assert judged == [("emotion_of_context", "test"), ("emotion_of_context", "train")]
+
+
+BASE_ALONE = {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["base"]}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"retrieval": {"methods": ["base", "topicprepend-1"]}},
+        {"evaluation": {"pools": ["ED", "ED+DD"]}},
+        {"topics": {"dataset": "Newsgroups"}, "retrieval": {"methods": ["base", "topicprepend-1"]}},
+        {"retrieval": {"methods": ["base", "ensemble-tags"]}},
+    ],
+)
+def test_base_does_not_depend_on_what_else_is_studied(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    """Its words above all, which its perplexity is comparable by."""
+    weights = []
+    folders = {name: str(tmp_path / name) for name in ("Newsgroups", "ReplyPairs")}
+    for more in ({}, change):
+        config = load_config(
+            PRESETS / "empathetic.yaml",
+            merged(BASE_ALONE, {"evaluation": {"pools": ["ED"]}}, more)
+            | {"results": str(tmp_path), "data": {"releases": folders}},
+        )
+        found, _ = find_revisions(config, need_inputs=False)
+        weights.append({name: found.models[name].weights for name in ("retriever", "writer")})
+        assert config.vocabulary_of("retriever") == ("EmpatheticDialogues", "DailyDialogReplies")
+        assert {"rec.autos", "School Life", "faithful"} <= set(config.known_labels)
+    assert weights[0] == weights[1]
+
+
+def merged(*changes: dict[str, Any]) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    for change in changes:
+        for key, section in change.items():
+            whole[key] = {**whole.get(key, {}), **section}
+    return whole
 
 
 def test_stand_ins_are_named() -> None:

@@ -9,7 +9,7 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
 from tasktransfer.evaluation.replies import candidates_left
 from tasktransfer.layers.ragged import ragged
-from tasktransfer.metrics.retrieval import p_at_1, right_at_1
+from tasktransfer.metrics.retrieval import p_at_1, right_at_1, rows_of_blocks
 from tasktransfer.tasks.card import Instance
 
 SCORES = np.array(
@@ -34,10 +34,36 @@ def test_ties_count_by_halves_and_the_last_block_is_short() -> None:
 
 
 def test_the_papers_code_drops_the_last_block_always() -> None:
-    dropped = p_at_1(scores, np.arange(5), 3, drop_last=True)
-    assert dropped[:3].tolist() == [1, 0.5, 0]
-    assert np.isnan(dropped[3:]).all()
-    assert np.isnan(p_at_1(scores, np.arange(4), 2, drop_last=True)[2:]).all()
+    assert rows_of_blocks(5, 3).tolist() == [0, 1, 2, 3, 4]
+    assert rows_of_blocks(5, 3, drop_last=True).tolist() == [0, 1, 2]
+    assert rows_of_blocks(4, 2, drop_last=True).tolist() == [0, 1]
+
+
+def test_a_limit_takes_whole_blocks_as_they_are_in_the_whole_test_set() -> None:
+    """Rows drawn one by one would part those of a dialogue, which are hard to tell apart."""
+    limited = rows_of_blocks(5257, 100, most=10)
+    assert len(limited) == 1000
+    for block in limited.reshape(10, 100):
+        assert block[0] % 100 == 0
+        assert block.tolist() == list(range(block[0], block[0] + 100))
+    assert len(np.unique(limited)) == 1000
+    assert limited[-1] - limited[0] > 3000  # from all over the test set
+    assert limited.tolist() == rows_of_blocks(5257, 100, most=10, drop_last=True).tolist()
+    assert len(rows_of_blocks(5257, 100, most=53)) == 5257
+
+
+def test_rows_of_one_dialogue_stay_together_under_a_limit() -> None:
+    """The scores prefer a reply of the row's own dialogue, of two rows: each row meets the other
+    one's in every block, and is right by half."""
+    dialogue = np.arange(1000) // 2
+
+    def of_dialogue(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return (dialogue[rows][:, None] == dialogue[columns]).astype(float)
+
+    for most in (2, None):
+        kept = rows_of_blocks(1000, 100, most=most)
+        right = p_at_1(lambda r, c, k=kept: of_dialogue(k[r], k[c]), np.arange(len(kept)), 100)
+        assert right.mean() == 0.5
 
 
 def test_another_order_puts_other_rows_together() -> None:
@@ -84,5 +110,9 @@ def test_a_pool_that_its_filter_empties_is_refused() -> None:
 
 
 def test_fewer_rows_than_a_block_are_refused() -> None:
-    with pytest.raises(DataError, match=r"P@1,6: 5 rows are fewer than a block; give more test"):
-        p_at_1(scores, np.arange(5), 6)
+    with pytest.raises(DataError, match=r"P@1,6: 5 rows are fewer than a block; give a larger"):
+        rows_of_blocks(5, 6)
+    assert rows_of_blocks(5, 5).tolist() == [0, 1, 2, 3, 4]
+    told = r"P@1,5: 5 rows are fewer than a block, and release_compat leaves the last 5 out; give"
+    with pytest.raises(DataError, match=told):
+        rows_of_blocks(5, 5, drop_last=True)

@@ -7,9 +7,11 @@ import math
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.empathetic.columns import ROWS
-from tasktransfer.designs.empathetic.statistics import statistics
+from tasktransfer.designs.empathetic.columns import ROWS, SCORES
+from tasktransfer.designs.empathetic.show import layout_of
+from tasktransfer.designs.empathetic.statistics import judged_once, statistics
 
+SCORED = [name for name, _, _ in SCORES]
 NATS = {("base", 0): 4.2, ("base", 1): 4.3, ("pretrained", 0): 5.2, ("pretrained", 1): 5.32}
 """Method and seed → nats a token."""
 
@@ -36,3 +38,90 @@ def test_perplexity_is_averaged_and_compared_on_its_logarithm() -> None:
     assert difference["measure"] == "log perplexity"
     assert difference["difference"] == pytest.approx(1.01)
     assert 0 < difference["low"] < 1.01 < difference["high"]
+
+
+def p_at_1_rows(right: dict[tuple[str, int], float]) -> pd.DataFrame:
+    """Forty dialogues of one reply each, of which so large a share is right; which ones differs by
+    method and seed."""
+    made = []
+    for number, ((method, seed), share) in enumerate(right.items()):
+        run = ("retrieval", method, "minilm", seed)
+        for place in range(40):
+            names = ("p_at_1", "", f"d{place}", f"d{place}-1", "sad", "")
+            made.append((*run, *names, [float((place + 7 * number) % 40 < 40 * share), 1.0]))
+    return pd.DataFrame(made, columns=[name for name, _, _ in ROWS])
+
+
+def test_a_method_equal_to_base_differs_by_nothing_whichever_seeds_are_there() -> None:
+    """Seeds differ by far: the mean of two of them less that of five is no difference."""
+    base = {("base", seed): 0.1 + 0.2 * seed for seed in range(5)}
+    rows = p_at_1_rows(base)
+    same = rows.assign(method="multitask")
+    some = statistics(pd.concat([rows, same[same["seed"] < 2]]))["differences"].iloc[0]
+    assert (some["seeds"], some["difference"]) == (2, 0.0)
+    assert some["low"] <= 0 <= some["high"]
+    assert some["p"] > 0.99
+
+
+def test_without_shared_seeds_there_is_no_difference_and_the_table_says_so() -> None:
+    base = p_at_1_rows({("base", seed): 0.1 + 0.2 * seed for seed in range(3)})
+    other = p_at_1_rows({("multitask", seed): 0.9 for seed in (3, 4)})
+    told = statistics(pd.concat([base, other]))["differences"]
+    (row,) = told.to_dict("records")
+    assert row["seeds"] == 0
+    assert all(math.isnan(row[name]) for name in ("difference", "low", "high", "p", "q"))
+    shown = layout_of(told)
+    (((texts,),),) = shown.blocks
+    printed = dict(zip(shown.head, texts, strict=True))
+    assert {printed[name] for name in ("difference", "95 % interval", "p", "q")} == {"–"}
+
+
+METHODS = {
+    (method, seed): value + seed / 40
+    for method, value in (("base", 0.3), ("multitask", 0.35), ("emoprepend-1", 0.4))
+    for seed in range(3)
+}
+
+
+def test_controls_are_no_part_of_the_family_of_q() -> None:
+    """Rows that must be right cannot make those of others look rarer by chance."""
+    alone = statistics(p_at_1_rows(METHODS))["differences"].set_index("method")
+    controls = {
+        (f"emoprepend-{name}", seed): share
+        for name, share in (("gold", 0.95), ("random", 0.3))
+        for seed in range(3)
+    }
+    both = statistics(p_at_1_rows(METHODS | controls))["differences"].set_index("method")
+    for name in ("multitask", "emoprepend-1"):
+        assert both.loc[name, "q"] == alone.loc[name, "q"]
+        assert alone.loc[name, "q"] > 0
+    for name in ("emoprepend-gold", "emoprepend-random"):
+        assert math.isnan(both.loc[name, "q"])
+        assert 0 <= both.loc[name, "p"] <= 1
+
+
+def test_a_model_as_released_is_one_evaluation() -> None:
+    rows = p_at_1_rows(METHODS)
+    released = p_at_1_rows({("pretrained", 0): 0.2})
+    rows = pd.concat([rows, *(released.assign(seed=seed) for seed in range(3))])
+    scores = pd.DataFrame(
+        [
+            ("retrieval", method, "minilm", seed, "p_at_1", "", 1.0, 40, f"{method}-{trained}")
+            for method, trained_of in (("base", str), ("pretrained", lambda seed: "released"))
+            for seed in range(3)
+            for trained in (trained_of(seed),)
+        ],
+        columns=SCORED,
+    )
+    once = judged_once(scores)
+    assert once == {("retrieval", "pretrained", "p_at_1", "")}
+    told = statistics(rows, once)
+    summary = told["summary"].set_index("method")
+    assert summary["seeds"].to_dict() == {
+        "base": 3, "multitask": 3, "emoprepend-1": 3, "pretrained": 1,
+    }  # fmt: skip
+    alone = statistics(released)["summary"].iloc[0]
+    assert summary.loc["pretrained", ["low", "high"]].tolist() == alone[["low", "high"]].tolist()
+    difference = told["differences"].set_index("method").loc["pretrained"]
+    assert difference["seeds"] == 3  # each of Base's, which do differ
+    assert difference["low"] < difference["difference"] < difference["high"]

@@ -195,7 +195,8 @@ def tiny_model(chosen: argparse.Namespace) -> None:
             chosen.out, named, building.MAKER, "config.json", lambda: _made_of(chosen.out, weights)
         ) as needed:
             if needed:
-                building.build(architecture, instances, chosen.out, weights)
+                labels = study.config.known_labels
+                building.build(architecture, instances, chosen.out, weights, labels)
         return
 
     def is_asked_for() -> bool:
@@ -250,7 +251,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 study.base_model(model.name),
                 study.revision(model.name),
                 model.family,
-                model.max_length,
+                model.max_length + data.longer_by,
                 chosen.out,
                 model.max_unknown_words,
                 spec.identity,

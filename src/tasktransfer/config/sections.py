@@ -307,10 +307,15 @@ class CommonConfig(Section):
         """The datasets that are studied; a design's config says which."""
         return ()
 
-    @property
-    def vocabulary_of(self) -> tuple[str, ...]:
-        """The datasets whose training texts give a built model its words."""
+    def vocabulary_of(self, model: str) -> tuple[str, ...]:
+        """The datasets whose training texts give a built model its words: those that it is trained
+        on, so that what else is studied changes no model."""
         return self.dataset_names
+
+    @property
+    def known_labels(self) -> tuple[str, ...]:
+        """Labels whose words a built model has besides."""
+        return ()
 
     @property
     def digest(self) -> str:

@@ -64,6 +64,12 @@ class Data:
         return digest_of(self.identity)
 
     @property
+    def longer_by(self) -> int:
+        """How many tokens more than a model's ``max_length`` its inputs may have: those of words
+        that a recipe has put before them, as its setting ``longer_by`` says."""
+        return int(self.settings.get("longer_by", 0))
+
+    @property
     def path(self) -> str:
         """Where derived data lie, relative to the results folder; what is read lies elsewhere."""
         return f"data/derived/{self.recipe}/{self.name}-{self.digest[:SHORT]}"

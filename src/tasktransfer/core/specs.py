@@ -16,6 +16,9 @@ Sampler = Literal["task_batches", "uniform", "mixed", "together"]
 
 Keep = Literal["best", "every"]
 
+Pooling = Literal["mean", "first"]
+"""A text's encoding: the mean over its tokens, or the pooled first token."""
+
 
 REFUSE_UNKNOWN = {"extra": "forbid"}
 """How pydantic reads a node from JSON (``node_json``): a key that no field has is an error."""
@@ -35,7 +38,9 @@ class ModelSpec:
     hub, ``sha256:<digest>`` of the files for a local folder, ``tiny:<digest>`` of the recipe for
     the built-in tiny models, ``built:<digest>`` of the recipe of an architecture whose weights are
     drawn. ``name`` is how the study calls it; it stands in paths and tables and is not part of the
-    identity. ``beside``: an encoder that reads the same text beside it. ``adapter_reduction``: an
+    identity. ``beside``: an encoder that reads the same text beside it. ``beside_reads``: its
+    encoding of a text, the mean over tokens or what a classifier's head reads, the pooled first
+    token. ``adapter_reduction``: an
     adapter for each task, whose bottleneck is so many times narrower than the hidden states
     (``models.adapters``); None: none.
     """
@@ -48,6 +53,7 @@ class ModelSpec:
     max_length: int
     beside: ModelSpec | None = None
     adapter_reduction: int | None = None
+    beside_reads: Pooling = "mean"
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -61,6 +67,8 @@ class ModelSpec:
             own["beside"] = self.beside.identity
         if self.adapter_reduction is not None:
             own["adapter_reduction"] = self.adapter_reduction
+        if self.beside_reads != "mean":
+            own["beside_reads"] = self.beside_reads
         return own
 
 

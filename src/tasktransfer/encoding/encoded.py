@@ -133,12 +133,15 @@ class EncodedSplit:
     def limited(self, limit: int | None) -> EncodedSplit:
         """The first ``limit`` instances of a fixed shuffle (not of the training's seed), in the
         split's order; all of them if there are no more, or if ``limit`` is None."""
+        return self.taken(kept_instances(len(self.ids), limit))
+
+    def taken(self, kept: Longs) -> EncodedSplit:
+        """The split with these of its instances, numbers that rise."""
         count = len(self.ids)
-        if limit is None or limit >= count:
+        if len(kept) == count:
             return self
-        kept = kept_instances(count, limit)
         renumber = np.full(count, -1, np.int32)
-        renumber[kept] = np.arange(limit, dtype=np.int32)
+        renumber[kept] = np.arange(len(kept), dtype=np.int32)
         examples = np.flatnonzero(renumber[self.instance] >= 0)
         rows = [row for example in examples for row in self.sequence_range(int(example))]
         counts = np.diff(self.first_sequence)[examples]

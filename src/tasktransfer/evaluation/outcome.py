@@ -165,6 +165,7 @@ def _merged(
             dropout=None,
             device=device,
             beside=places.beside(stage.model.name),
+            beside_reads=stage.model.beside_reads,
             cosine_scale=stage.training.cosine_scale,
             adapter_reduction=stage.model.adapter_reduction,
         )

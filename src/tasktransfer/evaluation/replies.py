@@ -31,7 +31,7 @@ from tasktransfer.evaluation.outcome import Places, load_judged
 from tasktransfer.files import replacing
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import coded
-from tasktransfer.metrics.retrieval import p_at_1
+from tasktransfer.metrics.retrieval import Numbers, p_at_1, rows_of_blocks
 from tasktransfer.models.dual_encoder import CANDIDATE, CONTEXT, DualEncoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
@@ -91,10 +91,10 @@ def judged(asked: Asked) -> tuple[Judged, Setup]:
     model.module.eval()
     folder = asked.places.encoded[evaluation.data, evaluation.model_names[0]]
     split = read_split(folder, evaluation.task, evaluation.split)
-    kept = kept_instances(len(split.ids), asked.settings.get("limit"))
-    split = split.limited(asked.settings.get("limit"))
-    instances = [asked.instances[i] for i in kept]
     (first, *_) = evaluation.measures
+    kept = _kept(asked.settings, first, len(split.ids))
+    split = split.taken(kept)
+    instances = [asked.instances[i] for i in kept]
     ways: dict[tuple[type, str], Callable[..., Judged]] = {
         (DualEncoder, "p_at_1"): _p_at_1,
         (DualEncoder, "bleu"): _retrieved,
@@ -137,6 +137,14 @@ def _over(
     return [by_row[row] for row in rows]
 
 
+def _kept(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
+    """The numbers of the instances that are judged: of P@1 those of whole blocks."""
+    if measure != "p_at_1":
+        return kept_instances(count, settings.get("limit"))
+    most, drop_last = settings.get("blocks"), bool(settings.get("drop_last_block", False))
+    return rows_of_blocks(count, settings["block"], most=most, drop_last=drop_last)
+
+
 def gold_of(instance: Instance) -> tuple[str, ...]:
     """The right reply without words that were put before it, and its label."""
     label = instance.query.get(LABEL)
@@ -165,31 +173,28 @@ def _p_at_1(
         made = model.scores(torch.from_numpy(contexts[rows]), torch.from_numpy(replies[columns]))
         return made.double().numpy()
 
-    drop_last = bool(settings.get("drop_last", False))
     order = np.arange(len(split))
-    right = p_at_1(scores, order, size, drop_last=drop_last)
+    right = p_at_1(scores, order, size)
     chance = np.random.default_rng(0)
     shuffled = [
-        float(np.nanmean(p_at_1(scores, chance.permutation(order), size, drop_last=drop_last)))
+        float(p_at_1(scores, chance.permutation(order), size).mean())
         for _ in range(settings.get("shuffles", 20))
     ]
     # Every context with a reply drawn from its own block: what remains is chance.
     drawn = order.copy()
     for begin in range(0, len(order), size):
         drawn[begin : begin + size] = chance.permutation(drawn[begin : begin + size])
-    permuted = p_at_1(scores, order, size, drop_last=drop_last, replies=drawn)
+    permuted = p_at_1(scores, order, size, drawn)
     measures = {
-        "p_at_1": 100 * float(np.nanmean(right)),
+        "p_at_1": 100 * float(right.mean()),
         "p_at_1_shuffled": 100 * float(np.mean(shuffled)),
         "p_at_1_shuffled_sd": 100 * float(np.std(shuffled, ddof=1)) if len(shuffled) > 1 else 0.0,
-        "p_at_1_permuted": 100 * float(np.nanmean(permuted)),
+        "p_at_1_permuted": 100 * float(permuted.mean()),
     }
-    counted = np.flatnonzero(~np.isnan(right))
-    rows = [instances[i] for i in counted]
-    none: list[float | None] = [None] * len(rows)
-    golds = [gold_of(one) for one in rows]
-    points: list[float | None] = [100 * float(right[i]) for i in counted]
-    return Judged(measures, rows, [g[:1] for g in golds], golds, none, none, points)
+    none: list[float | None] = [None] * len(instances)
+    golds = [gold_of(one) for one in instances]
+    points: list[float | None] = [100 * float(value) for value in right]
+    return Judged(measures, instances, [g[:1] for g in golds], golds, none, none, points)
 
 
 def _retrieved(

@@ -171,7 +171,8 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         instances = [instances[place] for place in kept]
         if isinstance(node.of, Fit):
             learner = learner_named(node.of.learner, design.learners)
-            classifier = inputs.classifier(study, node.of, task, learner)
+            fitted = node.settings.get("fitted_on", node.task)  # of the same labels
+            classifier = inputs.classifier(study, node.of, task, learner, fitted)
             features = _features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)

@@ -3,12 +3,13 @@
 Rashkin et al., section 4: the score of a reply is the dot product of two encodings, each the mean
 of the last layer over the tokens; the loss is minus the log of the softmax over the replies of the
 batch. A linear layer on the context's encoding answers tasks by label. With an encoder *beside*
-them, its encoding is put behind theirs, and a linear layer brings both back to the old width.
+them, its encoding (of a trained classifier the penultimate layer) is put behind theirs, and a
+linear layer brings both back to the old width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import Fidelity
+from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import padded
 from tasktransfer.models.encoder import HEADS_FILE
@@ -47,8 +49,10 @@ class DualEncoder:
         fidelity: Fidelity,
         device: torch.device,
         beside: Any = None,
+        beside_reads: Pooling = "mean",
     ) -> None:
         self.tasks, self.pads, self.device = tasks, pads, device
+        self.encoding_beside = ENCODINGS[beside_reads]
         self.cosine_scale, self.fidelity = cosine_scale, fidelity
         self.config = context.config
         self.side_by_side = False
@@ -192,7 +196,7 @@ class DualEncoder:
         if not self.has_beside:
             return own
         beside = self.module["beside"]
-        other = mean_over_tokens(beside, inputs[f"{name}1"], inputs[f"{name}1_mask"])
+        other = self.encoding_beside(beside, inputs[f"{name}1"], inputs[f"{name}1_mask"])
         projection: Any = self.module["projection"]
         projected: Tensor = projection[name](torch.cat([own, other], dim=-1))
         return projected
@@ -208,6 +212,21 @@ def mean_over_tokens(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
     states: Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     weights = mask[:, :, None].to(states.dtype)
     return (states * weights).sum(1) / weights.sum(1)
+
+
+def pooled_first_token(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
+    """What a classifier's head reads (``encoder.Encoder``), (rows, hidden size): the first token as
+    the pooler gives it, or its last state where the encoder has no pooler."""
+    outputs = encoder(input_ids=ids, attention_mask=mask)
+    pooled: Tensor | None = getattr(outputs, "pooler_output", None)
+    return outputs.last_hidden_state[:, 0] if pooled is None else pooled
+
+
+ENCODINGS: dict[Pooling, Callable[[Any, Tensor, Tensor], Tensor]] = {
+    "mean": mean_over_tokens,
+    "first": pooled_first_token,
+}
+"""(encoder, token ids, mask) → a text's encoding, by its name in ``core.specs``."""
 
 
 def projection(wide: int, narrow: int, seed: int) -> nn.Linear:

@@ -9,7 +9,7 @@ import torch
 
 from tasktransfer.core.architecture import is_recipe, saved_in
 from tasktransfer.core.fidelity import Fidelity
-from tasktransfer.core.specs import Family
+from tasktransfer.core.specs import Family, Pooling
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
@@ -44,6 +44,7 @@ def load_model(
     adapter_reduction: int | None = None,
     note: Note = lambda text: None,
     beside: str | None = None,
+    beside_reads: Pooling = "mean",
     cosine_scale: float | None = None,
 ) -> FamilyModel:
     """Build the model that a stage starts from.
@@ -60,6 +61,7 @@ def load_model(
         adapter_reduction: of the adapters that an encoder has for each task; None: it has none.
         note: told which pooler and heads the checkpoint lacks or has in vain.
         beside: name or folder of the encoder that reads beside a model.
+        beside_reads: its encoding of a text, see ``core.specs.ModelSpec``.
         cosine_scale: see ``core.specs.Training``.
 
     Raises:
@@ -100,6 +102,7 @@ def load_model(
             fidelity=fidelity,
             device=device,
             beside=other,
+            beside_reads=beside_reads,
         )
         dual.load(Path(start))
         return dual
@@ -126,7 +129,9 @@ def load_model(
     if other is None and not any(task.by_head for task in tasks.values()):
         return reader
     (pad,) = manifest.get("beside_pad_token_ids", (0,))
-    writer = ReplyWriter(reader, tasks, seed=seed, beside=other, beside_pad=pad)
+    writer = ReplyWriter(
+        reader, tasks, seed=seed, beside=other, beside_pad=pad, beside_reads=beside_reads
+    )
     writer.load(Path(start))
     return writer
 

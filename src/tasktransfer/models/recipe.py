@@ -6,5 +6,5 @@ Raise a version when the code behind it changes what it writes; caches and diges
 TINY_RECIPE_VERSION = 2
 """How the tiny models are built and pre-trained (training/tiny.py)."""
 
-BUILD_VERSION = 1
+BUILD_VERSION = 2
 """How an architecture becomes a model without weights, and its words (training/build.py)."""

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import padded
-from tasktransfer.models.dual_encoder import mean_over_tokens, projection
+from tasktransfer.models.dual_encoder import ENCODINGS, mean_over_tokens, projection
 from tasktransfer.models.encoder import HEADS_FILE
 from tasktransfer.models.encoder_inputs import labels as labels_of
 from tasktransfer.models.heads import fresh_head
@@ -38,10 +39,12 @@ class ReplyWriter:
         seed: int,
         beside: Any = None,
         beside_pad: int = 0,
+        beside_reads: Pooling = "mean",
     ) -> None:
         self.model, self.tasks, self.device = model, tasks, model.device
         self.hidden_size, self.layers = model.hidden_size, model.layers
         self.side_by_side, self.paths, self.beside_pad = False, model.paths, beside_pad
+        self.encoding_beside = ENCODINGS[beside_reads]
         heads = {
             name: fresh_head(self.hidden_size, task, seed, model.fidelity.head_start)
             for name, task in tasks.items()
@@ -149,7 +152,7 @@ class ReplyWriter:
             dict(zip(("ids", "mask"), padded(rows, self.beside_pad), strict=True)), self.device
         )
         with torch.no_grad():
-            other = mean_over_tokens(self.module["beside"], read["ids"], read["mask"])
+            other = self.encoding_beside(self.module["beside"], read["ids"], read["mask"])
         both = torch.cat([own, other[:, None].expand(-1, own.shape[1], -1)], dim=-1)
         projected: Tensor = self.module["projection"](both)
         return projected

@@ -160,7 +160,7 @@ class _Inputs:
             }
             return f"tiny:{digest_of(recipe)}"
         if model.built is not None:
-            return f"built:{digest_of(self._recipe(model.built))}"
+            return f"built:{digest_of(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
             return f"{model.checkpoint}@{hub_revision(model)}"
         folder = on_disk(model.checkpoint)
@@ -174,15 +174,20 @@ class _Inputs:
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
 
-    def _recipe(self, architecture: ArchitectureConfig) -> dict[str, Any]:
-        """What a built model is made from: its words are those of the study's training texts."""
+    def _recipe(self, name: str, architecture: ArchitectureConfig) -> dict[str, Any]:
+        """What a built model is made from: its words are those of its training texts."""
         recipe = architecture.model_dump()
         vectors = recipe.pop("vectors")
         if vectors is not None:
             recipe["vectors"] = digest_of_files({"vectors": Path(on_disk(vectors))}, self.memo)
-        texts = {name: self.data_revision(name) for name in self.config.vocabulary_of}
-        few_sample = self.config.data.few_sample
-        return {"version": BUILD_VERSION, **recipe, "texts": texts, "few_sample": few_sample}
+        texts = {data: self.data_revision(data) for data in self.config.vocabulary_of(name)}
+        return {
+            "version": BUILD_VERSION,
+            **recipe,
+            "texts": texts,
+            "labels": list(self.config.known_labels),
+            "few_sample": self.config.data.few_sample,
+        }
 
     def _absent(self, key: str, error: DataError | ModelError) -> str:
         self.absent.append(str(error))

@@ -181,7 +181,8 @@ class Study:
         """Folders of the instances whose texts a model is made of, by the model's folder."""
         for model in self.config.models:
             if model.checkpoint == BUILT and self.tiny_model(model.name) == folder:
-                return tuple(self.instances(name) for name in self.config.vocabulary_of)
+                read = self.config.vocabulary_of(model.name)
+                return tuple(self.instances(name) for name in read)
         return self.tiny_texts
 
     def synthetic(self, dataset: str) -> bool | None:

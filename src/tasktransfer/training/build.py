@@ -16,7 +16,6 @@ import numpy as np
 from tasktransfer.config import ArchitectureConfig
 from tasktransfer.config.places import on_disk
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.datasets import get_task
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.built import BUILT_FILE, VECTORS_FILE
@@ -27,20 +26,25 @@ SPECIAL = ("<pad>", "</s>", "<s>", "<unk>", "<SOC>", "<EOC>")
 
 
 def build(
-    architecture: ArchitectureConfig, instances: Sequence[Path], out: Path, weights: str
+    architecture: ArchitectureConfig,
+    instances: Sequence[Path],
+    out: Path,
+    weights: str,
+    labels: Sequence[str],
 ) -> None:
     """Write config, tokenizer and, if they are given, the vectors of its words, all or nothing.
 
     Args:
         instances: folders of cached instances whose training texts give the words.
         weights: the model's identity, kept in the folder.
+        labels: their words are always among them, since they may be put before a text.
 
     Raises:
         DataError: the instances are missing or damaged, the vectors cannot be read or have another
             width, or ``out`` holds something else.
     """
     with replacing_folder(out, MAKER) as folder:
-        tokenizer = tokenizer_of(_texts(instances), architecture.words, _labels(instances))
+        tokenizer = tokenizer_of(_texts(instances), architecture.words, labels)
         config = config_of(architecture, len(tokenizer))
         config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -114,13 +118,6 @@ def tokenizer_of(texts: Iterator[str], most: int, labels: Sequence[str] = ()) ->
         unk_token="<unk>",
         clean_up_tokenization_spaces=False,
     )
-
-
-def _labels(instances: Sequence[Path]) -> list[str]:
-    """The labels of the data's tasks."""
-    manifests = [read_manifest(folder) for folder in instances]
-    cards = [get_task(cached.dataset, task) for cached in manifests for task in cached.tasks]
-    return sorted({label for card in cards for label in card.labels})
 
 
 def _texts(instances: Sequence[Path]) -> Iterator[str]:

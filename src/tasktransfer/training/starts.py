@@ -54,6 +54,7 @@ def load_start(
             adapter_reduction=of.model.adapter_reduction,
             note=note if of is stage else lambda text: None,
             beside=job.beside if of.model.beside else None,
+            beside_reads=of.model.beside_reads,
             cosine_scale=stage.training.cosine_scale,
         )
 

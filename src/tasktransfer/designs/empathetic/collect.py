@@ -12,7 +12,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic import columns
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.plan import stand_ins
-from tasktransfer.designs.empathetic.sources.cards import ED, EMOTION_CUT
+from tasktransfer.designs.empathetic.sources.cards import ED, EMOTION_CUT, EMOTION_OF_CONTEXT
 from tasktransfer.designs.empathetic.sources.dialogues import (
     find,
     read_dialogues,
@@ -31,6 +31,12 @@ from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import frame_of, read_frame, write_frame
 
 Row = tuple[Any, ...]
+MEASURED = {
+    (EMOTION_CUT.name, "test"): "accuracy_cut",
+    (EMOTION_OF_CONTEXT.name, "test"): "accuracy_contexts",
+    (EMOTION_OF_CONTEXT.name, "train"): "accuracy_training_contexts",
+}
+"""What a classifier's accuracy on a task and split is called; on others plainly accuracy."""
 SHOWN = 5
 
 
@@ -55,7 +61,7 @@ def collect(study: Study, complete: bool) -> None:
         study.config.digest,
         any(study.synthetic(name) for name in study.config.dataset_names),
         len(there),
-        cuts=study.config.training.cuts,
+        cuts=", ".join(filter(None, (study.config.training.cuts, study.config.evaluation.cuts))),
         order={"method": list(dict.fromkeys(run.method for run in study.plan.runs))},
         facts={f"stand-in: {name}": text for name, text in stand_ins(study.config).items()},
     )
@@ -64,7 +70,7 @@ def collect(study: Study, complete: bool) -> None:
         "rows": [row for run, each in there for row in _rows(study, run, each)],
         "resources": list(_resources(study)),
     }
-    tables |= _of_dialogues(study)
+    tables |= of_dialogues(Path(study.release_of(ED)), Path(study.tables))
     folder = Path(study.tables)
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in tables.items():
@@ -89,14 +95,14 @@ def _scores(study: Study, run: Run, evaluation: Evaluation) -> Iterator[Row]:
     record = read_node_record(Path(study.folder(evaluation)))
     task = evaluation.task
     for measure, value in record["measures"][task].items():
-        named = "accuracy_cut" if task == EMOTION_CUT.name else measure
+        named = MEASURED.get((task, evaluation.split), measure)
         place = f"{evaluation.path}/metrics.json"
         yield *_key(run), named, _pool(evaluation), value, record["instances"][task], place
 
 
 def _rows(study: Study, run: Run, evaluation: Evaluation) -> Iterator[Row]:
     measure = evaluation.measures[0]
-    named = "accuracy_cut" if evaluation.task == EMOTION_CUT.name else measure
+    named = MEASURED.get((evaluation.task, evaluation.split), measure)
     for row in read_rows(Path(study.folder(evaluation))).to_pylist():
         said, gold = row["prediction"], row["gold"]
         if measure == "bleu":
@@ -132,16 +138,21 @@ def _hours(study: Study, stage: Stage) -> float:
     return float(read_record(Path(study.record(stage)))["provenance"]["seconds"]["total"]) / 3600
 
 
-def _of_dialogues(study: Study) -> dict[str, list[Row]]:
-    """What is counted in the dialogues; where they are no longer there, the earlier tables."""
+def of_dialogues(release: Path, tables: Path) -> dict[str, list[Row]]:
+    """What is counted in the dialogues; where they are no longer there, the earlier tables.
+
+    Raises:
+        DataError: they are there and damaged.
+    """
     try:
-        dialogues = read_dialogues(Path(find(Path(study.release_of(ED)))))
+        place = Path(find(release))
     except DataError:
         kept = {}
         for name in ("labels", "shared"):
-            frame, _ = read_frame(Path(study.tables, f"{name}.parquet"), columns.TABLES[name])
+            frame, _ = read_frame(tables / f"{name}.parquet", columns.TABLES[name])
             kept[name] = list(frame.itertuples(index=False, name=None))
         return kept
+    dialogues = read_dialogues(place)
     counts = Counter(dialogue.emotion for dialogue in dialogues)
     labels = [(label, n, 100 * n / len(dialogues)) for label, n in counts.most_common()]
     situations = shared_situations(dialogues)

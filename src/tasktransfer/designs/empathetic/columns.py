@@ -58,9 +58,9 @@ SHARED: Columns = (
 )
 SUMMARY: Columns = (
     *_CELL,
-    ("seeds", pa.int64(), "seeds"),
+    ("seeds", pa.int64(), "seeds; 1 of a model that is judged as it was released"),
     ("value", pa.float64(), "mean over seeds, of perplexities the geometric one"),
-    ("low", pa.float64(), "lower end of the 95 % interval over dialogues and seeds"),
+    ("low", pa.float64(), "lower end of the 95 % interval over dialogues and, if several, seeds"),
     ("high", pa.float64(), "upper end"),
     ("dialogues", pa.int64(), "dialogues that are resampled whole"),
 )
@@ -71,7 +71,11 @@ DIFFERENCES: Columns = (
     ("low", pa.float64(), "lower end of the 95 % interval over dialogues and seeds"),
     ("high", pa.float64(), "upper end"),
     ("p", pa.float64(), "two-sided p of no difference"),
-    ("q", pa.float64(), "the same after control of the false discovery rate in this table"),
+    (
+        "q",
+        pa.float64(),
+        "p after control of false discoveries over all methods; controls have none",
+    ),
     ("comparable", pa.bool_(), "false: the method is told what the others must find out"),
 )
 BY_EMOTION: Columns = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,32 +28,19 @@ from tasktransfer.config.fields import (
 )
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import FAMILIES, Family, Training
-from tasktransfer.core.validation import Problem, unknown
-from tasktransfer.datasets.dailydialog.cards import TOPIC_CLASSIFICATION
+from tasktransfer.core.validation import Problem
+from tasktransfer.designs.empathetic.contradictions import contradictions
+from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, prepended
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     ED,
     LABELS,
-    NEWSGROUP,
-    NEWSGROUPS,
     PAIRS,
     TAGS,
 )
-from tasktransfer.tasks.card import Task
-
-TOPIC_TASKS: Mapping[str, Task] = {"DailyDialog": TOPIC_CLASSIFICATION, NEWSGROUPS: NEWSGROUP}
-FIXED = ("pretrained", "base", "multitask", "ensemble-plain", "ensemble-tuned", "ensemble-tags")
-LARGE = ("pretrained-large", "base-large")
-_PREPEND = re.compile(r"(emo|topic)prepend-([1-9][0-9]*)")
 
 PoolName = Literal["ED", "ED+DD", "R", "ED+DD+R"]
 Setting = Literal["retrieval", "generation"]
-
-
-def prepended(method: str) -> tuple[str, int] | None:
-    """(emo or topic, k) of a Prepend-k method; None for others."""
-    match = _PREPEND.fullmatch(method)
-    return (match[1], int(match[2])) if match else None
 
 
 class EmpatheticData(DataConfig):
@@ -226,7 +212,10 @@ class EvaluationConfig(Section):
         default=("ED", "ED+DD"), description="where retrieved replies are from, for BLEU"
     )
     pool_words: Count = Field(default=20, description="words of a candidate at most")
-    limit: Count | None = Field(default=None, description="test replies at most; null means all")
+    limit: Count | None = Field(
+        default=None,
+        description="test replies at most, for P@1 in whole blocks of consecutive ones; null: all",
+    )
     limit_written: Count | None = Field(
         default=None, description="test replies that are written at most; null: limit"
     )
@@ -236,6 +225,13 @@ class EvaluationConfig(Section):
     decoding: DecodingConfig = Field(
         default=DecodingConfig(), description="how replies are written"
     )
+
+    @property
+    def cuts(self) -> str:
+        """The limits, for captions; empty: none."""
+        limits = {name: getattr(self, name) for name in ("limit", "limit_written", "limit_pool")}
+        told = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
+        return ", ".join(told)
 
 
 class EmpatheticConfig(CommonConfig):
@@ -308,14 +304,25 @@ class EmpatheticConfig(CommonConfig):
         """Whether some model learns from other replies first."""
         return "generation" in self.settings or self.pretraining.retrieval
 
-    @property
-    def vocabulary_of(self) -> tuple[str, ...]:
-        read = (ED, DAILY, PAIRS, self.topics.dataset)
-        return tuple(name for name in self.dataset_names if name in read)
+    def vocabulary_of(self, model: str) -> tuple[str, ...]:
+        """What the model is trained on, whatever methods and pools the study has: words of other
+        data would make another Base of it."""
+        chooses = any(one.name == model and one.family == "dual_encoder" for one in self.models)
+        pretrained = self.pretraining.retrieval or not chooses
+        read = (ED, self.pretraining.dataset) if pretrained else (ED,)
+        return tuple(name for name in read if name in self.dataset_names)
 
-    def hyperparameters(self, *sections: Overrides | None) -> Training:
-        """The section training with what sections say instead, the later ones first."""
+    @property
+    def known_labels(self) -> tuple[str, ...]:
+        """All that any method puts before a text, whatever methods the study has."""
+        return (*LABELS, *(label for task in TOPIC_TASKS.values() for label in task.labels))
+
+    def hyperparameters(self, setting: Setting | None, *sections: Overrides | None) -> Training:
+        """The section training with what sections say instead, the later ones first. The scale of
+        cosines is of retrieval alone."""
         values = self.training.resolved()
+        if setting != "retrieval":
+            values["cosine_scale"] = None
         for section in sections:
             for key in Overrides.model_fields if section else ():
                 if getattr(section, key) is not None:
@@ -324,76 +331,4 @@ class EmpatheticConfig(CommonConfig):
 
     @classmethod
     def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
-        models = {model.name: model for model in parts.get("models", ())}
-        families = {"retrieval": "dual_encoder", "generation": "encoder_decoder"}
-        for name, family in families.items():
-            section = parts.get(name)
-            if section is not None and models:
-                yield from _of_setting(name, section, family, models, parts)
-        if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
-            yield Problem("retrieval", "is missing, and generation too: give one of them")
-        classifier = parts.get("classifier")
-        if classifier and models:
-            yield from _of_family("classifier.model", classifier.model, "encoder", models)
-        for index, model in enumerate(models.values()):
-            if model.beside is not None:
-                path = f"models[{index}].beside"
-                yield from _of_family(path, model.beside, "encoder", models)
-        data, evaluation = parts.get("data"), parts.get("evaluation")
-        if data and evaluation:
-            for index, pool in enumerate(evaluation.pools):
-                if "R" in pool.split("+") and PAIRS not in data.releases:
-                    yield Problem(
-                        f"evaluation.pools[{index}]",
-                        f"{pool!r} needs reply pairs, and data.releases.{PAIRS} names no folder: "
-                        "give one, or remove the pool",
-                    )
-
-
-def _of_family(path: str, name: str, family: str, models: Mapping[str, Any]) -> Iterator[Problem]:
-    if name not in models:
-        yield Problem(path, unknown("model", name, tuple(models)))
-    elif models[name].family != family:
-        found = models[name].family
-        yield Problem(path, f"{name!r} is of family {found}: name a model of family {family}")
-
-
-def _of_setting(
-    name: str,
-    section: Any,
-    family: str,
-    models: Mapping[str, Any],
-    parts: Mapping[str, Any],
-) -> Iterator[Problem]:
-    yield from _of_family(f"{name}.model", section.model, family, models)
-    for key in ("ensemble", "large"):
-        other = getattr(section, key, None)
-        if other is not None:
-            yield from _of_family(f"{name}.{key}", other, family, models)
-    topics = parts.get("topics")
-    offered = (*FIXED, *(LARGE if name == "generation" else ()))
-    for index, method in enumerate(section.methods):
-        path = f"{name}.methods[{index}]"
-        prepend = prepended(method)
-        if prepend is None and method not in offered:
-            names = (*offered, "emoprepend-1", "topicprepend-1")
-            yield Problem(path, unknown("method", method, names))
-        if prepend is not None and topics is not None:
-            what, k = prepend
-            labels = LABELS if what == "emo" else TOPIC_TASKS[topics.dataset].labels
-            if k > len(labels):
-                yield Problem(
-                    path, f"{method!r} prepends {k} labels, and there are {len(labels)}: lower it"
-                )
-        if method.startswith("ensemble"):
-            if parts.get("classifier") is None:
-                yield Problem(path, f"{method!r} needs the section classifier: give its model")
-            if (
-                section.ensemble is None
-                or getattr(models.get(section.ensemble), "beside", None) is None
-            ):
-                yield Problem(
-                    path, f"{method!r} needs {name}.ensemble, a model with the classifier beside it"
-                )
-        if method.endswith("large") and section.large is None:
-            yield Problem(path, f"{method!r} needs {name}.large: name the larger model")
+        yield from contradictions(parts)

@@ -29,6 +29,8 @@ PRINTED = {
     "table7": "Table 7: share of each emotion",
     "table9": "Table 9: accuracy of the classifiers",
     "differences": "differences to Base, with false-discovery control",
+    "by_emotion": "P@1 by emotion of the dialogue",
+    "pools_chosen": "where retrieved replies are from",
 }
 FIGURES = ("p_at_1_and_bleu", "human_comparisons")
 PRINTED_ENDINGS, FIGURE_ENDINGS = ("csv", "md", "tex", "parquet"), ("png", "pdf")

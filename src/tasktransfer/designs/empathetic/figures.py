@@ -14,6 +14,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 from tasktransfer.files import replacing
 from tasktransfer.tables.metadata import Metadata, in_order
 
+RANGE = 30
+"""Ratios beyond it, and its inverse, have the colours of the scale's ends."""
+
 
 def draw_scores(
     summary: pd.DataFrame, metadata: Metadata, out: Path, bars: str, caption: str
@@ -59,22 +62,24 @@ def draw_scores(
 
 
 def draw_ratios(ratios: pd.DataFrame, title: str, out: Path, name: str) -> None:
-    """Ratios of choices as in Figure 5, row over column, on a scale of logarithms; cells without a
-    ratio (0 or NaN) stay empty."""
+    """Ratios of choices as in Figure 5, row over column, on a scale of logarithms; the diagonal and
+    pairs without a ratio (NaN) stay empty, and those that are 0 or infinite are at its ends."""
     values = ratios.to_numpy(float)
-    shown = np.ma.masked_less_equal(np.ma.masked_invalid(values), 0)
+    empty = np.isnan(values) | np.eye(len(values), dtype=bool)
+    shown = np.ma.masked_array(np.clip(values, 1 / RANGE, RANGE), empty)
     figure = Figure(figsize=(9.5, 8), layout="constrained")
     axis = figure.subplots()
-    image = axis.imshow(shown, cmap="RdBu", norm=LogNorm(1 / 30, 30))
+    image = axis.imshow(shown, cmap="RdBu", norm=LogNorm(1 / RANGE, RANGE))
     places = range(len(ratios))
     axis.set_xticks(places, ratios.columns, rotation=60, ha="right", fontsize=8)
     axis.set_yticks(places, ratios.index, fontsize=8)
     for row in places:
         for column in places:
-            if values[row, column] > 0:
-                strong = abs(np.log(values[row, column])) > np.log(8)
+            if not empty[row, column]:
+                value = values[row, column]
+                strong = abs(np.log(shown[row, column])) > np.log(8)
                 axis.text(
-                    column, row, f"{values[row, column]:g}", ha="center", va="center",
+                    column, row, "∞" if np.isinf(value) else f"{value:g}", ha="center", va="center",
                     fontsize=6, color="white" if strong else "black",
                 )  # fmt: skip
     figure.colorbar(image, label="times the row was chosen over the column / the contrary")

@@ -77,8 +77,8 @@ def _standard_error(values: Sequence[int]) -> float:
 
 def read_choices(file: Path) -> pd.DataFrame:
     """Figure 5 of pairwise choices: how often the row's model was chosen over the column's, divided
-    by the contrary; NaN for pairs that were not compared or not decided. Answers of ``equal`` and
-    ``neither`` count for neither side.
+    by the contrary: infinite where it always was, 0 where it never was, NaN for pairs that were not
+    compared or not decided. Answers of ``equal`` and ``neither`` count for neither side.
 
     Raises:
         DataError: with file, line, value and remedy.
@@ -95,13 +95,14 @@ def read_choices(file: Path) -> pd.DataFrame:
         if pair:
             wins[pair] = wins.get(pair, 0) + 1
     names = list(models)
-    cells = {
-        column: [
-            wins.get((row, column), 0) / wins[column, row] if (column, row) in wins else math.nan
-            for row in names
-        ]
-        for column in names
-    }
+
+    def ratio(row: str, column: str) -> float:
+        won, lost = wins.get((row, column), 0), wins.get((column, row), 0)
+        if lost:
+            return won / lost
+        return math.inf if won else math.nan
+
+    cells = {column: [ratio(row, column) for row in names] for column in names}
     return pd.DataFrame(cells, index=pd.Index(names))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Pool, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
@@ -12,15 +13,14 @@ from tasktransfer.core.specs import Selection
 from tasktransfer.core.steps import From, Step
 from tasktransfer.datasets import recipe_of
 from tasktransfer.designs.empathetic.config import (
-    TOPIC_TASKS,
     EmotionsConfig,
     EmpatheticConfig,
     GenerationConfig,
     Setting,
     SettingConfig,
     TopicsConfig,
-    prepended,
 )
+from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, prepended
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     DAILY_NEXT,
@@ -144,7 +144,7 @@ class _Seed:
                 start=None,
                 test_on=(),
                 data=self.data[pretraining.dataset],
-                training=self.config.hyperparameters(section, pretraining),
+                training=self.config.hyperparameters(setting, section, pretraining),
                 model=self.models[name],
             )
         ]
@@ -166,10 +166,13 @@ class _Seed:
         base = self._on_dialogues((NEXT.name,), None, begin)
         starts = [From(base)]
         before = [base]
+        model = self.models[str(section.ensemble)]
         if method != "ensemble-plain":
             classifier = self._classifier(method)
             before.append(classifier)
             starts.append(From(classifier, parts=("encoder",), into=("beside",)))
+            # The penultimate layer of the classifier, which its head was trained on.
+            model = replace(model, beside_reads="first")
         trains = ("projection",) if setting == "retrieval" else ("projection", "decoder")
         joined = Step(
             (NEXT.name,),
@@ -177,7 +180,7 @@ class _Seed:
             start=starts,
             trains=trains,
             test_on=(),
-            model=self.models[str(section.ensemble)],
+            model=model,
         )
         return [*before, joined]
 
@@ -192,7 +195,7 @@ class _Seed:
             start=None,
             data=data,
             model=self.models[config.classifier.model],
-            training=config.hyperparameters(config.classifier),
+            training=config.hyperparameters(None, config.classifier),
         )
 
     # --- labels that are put before -------------------------------------------------------------
@@ -222,7 +225,8 @@ class _Seed:
         self, settings: Mapping[str, Any], setting: Setting, uses: tuple[Fit, ...], of: str
     ) -> Data:
         data = self.data[of]
-        both = {**data.settings, **settings}
+        # A label is a word: 100 words of the text are read whatever is put before it.
+        both = {**data.settings, **settings, "longer_by": settings["k"]}
         if setting == "retrieval":
             both["candidates"] = True
         return Data(of, data.revision, both, "prepend", uses)
@@ -240,7 +244,7 @@ class _Seed:
         name: str | None = None,
     ) -> None:
         spec = self.models[name or section.model]
-        training = self.config.hyperparameters(section)
+        training = self.config.hyperparameters(setting, section)
         stages = self.builder.stages([*begin, *steps], self.data[ED], spec, training, self.seed)
         last = list(stages.values())[-1] if stages else None
         outcome = Outcome((Start(last),)) if last else Outcome((), model=spec)
@@ -254,13 +258,16 @@ class _Seed:
 
     def _of_retrieval(self, outcome: Outcome, data: Data, method: str) -> tuple[Evaluation, ...]:
         evaluation = self.config.evaluation
-        common: dict[str, Any] = {"limit": evaluation.limit} if evaluation.limit else {}
+        common: dict[str, Any] = {}
         if outcome.model is not None and self.config.training.cosine_scale is not None:
             common["cosine_scale"] = self.config.training.cosine_scale
         blocks = {**common, "block": evaluation.block, "shuffles": evaluation.shuffles}
-        if self.config.release_compat:
-            blocks["drop_last"] = True
         pooled = {**common, "pool_words": evaluation.pool_words}
+        if evaluation.limit:
+            blocks["blocks"] = evaluation.limit // evaluation.block
+            pooled["limit"] = evaluation.limit
+        if self.config.release_compat:
+            blocks["drop_last_block"] = True
         if evaluation.limit_pool:
             pooled["pool_limit"] = evaluation.limit_pool
         judged = [Evaluation(outcome, data, REPLY.name, P_AT_1, settings=blocks)]
@@ -295,6 +302,16 @@ class _Seed:
             Evaluation(outcome, data, REPLY.name, ("bleu",), settings=decoding),
         )
 
+    def _as_prepended(self, fit: Fit) -> tuple[Evaluation, ...]:
+        """How often the label that is put before a context is the dialogue's emotion: of test, and
+        of the training contexts, whose dialogues' situations the classifier has read."""
+        settings = {"fitted_on": EMOTION.name}
+        splits: tuple[Literal["test", "train"], ...] = ("test", "train")
+        return tuple(
+            Evaluation(fit, fit.data, EMOTION_OF_CONTEXT.name, ("accuracy",), split, settings)
+            for split in splits
+        )
+
     def add_classifiers(self) -> None:
         """The fits and trained classifiers that methods use, judged on situations."""
         methods, seed = self.config.methods, self.seed
@@ -304,6 +321,8 @@ class _Seed:
                 # DailyDialog's card has no accuracy; of one label each, micro-F1 is the same.
                 measure = "micro_f1" if fit.data.name == "DailyDialog" else "accuracy"
                 judged = tuple(Evaluation(fit, fit.data, task, (measure,)) for task in fit.tasks)
+                if what == "emo":
+                    judged += self._as_prepended(fit)
                 name = {"emo": "fasttext-emotion", "topic": "fasttext-topic"}[what]
                 about = {"setting": "classifier"}
                 self.builder.add(Run(name, "fasttext", seed, about, fit, judged))

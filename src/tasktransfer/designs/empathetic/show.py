@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.empathetic import columns
-from tasktransfer.designs.empathetic.config import EmpatheticConfig
+from tasktransfer.designs.empathetic.config import EmpatheticConfig, EvaluationConfig
 from tasktransfer.designs.empathetic.figures import draw_ratios, draw_scores
 from tasktransfer.designs.empathetic.human import figure5, published, table5
 from tasktransfer.designs.empathetic.statistics import NOT_COMPARABLE
@@ -67,7 +67,7 @@ def show(study: Study) -> None:
     tables = {
         "table2": (
             _table2(read["summary"], metadata, block),
-            f"P@1 is among {block} candidates. {_intervals(read['summary'])} {OTHER_SETTING} "
+            f"{_blocks(study.config.evaluation)} {_intervals(read['summary'])} {OTHER_SETTING} "
             f"{caption}",
         ),
         "table3": (published("table3"), CITED),
@@ -79,11 +79,14 @@ def show(study: Study) -> None:
             _marked(read["differences"]),
             f"Method minus Base, the same seeds. {_intervals(read['summary'])} {caption}",
         ),
-        "by_emotion": (_marked(read["by_emotion"]), f"P@1 among {block} candidates. {caption}"),
+        "by_emotion": (
+            _marked(read["by_emotion"]),
+            f"{_blocks(study.config.evaluation)} {caption}",
+        ),
         "pools_chosen": (_marked(read["pools_chosen"]), f"Where replies are from. {caption}"),
     }
     for name, (frame, said) in tables.items():
-        write_table(out, name, frame, metadata, said, layout=_layout(frame))
+        write_table(out, name, frame, metadata, said, layout=layout_of(frame))
     summary = _marked(read["summary"])
     draw_scores(summary, metadata, out, _intervals(summary), caption)
     draw_ratios(
@@ -101,9 +104,19 @@ def _marked(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _intervals(summary: pd.DataFrame) -> str:
-    several = (summary["seeds"] > 1).all()
-    over = "dialogues and seeds" if several else "dialogues; one seed says nothing of others"
+    over = "dialogues; one seed says nothing of others"
+    if (summary["seeds"] > 1).any():
+        once = ", where there is one seed over dialogues alone"
+        over = "dialogues and seeds" + ("" if (summary["seeds"] > 1).all() else once)
     return f"95 % intervals are over {over}; those of perplexity are made of its logarithm."
+
+
+def _blocks(evaluation: EvaluationConfig) -> str:
+    """Among which candidates P@1 is."""
+    text = f"P@1 is among the {evaluation.block} replies of a block of consecutive test rows"
+    if evaluation.limit is None:
+        return f"{text}."
+    return f"{text}, in {evaluation.limit // evaluation.block} blocks drawn of all."
 
 
 def _table2(summary: pd.DataFrame, metadata: Metadata, block: int) -> pd.DataFrame:
@@ -191,11 +204,16 @@ def _table9(summary: pd.DataFrame) -> pd.DataFrame:
     printed = published("table9").set_index("dataset")
     ours = summary[summary["setting"] == "classifier"]
     theirs = {"fasttext-emotion": "fasttext", "classifier-tuned": "deepmoji_last"}
-    sets = {"accuracy": "ED", "accuracy_cut": "ED-CUT"}
+    sets = {
+        "accuracy": "ED",
+        "accuracy_cut": "ED-CUT",
+        "accuracy_contexts": "contexts, as prepended",
+        "accuracy_training_contexts": "contexts of training, as prepended",
+    }
     rows: list[dict[str, Any]] = []
     for one in ours.itertuples():
         column, of = theirs.get(str(one.method), ""), sets.get(str(one.measure), "")
-        value = 100 * float(printed[column][of]) if column and of else np.nan
+        value = 100 * float(printed[column][of]) if column and of in printed.index else np.nan
         rows.append(
             {
                 "classifier": one.method,
@@ -212,13 +230,13 @@ def _table9(summary: pd.DataFrame) -> pd.DataFrame:
             "data": of,
             "published": 100 * float(printed[name][of]),
         }
-        for of in sets.values()
+        for of in printed.index
         for name in ("deepmoji_new", "deepmoji_full", "deepmoji_chain_thaw")
     ]
     return pd.DataFrame([*rows, *cited])
 
 
-def _layout(frame: pd.DataFrame) -> Layout:
+def layout_of(frame: pd.DataFrame) -> Layout:
     """Every column under its name; intervals in one column."""
     shown = frame.copy()
     if {"low", "high"} <= set(shown.columns):

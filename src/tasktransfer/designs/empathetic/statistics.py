@@ -3,6 +3,9 @@
 Perplexity is the exponential of a mean, and seeds scatter in its ratio: its mean over seeds, its
 interval and its differences are made of the logarithm.
 
+A model that is judged as it was released is one evaluation, whatever the number of seeds: how sure
+its value is, dialogues alone say; its difference to Base is to each of Base's seeds.
+
 Dialogues are drawn whole; every run of a test set meets the same draws (``stats.draws``), and the
 seeds of a method and of Base are paired (``stats.bootstrap``).
 """
@@ -10,7 +13,7 @@ seeds of a method and of Base are paired (``stats.bootstrap``).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,8 @@ from tasktransfer.tables.store import frame_of, read_frame, write_frame
 Sums = np.ndarray[Any, np.dtype[np.float64]]
 CELL = ["setting", "method", "measure", "pool"]
 BASE, NOT_COMPARABLE = "base", ("emoprepend-gold",)
+CONTROLS = (*NOT_COMPARABLE, "emoprepend-random")
+"""What is known to help or not: no part of the family whose false discoveries are controlled."""
 PERPLEXITY, LOG_PERPLEXITY = "perplexity", "log perplexity"
 """A measure, and what its differences are of."""
 
@@ -44,19 +49,30 @@ def make_statistics(study: Study) -> None:
     """Write the statistics' tables from the collected ones."""
     folder = Path(study.tables)
     rows, metadata = read_frame(folder / "rows.parquet", columns.ROWS, "collect again")
-    frames = statistics(rows)
+    scores, _ = read_frame(folder / "scores.parquet", columns.SCORES, "collect again")
+    frames = statistics(rows, judged_once(scores))
     for name, frame in frames.items():
         write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)
 
 
-def statistics(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Table → frame, from the rows of all evaluations."""
+def judged_once(scores: pd.DataFrame) -> frozenset[tuple[str, ...]]:
+    """The cells whose seeds have one record in common: nothing was trained."""
+    several = scores.groupby(CELL).agg(seeds=("seed", "nunique"), records=("record", "nunique"))
+    once = several[(several["seeds"] > 1) & (several["records"] == 1)]
+    return frozenset(tuple(map(str, key)) for key in once.index)
+
+
+def statistics(
+    rows: pd.DataFrame, once: Collection[tuple[str, ...]] = ()
+) -> dict[str, pd.DataFrame]:
+    """Table → frame, from the rows of all evaluations; ``once``: see ``judged_once``."""
     cells: dict[tuple[str, ...], tuple[Trainings, Units]] = {
         (key := tuple(map(str, group))): _trainings(cell, key)
         for group, cell in rows.groupby(CELL, sort=False)
     }
     summary = []
-    for key, (trainings, units) in cells.items():
+    for key, (of_seeds, units) in cells.items():
+        trainings = first_seed(of_seeds) if key in once else of_seeds
         logs = key[2] == PERPLEXITY
         most = np.inf if logs else 100.0
         sure = confidence_of_mean(trainings, units, most=most)
@@ -87,6 +103,14 @@ def _trainings(cell: pd.DataFrame, key: tuple[str, ...]) -> tuple[Trainings, Uni
     return Trainings(tuple(seeds), np.array(scores), resampled), units
 
 
+def first_seed(trainings: Trainings) -> Trainings:
+    """The first of trainings that are all the same."""
+    drawn = trainings.resampled
+    return Trainings(
+        trainings.seeds[:1], trainings.scores[:1], None if drawn is None else drawn[:1]
+    )
+
+
 def _differences(cells: dict[tuple[str, ...], tuple[Trainings, Units]]) -> list[tuple[Any, ...]]:
     keys, estimates, seeds = [], [], []
     for key, (trainings, units) in cells.items():
@@ -97,7 +121,8 @@ def _differences(cells: dict[tuple[str, ...], tuple[Trainings, Units]]) -> list[
             estimates.append(estimate(trainings, base[0], units))
             seeds.append(len({*trainings.seeds} & {*base[0].seeds}))
     sure = confidences(estimates)
-    q = false_discovery([one.p for one in sure])
+    tested = [key[1] not in CONTROLS for key in keys]
+    q = false_discovery([c.p if each else np.nan for c, each in zip(sure, tested, strict=True)])
     made: list[tuple[Any, ...]] = []
     for key, n, e, c, each in zip(keys, seeds, estimates, sure, q, strict=True):
         unit = 100 if key[2] == LOG_PERPLEXITY else 1

@@ -1,0 +1,139 @@
+"""What of a config of the study does not fit together, told before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tasktransfer.core.validation import Problem, unknown
+from tasktransfer.designs.empathetic.methods import FIXED, LARGE, TOPIC_TASKS, prepended
+from tasktransfer.designs.empathetic.sources.cards import LABELS, PAIRS
+
+Parts = Mapping[str, Any]
+"""Key → validated part of the config, without those that have problems."""
+
+FAMILIES = {"retrieval": "dual_encoder", "generation": "encoder_decoder"}
+"""Setting → the family of its models."""
+CONTROLLED = "emoprepend-1"
+"""The method that the controls are another labelling of."""
+
+
+def contradictions(parts: Parts) -> Iterator[Problem]:
+    """Each as the key and what to do about it."""
+    models = {model.name: model for model in parts.get("models", ())}
+    settings = {name: parts[name] for name in FAMILIES if parts.get(name) is not None}
+    if models:
+        for name, section in settings.items():
+            yield from _of_setting(name, section, models, parts)
+        classifier = parts.get("classifier")
+        if classifier:
+            yield from _of_family("classifier.model", classifier.model, "encoder", models)
+        for index, model in enumerate(models.values()):
+            if model.beside is not None:
+                yield from _of_family(f"models[{index}].beside", model.beside, "encoder", models)
+    if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
+        yield Problem("retrieval", "is missing, and generation too: give one of them")
+    yield from _of_evaluation(parts)
+    controlled = any(CONTROLLED in section.methods for section in settings.values())
+    if parts.get("controls") and not controlled and FAMILIES.keys() <= parts.keys():
+        yield Problem(
+            "controls",
+            f"are {CONTROLLED} with other labels, and no setting has that method: add it to "
+            "retrieval.methods or generation.methods, or remove the controls",
+        )
+
+
+def _of_evaluation(parts: Parts) -> Iterator[Problem]:
+    data, evaluation = parts.get("data"), parts.get("evaluation")
+    if evaluation is None:
+        return
+    if parts.get("retrieval") and evaluation.limit and evaluation.limit < evaluation.block:
+        yield Problem(
+            "evaluation.limit",
+            f"is {evaluation.limit}, less than evaluation.block ({evaluation.block}), so that no "
+            "block is left: raise the limit, or lower the block",
+        )
+    for index, pool in enumerate(evaluation.pools):
+        if data and "R" in pool.split("+") and PAIRS not in data.releases:
+            yield Problem(
+                f"evaluation.pools[{index}]",
+                f"{pool!r} needs reply pairs, and data.releases.{PAIRS} names no folder: "
+                "give one, or remove the pool",
+            )
+
+
+def _of_family(path: str, name: str, family: str, models: Mapping[str, Any]) -> Iterator[Problem]:
+    if name not in models:
+        yield Problem(path, unknown("model", name, tuple(models)))
+    elif models[name].family != family:
+        found = models[name].family
+        yield Problem(path, f"{name!r} is of family {found}: name a model of family {family}")
+
+
+def _of_setting(
+    name: str, section: Any, models: Mapping[str, Any], parts: Parts
+) -> Iterator[Problem]:
+    yield from _of_family(f"{name}.model", section.model, FAMILIES[name], models)
+    for key in ("ensemble", "large"):
+        other = getattr(section, key, None)
+        if other is not None:
+            yield from _of_family(f"{name}.{key}", other, FAMILIES[name], models)
+    offered = (*FIXED, *(LARGE if name == "generation" else ()))
+    for index, method in enumerate(section.methods):
+        path = f"{name}.methods[{index}]"
+        if prepended(method) is not None:
+            yield from _of_prepend(path, method, models.get(section.model), parts)
+        elif method not in offered:
+            yield Problem(path, unknown("method", method, (*offered, CONTROLLED, "topicprepend-1")))
+        if method.startswith("ensemble") and parts.get("classifier") is None:
+            yield Problem(path, f"{method!r} needs the section classifier: give its model")
+        if method.endswith("large") and section.large is None:
+            yield Problem(path, f"{method!r} needs {name}.large: name the larger model")
+    ensembles = [method for method in section.methods if method.startswith("ensemble")]
+    if ensembles:
+        yield from _of_ensemble(name, section, ensembles[0], models, parts.get("classifier"))
+
+
+def _of_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator[Problem]:
+    what, k = prepended(method) or ("", 0)
+    topics = parts.get("topics")
+    labels: tuple[str, ...] = LABELS if what == "emo" else ()
+    if what == "topic" and topics is not None:
+        labels = TOPIC_TASKS[topics.dataset].labels
+    if labels and k > len(labels):
+        yield Problem(
+            path, f"{method!r} prepends {k} labels, and there are {len(labels)}: lower it"
+        )
+    positions = getattr(model and model.built, "positions", None)
+    if positions is not None and model.max_length + k > positions:
+        yield Problem(
+            path,
+            f"{method!r} reads {model.max_length} tokens and {k} labels, and {model.name} has "
+            f"{positions} positions: raise its architecture.positions",
+        )
+
+
+def _of_ensemble(
+    name: str, section: Any, method: str, models: Mapping[str, Any], classifier: Any
+) -> Iterator[Problem]:
+    """It is Base with the classifier's encoder beside it, so both have to be those."""
+    path, joined, own = f"{name}.ensemble", models.get(section.ensemble), models.get(section.model)
+    if joined is None or joined.beside is None:
+        if joined is not None or section.ensemble is None:
+            yield Problem(path, f"{method!r} needs a model with the classifier beside it: name one")
+        return
+    if classifier and joined.beside != classifier.model:
+        yield Problem(
+            path,
+            f"{joined.name!r} has {joined.beside!r} beside it, and classifier.model is "
+            f"{classifier.model!r}: name the same model in both",
+        )
+    for key in ("checkpoint", "revision", "max_length", "architecture"):
+        values = [getattr(model, key) for model in (joined, own) if model is not None]
+        if values[1:] and values[0] != values[1]:
+            yield Problem(
+                path,
+                f"{joined.name!r} is Base with a classifier beside it, and its {key} is another "
+                f"than that of {section.model!r}: give both the same",
+            )
+            return
