@@ -116,9 +116,10 @@ def test_a_stage_whose_rounds_are_gone_is_trained(
     keeping = replace(STAGE, selection=replace(STAGE.selection, keep="every"))
     record = {**RECORD, "stage": stage_identity(keeping)}
     finish(tmp_path, record)  # type: ignore[arg-type]
-    (tmp_path / "rounds").mkdir()
+    for number in range(record["rounds"][-1]["round"] + 1):  # type: ignore[index]
+        (tmp_path / "rounds" / str(number)).mkdir(parents=True)
     attempt(job(tmp_path, stage=keeping))
-    (tmp_path / "rounds").rmdir()
+    (tmp_path / "rounds" / "1").rmdir()
     trainings += [lambda what: finish(what.out, record)]  # type: ignore[arg-type]
     attempt(job(tmp_path, stage=keeping))
     assert trainings == []

@@ -16,9 +16,10 @@ from tasktransfer.config import schema
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import DESIGNS, load_config, open_study
 from tasktransfer.designs.probes.figures import read_judgements, ties_resampled
-from tasktransfer.designs.probes.plan import plan
+from tasktransfer.designs.probes.plan import plan, readings_of
 from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.fits.probes import Given, best_constant, fit_probes, micro_f1, shuffled_by_type
 from tasktransfer.jobs.probe_job import limited, refuse_mixed
 from tasktransfer.results.revisions import Revisions
@@ -86,10 +87,33 @@ def test_the_released_codes_way_may_answer_nothing(tmp_path: Path) -> None:
     assert ours.measures["t"]["micro_f1"] > 0
 
 
-def test_an_mlp_is_fitted_where_it_is_asked_for(tmp_path: Path) -> None:
-    rows, matrix = some(200, np.random.default_rng(1))
-    fitted = fit_probes(given(tmp_path, rows[:150], rows[150:], matrix, mlp=True)[0])
-    assert fitted.measures["t"]["mlp_f1"] > 60
+@pytest.mark.parametrize("classes", [2, 5])
+def test_an_mlp_answers_one_label_and_reads_what_a_linear_probe_reads(
+    classes: int, tmp_path: Path
+) -> None:
+    chance = np.random.default_rng(1)
+    matrix = chance.normal(size=(700, 12))
+    scores = matrix @ chance.normal(size=(12, classes)) + chance.normal(size=(700, classes))
+    rows = [instance(n, (str(label),)) for n, label in enumerate(scores.argmax(1))]
+    fitted = fit_probes(given(tmp_path, rows[:500], rows[500:], matrix, mlp=2)[0])
+    measures = fitted.measures["t"]
+    assert measures["mlp_f1"] > measures["prior_f1"] + 20
+    assert measures["mlp_f1"] > measures["micro_f1"] - 10
+    answers = [row.prediction for row in fitted.rows if row.task == "t+mlp"]
+    assert {len(answer) for answer in answers} == {1}
+
+
+def test_an_mlp_reads_sets_of_labels_of_which_each_is_rare() -> None:
+    """By the share of sets that are right as a whole, none of the first passes is better."""
+    chance = np.random.default_rng(0)
+    matrix = chance.normal(size=(1500, 24))
+    scores = matrix @ chance.normal(size=(24, 60)) / 5
+    golds = [tuple(str(k) for k in np.flatnonzero(row > 1.4)) for row in scores]
+    dialogues = [str(n // 5) for n in range(1500)]
+    probe = fit_mlp(matrix[:1200], golds[:1200], dialogues[:1200], 0, one=False)
+    assert micro_f1(probe.answers(matrix[1200:]), golds[1200:]) > 50
+    again = fit_mlp(matrix[:1200], golds[:1200], dialogues[:1200], 0, one=False)
+    assert again.answers(matrix) == probe.answers(matrix)
 
 
 def test_one_class_in_training_is_refused(tmp_path: Path) -> None:
@@ -246,6 +270,66 @@ def test_word_vectors_ask_what_each_snapshot_says_and_change_no_other_node() -> 
     assert len(more.evaluations) == 30 * 3
     assert {node.digest for node in plain.fits} == {node.digest for node in more.fits}
     assert {node.split for node in more.evaluations} == {"dev"}
+
+
+def trainings(**changed: Any) -> dict[str, set[str]]:
+    """Model → digests of its trainings, by the paper's preset with something changed."""
+    config = load_config(PRESETS / "probes.yaml", changed)
+    revisions = Revisions(
+        dict.fromkeys(config.dataset_names, "0" * 64),
+        {model.name: spec(model) for model in config.models},
+    )
+    digests: dict[str, set[str]] = {}
+    for stage in plan(config, revisions).stages:  # type: ignore[arg-type]
+        digests.setdefault(stage.model.name, set()).add(stage.digest)
+    return digests
+
+
+def with_architecture(**changed: Any) -> list[dict[str, Any]]:
+    models = yaml.safe_load((PRESETS / "probes.yaml").read_text())["models"]
+    return [{**each, "architecture": {**each["architecture"], **changed}} for each in models]
+
+
+def test_what_is_probed_is_no_part_of_a_training() -> None:
+    usual = trainings()
+    assert trainings(probes={"snapshots": "all"}) == usual
+    assert trainings(probes={"snapshots": ["best", 7], "word_in": "target"}) == usual
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"models": with_architecture(heads=4)},
+        {"models": with_architecture(feed_forward=64)},
+        {"training": {"dropout": 0.1}},
+    ],
+)
+def test_a_key_that_recurrent_models_do_not_read_changes_the_transformer_alone(
+    changed: dict[str, Any],
+) -> None:
+    usual, other = trainings(), trainings(**changed)
+    assert {name for name in usual if usual[name] != other[name]} == {"Transformer"}
+
+
+def test_where_a_word_is_looked_for_is_no_part_of_probes_that_ask_for_none() -> None:
+    usual, other = of_preset("probes.yaml"), of_preset("probes.yaml", word_in="target")
+    kept = {fit.digest for fit in usual.fits} & {fit.digest for fit in other.fits}
+    assert {f.data.name for f in usual.fits if f.digest in kept} == {"MultiWOZ"}
+    assert {f.data.name for f in usual.fits if f.digest not in kept} == {"PersonaChat"}
+
+
+def test_counts_of_words_are_of_what_the_encoders_read() -> None:
+    words = [fit for fit in of_preset("probes.yaml").fits if fit.learner == "probes_of_words"]
+    assert [fit.settings["reads"] for fit in words] == [{"max_length": 100}] * 2
+    config = load_config(PRESETS / "probes.yaml", {"models": with_lengths(50, 100, 50, 50, 50)})
+    named = readings_of(config)  # type: ignore[arg-type]
+    assert named["LSTM"] == named["HRED"] == "words as LSTM"
+    assert named["LSTM-attention"] == "words as LSTM-attention"
+
+
+def with_lengths(*lengths: int) -> list[dict[str, Any]]:
+    both = zip(with_architecture(), lengths, strict=True)
+    return [{**each, "max_length": length} for each, length in both]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,10 @@ from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.errors import ModelError
 from tasktransfer.results.records import Record, comparable, read_record
-from tasktransfer.results.rounds import existing, round_folder
+from tasktransfer.results.rounds import existing, kept_in, round_folder
+from tasktransfer.training.attempt import is_there
 from tasktransfer.training.job import Job
+from tasktransfer.training.progress import Progress
 from tasktransfer.training.run import train_stage
 
 EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
@@ -137,12 +139,11 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
 def test_a_round_that_was_not_kept_is_named_with_those_that_were(tmp_path: Path) -> None:
     for number in (0, 9, 10):
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)
-    assert existing(round_folder(str(tmp_path), "last")).endswith("rounds/10")
     assert existing(round_folder(str(tmp_path), 9)).endswith("rounds/9")
-    with pytest.raises(ModelError, match=r"rounds/11: no such round, rounds 0 to 10 are there"):
+    with pytest.raises(ModelError, match=r"rounds/11: no such round, rounds 0, 9, 10 are there"):
         existing(round_folder(str(tmp_path), 11))
     with pytest.raises(ModelError, match=r"no round is there.*keep: every"):
-        existing(round_folder(str(tmp_path / "other"), "last"))
+        existing(round_folder(str(tmp_path / "other"), 1))
 
 
 def test_an_earlier_attempt_s_rounds_do_not_stay(small: Path, tmp_path: Path) -> None:
@@ -152,5 +153,53 @@ def test_an_earlier_attempt_s_rounds_do_not_stay(small: Path, tmp_path: Path) ->
     )
     train(small, stage, tmp_path)
     rounds = json.loads((tmp_path / "metrics.json").read_text())["rounds"]
-    kept = sorted(int(folder.name) for folder in (tmp_path / "rounds").iterdir())
-    assert kept == [one["round"] for one in rounds]
+    assert kept_in(tmp_path) == [one["round"] for one in rounds]
+    last = existing(round_folder(str(tmp_path), "last"))
+    assert last == str(tmp_path / "rounds" / str(rounds[-1]["round"]))
+
+
+def test_a_finished_training_that_lacks_a_round_is_made_once_more_and_loses_none(
+    small: Path, tmp_path: Path
+) -> None:
+    def keeping(*rounds: int) -> Stage:
+        selection = Selection((EMOTIONS,), keep="every", rounds=rounds)
+        return small_stage(EMOTIONS, training=TRAINING, selection=selection)
+
+    def asking(stage: Stage) -> Job:
+        encoded, base = small / "DailyDialog-encoder", str(small / "encoder")
+        return Job(stage, encoded, base, None, tmp_path, True, 1, "small", "c")
+
+    first = train(small, keeping(0, 2), tmp_path)
+    assert kept_in(tmp_path) == [0, 2]
+    assert is_there(asking(keeping(2)))
+    assert not is_there(asking(keeping(1, 2)))
+    assert not is_there(asking(keeping()))
+    again = train(small, keeping(1), tmp_path)
+    assert kept_in(tmp_path) == [0, 1, 2]
+    assert comparable(first) == comparable(again)
+    assert is_there(asking(keeping()))
+
+
+def test_an_interrupted_training_starts_over_where_a_round_before_is_asked_for(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(Progress, "say", lambda self, text: lines.append(text))
+    monkeypatch.setattr(Progress, "round", _killed_in_round_2)
+
+    def killed(*rounds: int) -> str:
+        lines.clear()
+        selection = Selection((EMOTIONS,), keep="every", rounds=rounds)
+        with pytest.raises(KeyboardInterrupt):
+            train(small, small_stage(EMOTIONS, training=TRAINING, selection=selection), tmp_path)
+        return "\n".join(lines)
+
+    killed(0)
+    assert "goes on after round 1" in killed(0)
+    assert "rounds asked for and not kept: 1; the training starts over" in killed(1)
+    assert kept_in(tmp_path) == [0, 1]
+
+
+def _killed_in_round_2(self: Progress, number: int, *rest: object) -> None:
+    if number == 2:
+        raise KeyboardInterrupt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasktransfer.core.nodes import Data, Node
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 
 
 def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -20,3 +20,15 @@ def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     for node in nodes:
         visit(node)
     return tuple(ordered.values())
+
+
+def starts_of(node: Node) -> tuple[Start, ...]:
+    """The rounds of stages whose parameters a node reads."""
+    if isinstance(node, Stage):
+        return node.starts
+    if isinstance(node, Data):
+        return tuple(Start(used) for used in node.uses if isinstance(used, Stage))
+    if isinstance(node, Fit):
+        return (node.on,) if node.on else ()
+    assert isinstance(node, Evaluation)
+    return node.of.starts if isinstance(node.of, Outcome) else ()

@@ -5,7 +5,7 @@ section 4.2 and Appendix A). Read at every start: no torch here.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,9 @@ RECIPE = "recipe:"
 FILE = "architecture.json"
 
 Kind = Literal["lstm", "lstm_attention", "bilstm_attention", "hred", "transformer"]
+
+_OF_TRANSFORMERS = ("heads", "feed_forward", "dropout")
+"""Fields that a recurrent model does not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,21 @@ class Architecture:
 
     @property
     def weights(self) -> str:
-        """What names the base model, see ``core.specs.ModelSpec``."""
-        return RECIPE + canonical_json(plain_fields(self))
+        """What names the base model, see ``core.specs.ModelSpec``. What its kind does not read
+        stands there at its default: it changes no number."""
+        return RECIPE + canonical_json(plain_fields(self._as_read))
+
+    @property
+    def has_dropout(self) -> bool:
+        """Whether its kind has any."""
+        return self.kind == "transformer"
+
+    @property
+    def _as_read(self) -> Architecture:
+        if self.kind == "transformer":
+            return self
+        unread = {f.name: f.default for f in fields(self) if f.name in _OF_TRANSFORMERS}
+        return replace(self, **unread)  # type: ignore[arg-type]
 
     def parameters(self, vocabulary: int) -> int:
         """How many numbers are trained, embeddings and output untied."""

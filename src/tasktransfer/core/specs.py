@@ -119,6 +119,10 @@ class Training:
         return values
 
 
+_OF_DISK = ("keep", "rounds")
+"""Fields of ``Selection`` that say what is left on the disk and change no number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """What chooses a stage's best round.
@@ -128,7 +132,9 @@ class Selection:
     None: a round is an epoch. ``patience``: the training ends after so many rounds without a
     better one; None: never before its last epoch. ``keep``: ``every`` leaves the parameters of all
     rounds on the disk, those of round 0 too, the untrained model, which is never the best.
-    ``rounds``: those of them that are left; none: all.
+    ``rounds``: those of them that are left; none: all. Which rounds are left changes no number and
+    is no part of an identity: a finished training that lacks one which is asked for is made once
+    more and leaves those too that were there (ADR 0023).
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -149,7 +155,8 @@ class Selection:
         """What of it changes numbers, without ``tasks``; defaults are left out too, so that a new
         field leaves an identity alone."""
         return {
-            field.name: list(value) if isinstance(value, tuple) else value
+            field.name: value
             for field in fields(self)
-            if field.name != "tasks" and (value := getattr(self, field.name)) != field.default
+            if field.name not in ("tasks", *_OF_DISK)
+            and (value := getattr(self, field.name)) != field.default
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,26 @@ def check_vocabulary(tokenizer: Any, rows: int, checkpoint: str) -> None:
         f"{checkpoint}: the tokenizer has {tokens} tokens, {problem} the weights have embeddings "
         f"for ({rows}); take both from the same checkpoint"
     )
+
+
+def parts_read(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[str]:
+    """What is left of each text where its last ``max_length`` tokens are read, those that the
+    tokenizer adds among them."""
+    tokenizer.truncation_side = "left"
+    told = tokenizer(
+        list(texts),
+        truncation=True,
+        max_length=max_length,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+    )
+    begins = (
+        next((begin for (begin, _), added in zip(*both, strict=True) if not added), len(text))
+        for text, *both in zip(
+            texts, told["offset_mapping"], told["special_tokens_mask"], strict=True
+        )
+    )
+    return [text[begin:] for text, begin in zip(texts, begins, strict=True)]
 
 
 def check_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: str) -> None:

@@ -33,3 +33,11 @@ def word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
         unk_token=SPECIAL[UNKNOWN],
         clean_up_tokenization_spaces=False,
     )
+
+
+def last_words(text: str, most: int) -> str:
+    """What is left of a text where its last tokens are read, so many: words, in lower case, and
+    the ends of turns."""
+    first, *others = (words(part) for part in text.split(TURN))
+    tokens = [*first, *(token for part in others for token in (TURN, *part))]
+    return " ".join(tokens[-most:])

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import DataError
 from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_rest
+from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
 from tasktransfer.results.node_records import Row
@@ -30,8 +31,6 @@ from tasktransfer.tasks.card import Instance
 Floats = npt.NDArray[np.float64]
 Labels = Sequence[tuple[str, ...]]
 Say = Callable[[str], None]
-
-MLP_UNITS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,10 @@ def fit_probes(given: Given) -> Fitted:
         fitted.rows += _rows(f"{task}+{SHUFFLED}", test, guesses, mixed["test"])
         fitted.rows += _rows(f"{task}+{PRIOR}", test, [always] * len(test), golds["test"])
         if given.settings.get("mlp"):
-            found = _mlp(given, features, golds["train"])
+            learnt = [one.dialogue_id for one in train]
+            found = fit_mlp(
+                features["train"], golds["train"], learnt, given.seed, one=_has_one(given, task)
+            ).answers(features["test"])
             fitted.measures[task]["mlp_f1"] = micro_f1(found, golds["test"])
             fitted.rows += _rows(f"{task}+{MLP}", test, found, golds["test"])
     _project(given)
@@ -154,7 +156,7 @@ def _fitted(
     keep: bool = True,
 ) -> tuple[dict[str, float], list[tuple[str, ...]]]:
     """A probe's measures and its answers on the test split."""
-    one = task not in given.settings.get("sets", ()) and not given.settings.get("release_compat")
+    one = _has_one(given, task)
     probe = _probe(features["train"], golds["train"], given.settings, one=one)
     if not probe.linear.converged:
         given.note(f"{task}: stopped after max_iter {probe.linear.iterations} iterations")
@@ -163,6 +165,11 @@ def _fitted(
     answers = probe.answers(features["test"])
     measures = {"micro_f1": micro_f1(answers, golds["test"])}
     return measures | {"iterations": float(probe.linear.iterations)}, answers
+
+
+def _has_one(given: Given, task: str) -> bool:
+    """Whether a turn gets exactly one label of a task."""
+    return task not in given.settings.get("sets", ()) and not given.settings.get("release_compat")
 
 
 def _probe(features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bool) -> Probe:
@@ -176,20 +183,6 @@ def _probe(features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bo
     for row, gold in enumerate(golds):
         wanted[row, [number[label] for label in gold]] = 1
     return Probe(labels, fit_one_vs_rest(features, wanted, cost, most), False)
-
-
-def _mlp(given: Given, features: Mapping[str, Any], golds: Labels) -> list[tuple[str, ...]]:
-    """The answers of one hidden layer on the test split."""
-    from sklearn.neural_network import MLPClassifier  # noqa: PLC0415  # slow to import
-    from sklearn.preprocessing import MultiLabelBinarizer  # noqa: PLC0415
-
-    binarised = MultiLabelBinarizer()
-    wanted = binarised.fit_transform(golds)
-    model = MLPClassifier(MLP_UNITS, max_iter=50, early_stopping=True, random_state=given.seed)
-    model.fit(features["train"], wanted)
-    return [
-        tuple(labels) for labels in binarised.inverse_transform(model.predict(features["test"]))
-    ]
 
 
 def _finite(given: Given, task: str, instances: Sequence[Instance]) -> Any:

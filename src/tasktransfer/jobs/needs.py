@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tasktransfer.config import BUILT, TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
-from tasktransfer.results.finished import damage_of
+from tasktransfer.results.finished import damage_of, lacking_rounds
 from tasktransfer.results.revisions import own_tiny_version
 from tasktransfer.results.study import Study
 
@@ -104,9 +104,9 @@ def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
 
 
 class DamagedRecords:
-    """The damaged records that Snakemake came upon, as a file newer than any of them: as an input
-    it makes Snakemake train their stages again, and say so in a dry run. The trainer sets the
-    records aside."""
+    """The records that Snakemake came upon which are damaged, or of stages that lack rounds, as a
+    file newer than any of them: as an input it makes Snakemake train their stages again, and say so
+    in a dry run. The trainer sets damaged ones aside."""
 
     def __init__(self, study: Study) -> None:
         self.file = Path(study.config.results, "logs", "damaged.log")
@@ -114,13 +114,17 @@ class DamagedRecords:
         """record → (when it was changed, what is wrong with it)"""
 
     def inputs(self, study: Study, node: Node) -> list[str]:
-        """The file, if the record of a node is damaged.
+        """The file, if the record of a node is damaged, or it lacks a round that is asked for.
 
         Raises:
             RecordError: the record may not be read.
         """
         record = study.record(node)
-        problem = damage_of(study, node) if os.path.lexists(record) else None
+        if not os.path.lexists(record):
+            return []
+        problem = damage_of(study, node)
+        if problem is None and isinstance(node, Stage):
+            problem = lacking_rounds(study, node)
         if problem is None:
             return []
         if record not in self._records:

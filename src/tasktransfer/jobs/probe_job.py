@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.encoding.word_tokenizer import last_words
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import JointLearner
 from tasktransfer.fits.probes import Fitted, Given
@@ -43,7 +45,11 @@ def fitted(
     texts = list(dict.fromkeys(one.context for one in rows))
     place = {text: number for number, text in enumerate(texts)}
     trained = {one.context for splits in read.values() for one in splits["train"]}
-    matrix = _represented(study, node, texts) if learner.features else _counted(texts, trained)
+    matrix = (
+        _represented(study, node, texts)
+        if learner.features
+        else counted(_read_by_encoders(study, node, texts), [one in trained for one in texts])
+    )
 
     def features(instances: Instances) -> Any:
         return matrix[[place[one.context] for one in instances]]
@@ -102,23 +108,36 @@ def _represented(study: Study, node: Fit, texts: list[str]) -> Any:
         tokenizer = Path(study.encoded(stage.data, stage.model.name), "tokenizer")
         model = stage.model
     else:
-        model = _named(study, node)
+        model = _model_with(study, node.settings.get("model"), node)
         checkpoint = tokenizer = Path(study.base_model(model.name))
     return features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
 
 
-def _named(study: Study, node: Fit) -> Any:
-    """The model of a fit that reads a checkpoint as it is: the one with the weights it names."""
+def _model_with(study: Study, identity: Any, node: Fit) -> ModelSpec:
+    """The model that a fit names by its identity: a checkpoint that is probed as it is."""
     for spec in study.revisions.models.values():
-        if spec.identity == node.settings.get("model"):
+        if spec.identity == identity:
             return spec
     raise ConfigError(f"{node.label}: reads representations: name a stage (on), or a model")
 
 
-def _counted(texts: list[str], trained: set[str]) -> Any:
+def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
+    """The part of each text that the encoders read which counts of words stand beside."""
+    reads = node.settings["reads"]
+    if "max_length" in reads:
+        return [last_words(text, reads["max_length"]) for text in texts]
+    from tasktransfer.encoding.tokenizer import load_tokenizer, parts_read  # noqa: PLC0415
+
+    model = _model_with(study, reads["model"], node)
+    place, revision = study.base_model(model.name), study.revision(model.name)
+    tokenizer = load_tokenizer(place, revision, model.family)
+    return parts_read(tokenizer, texts, model.max_length)
+
+
+def counted(texts: list[str], trained: list[bool]) -> Any:
     """Counts of the words that three training contexts or more have, sparse."""
     from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # slow to import
 
-    counter = CountVectorizer(min_df=min(3, len(trained)), token_pattern=r"(?u)\b\w+\b")
-    counter.fit([text for text in texts if text in trained])
+    counter = CountVectorizer(min_df=min(3, sum(trained)), token_pattern=r"(?u)\b\w+\b")
+    counter.fit([text for text, learnt in zip(texts, trained, strict=True) if learnt])
     return counter.transform(texts).astype(np.float64).tocsr()

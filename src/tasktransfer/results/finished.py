@@ -1,8 +1,8 @@
 """Which nodes of a study are finished, from one look at each node's folder.
 
-A node is finished if its record is there with nothing wrong (see ``damage``), and a stage's
-parameters wherever a node that is not finished starts from them. Plan, status, pilot, merge, gc,
-explain and the Snakefile ask here.
+A node is finished if its record is there with nothing wrong (see ``damage``), and of a stage the
+parameters of each round that a node which is not finished starts from. Plan, status, pilot, merge,
+gc, explain and the Snakefile ask here.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasktransfer.core.ancestors import starts_of
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.results.damage import Checked, checked, damage, node_damage
-from tasktransfer.results.rounds import ROUNDS
+from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
 from tasktransfer.results.state import RECORD, unfinished
 from tasktransfer.results.study import Study
 
@@ -63,13 +64,35 @@ def is_finished(study: Study, node: Node) -> bool:
         return False
     if not isinstance(node, Stage):
         return True
-    return all(map(os.path.lexists, _parameters(study, node))) or not is_start(study, node)
+    if node.selection.keep == "best":  # nothing starts from another round
+        return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
+    return not _lacking(study, node)
 
 
-def _parameters(study: Study, stage: Stage) -> list[str]:
-    """Where a stage leaves what others start from."""
-    rounds = [f"{study.folder(stage)}/{ROUNDS}"] if stage.selection.keep == "every" else []
-    return [study.checkpoint(stage), *rounds]
+def lacking_rounds(study: Study, stage: Stage) -> str | None:
+    """Which rounds of a whole stage are not there, of those that unfinished nodes start from; None:
+    all are there. Raises as ``look``."""
+    gone = sorted(Path(path).name for path in _lacking(study, stage) if f"/{ROUNDS}/" in path)
+    if not gone:
+        return None
+    return f"{study.folder(stage)}/{ROUNDS}: rounds asked for and not kept: {', '.join(gone)}"
+
+
+def _lacking(study: Study, stage: Stage) -> list[str]:
+    """Where parameters of a whole stage are not, that unfinished nodes start from."""
+    folder = study.folder(stage)
+    rounds = {
+        start.at
+        for user in study.users(stage)
+        for start in starts_of(user)
+        if start.stage is not None
+        and start.stage.digest == stage.digest
+        and not is_finished(study, user)
+    }
+    if LAST in rounds:
+        rounds = rounds - {LAST} | {last_of(Path(folder))}
+    places = (round_folder(folder, at) for at in rounds)
+    return [place for place in places if not os.path.lexists(place)]
 
 
 def is_whole(study: Study, node: Node) -> bool:

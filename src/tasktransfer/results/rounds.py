@@ -1,11 +1,18 @@
-"""Where the parameters of a stage's rounds lie in its folder."""
+"""Where the parameters of a stage's rounds lie in its folder, and which of them are there.
+
+Which rounds are left is no part of a stage's identity (``core.specs.Selection``): whoever asks for
+one that was not kept has the stage trained once more (ADR 0023).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tasktransfer.core.nodes import Round
+from tasktransfer.core.specs import Selection
 from tasktransfer.errors import ModelError
+from tasktransfer.results.records import read_record
+from tasktransfer.results.state import RECORD
 
 CHECKPOINT = "checkpoint"
 """Folder of the best round's parameters."""
@@ -24,19 +31,44 @@ def round_folder(stage_folder: str, at: Round) -> str:
 
 
 def existing(folder: str) -> str:
-    """The folder that holds a round's parameters: that of the highest number for ``last``.
+    """The folder that holds a round's parameters; of ``last`` that of the last round by the stage's
+    record, as others than all may have been kept.
 
     Raises:
         ModelError: the round was not kept.
+        RecordError: the last round is asked for, and there is no record that tells its number.
     """
     path = Path(folder)
-    if path.parent.name != ROUNDS or path.is_dir():
+    if path.parent.name != ROUNDS:
         return folder
-    numbers = sorted(int(each.name) for each in path.parent.glob("*") if each.name.isdigit())
-    if path.name == LAST and numbers:
-        return str(path.with_name(str(numbers[-1])))
-    kept = f"rounds {numbers[0]} to {numbers[-1]} are there" if numbers else "no round is there"
+    if path.name == LAST:
+        path = path.with_name(str(last_of(path.parent.parent)))
+    if path.is_dir():
+        return str(path)
+    numbers = kept_in(path.parent.parent)
+    kept = f"rounds {', '.join(map(str, numbers))} are there" if numbers else "no round is there"
     raise ModelError(
         f"{path}: no such round, {kept}; start from one of them, and let the stage that it comes "
         "from keep its rounds (selection.keep: every)"
     )
+
+
+def last_of(stage_folder: Path) -> int:
+    """The number of the last round that a finished stage has done.
+
+    Raises:
+        RecordError: its record is missing or damaged.
+    """
+    return read_record(stage_folder / RECORD)["rounds"][-1]["round"]
+
+
+def kept_in(stage_folder: Path) -> list[int]:
+    """The numbers of the rounds whose parameters are there, sorted."""
+    folders = (stage_folder / ROUNDS).glob("*")
+    return sorted(int(each.name) for each in folders if each.name.isdigit())
+
+
+def lacking(stage_folder: Path, selection: Selection, last: int) -> list[int]:
+    """The rounds up to ``last`` that a selection keeps and that are not there."""
+    there = {*kept_in(stage_folder)}
+    return [n for n in range(last + 1) if selection.keeps(n) and n not in there]

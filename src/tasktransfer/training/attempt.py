@@ -14,7 +14,7 @@ from tasktransfer import errors
 from tasktransfer.errors import TaskTransferError, mendable
 from tasktransfer.files import sweep
 from tasktransfer.results.damage import damage, set_aside
-from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
+from tasktransfer.results.rounds import CHECKPOINT, lacking, last_of
 from tasktransfer.results.state import CALL, RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
 from tasktransfer.training.job import Job
@@ -72,8 +72,10 @@ def _train(job: Job) -> None:
 
 def is_there(job: Job) -> bool:
     """Whether a record is there, and the parameters that the job should leave."""
-    wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint, *[ROUNDS] * job.keeps_rounds]
-    return all((job.out / name).exists() for name in wanted)
+    wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint]
+    if not all((job.out / name).exists() for name in wanted):
+        return False
+    return not (job.keeps_rounds and lacking(job.out, job.stage.selection, last_of(job.out)))
 
 
 def _set_aside(folder: Path, problem: str) -> None:

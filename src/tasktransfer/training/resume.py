@@ -32,13 +32,15 @@ class Snapshots:
     """Where the state of one training is kept.
 
     ``belongs_to`` is compared when it is read: the stage's digest and whatever else a state must
-    agree with. A state of anything else, or a damaged one, is not used.
+    agree with. A state of anything else, or a damaged one, is not used, nor is one that ``refused``
+    gives a reason against.
     """
 
     stage_folder: Path
     belongs_to: dict[str, str]
     say: Callable[[str], None]
     share: float = SHARE
+    refused: Callable[[dict[str, Any]], str] = lambda state: ""
     _cost: float = 0.0
     _last: float = field(default_factory=time.perf_counter)
 
@@ -58,6 +60,9 @@ class Snapshots:
             return None
         if not isinstance(kept, dict) or kept.get("belongs_to") != self.belongs_to:
             self.say(f"{self.file}: of another stage, device or version; the training starts over")
+            return None
+        if reason := self.refused(kept):
+            self.say(f"{self.file}: {reason}; the training starts over")
             return None
         return kept
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -26,7 +27,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.artefacts import checksums
 from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
 from tasktransfer.results.records import PredictionsFile, Record, write_record
-from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
+from tasktransfer.results.rounds import CHECKPOINT, ROUNDS, kept_in, lacking
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.energy import meter
@@ -85,7 +86,9 @@ def train_stage(job: Job) -> Record:
         model = load_start(job, tasks, manifest, device, note)
     learnable = learnable_parameters(model)
     setup = hardware.setup(model, stage.model.family, device, note)
-    snapshots = Snapshots(job.out, belongs_to(stage, setup, model), progress.say)
+    snapshots = Snapshots(
+        job.out, belongs_to(stage, setup, model), progress.say, refused=partial(_not_kept, job)
+    )
     trained = train(
         model,
         stage,
@@ -97,6 +100,7 @@ def train_stage(job: Job) -> Record:
         snapshots,
         partial(_keep_round, model, job.out / ROUNDS, stage) if job.keeps_rounds else None,
     )
+    _remove_rounds_after(job.out, trained.last)
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
     model.module.load_state_dict(trained.best_weights)
     with _timed(clock, "test"):
@@ -214,10 +218,25 @@ def _test(
 
 
 def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:
-    if number == 0:  # what an earlier attempt has left
-        shutil.rmtree(folder, ignore_errors=True)
-    if stage.selection.keeps(number):
-        _save_checkpoint(model, folder / str(number))
+    """Leave a round's parameters where they are asked for, and where they lie already: a training
+    that is made once more for other rounds takes none away, and all are of one trajectory."""
+    place = folder / str(number)
+    if stage.selection.keeps(number) or place.is_dir():
+        _save_checkpoint(model, place)
+
+
+def _remove_rounds_after(folder: Path, last: int) -> None:
+    """What an earlier attempt that went on for longer has left."""
+    for number in (number for number in kept_in(folder) if number > last):
+        shutil.rmtree(folder / ROUNDS / str(number), ignore_errors=True)
+
+
+def _not_kept(job: Job, state: Mapping[str, Any]) -> str:
+    """Why a training cannot go on from a state: rounds before it are asked for and not there."""
+    if not job.keeps_rounds:
+        return ""
+    gone = lacking(job.out, job.stage.selection, state["history"]["rounds"][-1]["round"])
+    return f"rounds asked for and not kept: {', '.join(map(str, gone))}" if gone else ""
 
 
 def _save_checkpoint(model: FamilyModel, folder: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -117,13 +117,8 @@ class _Read:
 
     @cached_property
     def middle_words(self) -> frozenset[str]:
-        """The words of WordCont: of the training dialogues alone, seen three times or more."""
-        counts = Counter(
-            word for one in self.dialogues["train"] for turn in one.turns for word in words(turn)
-        )
-        ranked = sorted((w for w, n in counts.items() if n > 2), key=lambda w: (-counts[w], w))
-        begin = max(0, (len(ranked) - MIDDLE) // 2)
-        return frozenset(ranked[begin : begin + MIDDLE])
+        """The words of WordCont: of the training dialogues alone."""
+        return middle_words(turn for one in self.dialogues["train"] for turn in one.turns)
 
     def instances(self, task: str, split: str) -> Iterator[Instance]:
         """An answer each; the fields of the query as in MultiWOZ."""
@@ -160,6 +155,14 @@ class _Read:
                     speaker = ("other", "self")[number % 2]
                     words_ = len(text.split())
                     yield TurnLength(dialogue.name, split, True, str(number), (speaker,), words_)
+
+
+def middle_words(turns: Iterable[str]) -> frozenset[str]:
+    """The middle ones of the words that are said three times or more, by frequency."""
+    counts = Counter(word for turn in turns for word in words(turn))
+    ranked = sorted((w for w, n in counts.items() if n > 2), key=lambda w: (-counts[w], w))
+    begin = max(0, (len(ranked) - MIDDLE) // 2)
+    return frozenset(ranked[begin : begin + MIDDLE])
 
 
 def _content_words(sentences: Sequence[str]) -> tuple[str, ...]:

@@ -30,8 +30,11 @@ SETS = frozenset(
 )
 """Probes with a set of labels a turn; the others have one."""
 
+WORD_PROBE = "WordCont"
+"""Asks for a word of the context, or of the reply (``probes.word_in``)."""
+
 GROUPS = {
-    "semantic": ("UtteranceLoc", "WordCont"),
+    "semantic": ("UtteranceLoc", WORD_PROBE),
     "downstream": ("ActionSelect", "EntitySlots", "EntityValues"),
 }
 """Table 1's groups; every other probe is about information."""

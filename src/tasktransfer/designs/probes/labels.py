@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
+from tasktransfer.datasets.personachat import middle_words
 from tasktransfer.datasets.reply_pairs import TURN
-from tasktransfer.designs.probes.facts import BY_TASK, LEAST_COUNTS, reply_of
+from tasktransfer.designs.probes.facts import BY_TASK, LEAST_COUNTS, WORD_PROBE, Probe, reply_of
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.words import words
@@ -25,28 +26,38 @@ def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """
     (cache,) = ingredients.caches
     derived: dict[Split, list[Instance]] = {}
+    word_in = ingredients.settings.get("word_in", "context")
     for task in ingredients.tasks:
-        probe = BY_TASK[task]
-        rows = {
-            split: _labelled(cache, task, split, ingredients.settings.get("word_in", "context"))
-            for split in SPLITS
-        }
-        least = LEAST_COUNTS.get(probe.name, 1)
-        counts = Counter(label for row in rows["train"] for label in row.target)
-        for split in SPLITS:
-            derived[task, split] = [
-                replace(row, target=tuple(x for x in row.target if counts[x] >= least))
-                if least > 1
-                else row
-                for row in rows[split]
-            ]
+        reply = reply_of(BY_TASK[task].corpus)
+        read = {split: read_instances(cache, reply, split) for split in SPLITS}
+        for split, rows in with_labels(BY_TASK[task], read, word_in).items():
+            derived[task, split] = rows
     return derived
 
 
-def _labelled(cache: object, task: str, split: str, word_in: str) -> list[Instance]:
-    probe, rows = BY_TASK[task], []
-    instances = read_instances(str(cache), reply_of(probe.corpus), split)
-    middle = _middle_words(instances) if (probe.name, word_in) == ("WordCont", "target") else None
+def with_labels(
+    probe: Probe, read: Mapping[str, Sequence[Instance]], word_in: str = "context"
+) -> dict[str, list[Instance]]:
+    """Split → the turns that a probe asks of, with their labels. ``read``: split → the corpus's
+    turns with the labels of every probe; the training split among them."""
+    of_reply = probe.name == WORD_PROBE and word_in == "target"
+    middle = _words_asked_for(read["train"]) if of_reply else None
+    rows = {split: _labelled(instances, probe, middle) for split, instances in read.items()}
+    least = LEAST_COUNTS.get(probe.name, 1)
+    if least == 1:
+        return rows
+    counts = Counter(label for row in rows["train"] for label in row.target)
+    return {
+        split: [replace(r, target=tuple(x for x in r.target if counts[x] >= least)) for r in some]
+        for split, some in rows.items()
+    }
+
+
+def _labelled(
+    instances: Sequence[Instance], probe: Probe, middle: frozenset[str] | None
+) -> list[Instance]:
+    """Instances with a probe's labels. ``middle``: the words that are looked for in the reply."""
+    rows = []
     for one in instances:
         labels: Mapping[str, list[str]] = json.loads(one.query["labels"])
         found = labels.get(probe.name)
@@ -56,13 +67,18 @@ def _labelled(cache: object, task: str, split: str, word_in: str) -> list[Instan
         if found is None:
             continue
         if not probe.has_sets and len(found) != 1:
-            raise DataError(f"{task}, instance {one.id}: {len(found)} labels {found}, expected one")
+            raise DataError(
+                f"{probe.task}, instance {one.id}: {len(found)} labels {found}, expected one"
+            )
         query = {"type": one.query["type"]}
-        rows.append(replace(one, task=task, query=query, target=tuple(found)))
+        rows.append(replace(one, task=probe.task, query=query, target=tuple(found)))
     return rows
 
 
-def _middle_words(instances: list[Instance]) -> frozenset[str]:
-    """The words that WordCont asks for, as the corpus has chosen them: read off its labels."""
-    labels = (json.loads(one.query["labels"]).get("WordCont", ()) for one in instances)
-    return frozenset(word for named in labels for word in named)
+def _words_asked_for(train: Sequence[Instance]) -> frozenset[str]:
+    """The words of WordCont, the same for every split: of the training dialogues, as the corpus
+    has them. A dialogue's last context and its reply are all of it."""
+    last = {one.dialogue_id: one for one in train}
+    return middle_words(
+        turn for one in last.values() for turn in (*one.context.split(TURN), one.target[0])
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,19 @@ from tasktransfer.config import ALL
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Round, Stage, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import ModelSpec, Selection, Training
+from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import recipe_of
-from tasktransfer.designs.probes.config import ProbesConfig
-from tasktransfer.designs.probes.facts import RECIPE, Probe, reply_of
+from tasktransfer.designs.probes.config import ProbedModel, ProbesConfig
+from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, reply_of
 from tasktransfer.results.revisions import Revisions
 
 KIND = "next_utterance"
 AS_IT_IS, WORDS = "as it is", "words"
 """Methods of runs beside the snapshots: a checkpoint that is probed, and counts of words."""
 PAPERS_EPOCHS = 25
+MLP_VERSION = 2
+"""2: classes where a turn has one label, and an end by the loss on held-out dialogues."""
 
 
 def next_utterance(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[Step]:
@@ -32,30 +35,81 @@ def next_utterance(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[S
 def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
     """Every run of the study: a probe on a snapshot. What is probed of one snapshot is one fit."""
     builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), recipe_of)
-    training = Training(**config.training.resolved())
     rounds = tuple(sorted({at for _, at in _snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
         read = Data(corpus, revisions.data[corpus])
-        labels = Data(corpus, read.revision, _changed({"word_in": config.probes.word_in}), RECIPE)
         probes = config.probes_of(corpus)
         if not probes:
             continue
+        labels = Data(corpus, read.revision, _label_settings(config, probes), RECIPE)
         if config.probes.words:
-            _add(builder, probes, _fit("probes_of_words", labels, probes, config), WORDS, WORDS, 0)
+            for name, reads in counts_of_words(config, revisions).items():
+                fit = _fit("probes_of_words", labels, probes, config, {"reads": reads})
+                _add(builder, probes, fit, WORDS, name, 0)
         for model in config.models:
             spec = revisions.models[model.name]
-            if model.recipe is None:
-                fit = _fit("probes", labels, probes, config, read_by=spec)
+            if model.architecture is None:
+                asked = {"representation": "mean", "model": spec.identity}
+                fit = _fit("probes", labels, probes, config, asked)
                 _add(builder, probes, fit, AS_IT_IS, spec.name, 0)
                 continue
+            training = _training(config, model)
             for seed in config.seeds:
                 steps = next_utterance(corpus, config.probes.measure, rounds)
                 (stage,) = builder.stages(steps, read, spec, training, seed).values()
                 for name, at in _snapshots(config):
-                    fit = _fit("probes", labels, probes, config, on=Start(stage, at))
+                    asked = {"representation": config.probes.representation}
+                    fit = _fit("probes", labels, probes, config, asked, Start(stage, at))
                     said = _said(stage, at, read, config)
                     _add(builder, probes, fit, name, spec.name, seed, said)
     return builder.plan()
+
+
+def _training(config: ProbesConfig, model: ProbedModel) -> Training:
+    """Hyperparameters of a model, without what its kind does not read."""
+    training = Training(**config.training.resolved())
+    assert model.architecture is not None
+    return training if model.architecture.built.has_dropout else replace(training, dropout=None)
+
+
+def _label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> dict[str, Any]:
+    """What the labels of some probes depend on; ``version``: the words are those of training."""
+    of_target = config.probes.word_in == "target"
+    asked = of_target and any(probe.name == WORD_PROBE for probe in probes)
+    return {"word_in": "target", "version": 2} if asked else {}
+
+
+def counts_of_words(config: ProbesConfig, revisions: Revisions) -> dict[str, dict[str, Any]]:
+    """Name of the counts of words → the part of a context that they are of: what a model reads, a
+    number of last words or what its tokenizer leaves."""
+    readings = readings_of(config)
+    named = dict.fromkeys(readings.values())
+    return {
+        name: _reading(config, revisions, next(m for m, n in readings.items() if n == name))
+        for name in named
+    }
+
+
+def _reading(config: ProbesConfig, revisions: Revisions, model: str) -> dict[str, Any]:
+    told = next(one for one in config.models if one.name == model)
+    if told.architecture is not None:
+        return {"max_length": told.max_length}
+    return {"model": revisions.models[model].identity}
+
+
+def readings_of(config: ProbesConfig) -> dict[str, str]:
+    """Model → what counts of the same words are called: ``words``; where models of the study read
+    different parts of a context, with the first model that reads this part."""
+    first: dict[Any, str] = {}
+    parts = {
+        model.name: model.max_length if model.architecture else model.name
+        for model in config.models
+    }
+    for model, part in parts.items():
+        first.setdefault(part, model)
+    if len(first) == 1:
+        return dict.fromkeys(parts, WORDS)
+    return {model: f"{WORDS} as {first[part]}" for model, part in parts.items()}
 
 
 def stage_of(run: Run) -> Stage | None:
@@ -80,22 +134,19 @@ def _fit(
     labels: Data,
     probes: tuple[Probe, ...],
     config: ProbesConfig,
+    asked: dict[str, Any],
     on: Start | None = None,
-    read_by: ModelSpec | None = None,
 ) -> Fit:
-    how, section = {"representation": "mean"}, config.probes
-    if on is not None:
-        how = {"representation": section.representation}
+    section = config.probes
     settings = {
         "C": section.C,
         "max_iter": section.max_iter,
         "sets": [probe.task for probe in probes if probe.has_sets],
-        **(how if learner == "probes" else {}),
-        **({"model": read_by.identity} if read_by else {}),
+        **asked,
         **_changed(
             {
                 "release_compat": section.release_compat,
-                "mlp": section.mlp,
+                "mlp": MLP_VERSION if section.mlp else None,
                 "limit_train": section.limit_train,
             }
         ),
@@ -130,9 +181,7 @@ def _said(stage: Stage, at: Round, read: Data, config: ProbesConfig) -> tuple[Ev
 
 def _changed(settings: dict[str, Any]) -> dict[str, Any]:
     """What is not at its default, which stays out of identities."""
-    return {
-        name: value for name, value in settings.items() if value not in (None, False, "context")
-    }
+    return {name: value for name, value in settings.items() if value not in (None, False)}
 
 
 def stand_ins(config: ProbesConfig) -> dict[str, str]:

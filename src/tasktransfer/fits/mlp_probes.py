@@ -1,0 +1,106 @@
+"""Probes with one hidden layer: as the linear ones, classes where a turn has one label and a yes or
+no a label where it has a set.
+
+scikit-learn's own early stopping looks at accuracy, of sets at the share that is right as a whole,
+which stays 0 for long where there are hundreds of labels. Here the log loss on dialogues that are
+held out of the training split decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+UNITS = 100
+EPOCHS, PATIENCE = 100, 5
+"""Passes at most, and how many without a lower loss end the fit."""
+HELD_OUT = 0.1
+"""Of the training dialogues."""
+
+
+@dataclass(frozen=True, slots=True)
+class MlpProbe:
+    """``labels``: those of the training split, sorted. ``one``: whether each instance gets exactly
+    one of them. ``epochs``: after which the loss was lowest."""
+
+    labels: tuple[str, ...]
+    model: Any
+    one: bool
+    epochs: int
+
+    def answers(self, features: Any) -> list[tuple[str, ...]]:
+        probable = self.model.predict_proba(features)[:, : len(self.labels)]
+        if self.one:
+            classes = self.model.classes_[probable.argmax(axis=1)]
+            return [(self.labels[number],) for number in classes]
+        return [tuple(self.labels[k] for k in np.flatnonzero(row > 0.5)) for row in probable]
+
+
+def fit_mlp(
+    features: Any,
+    golds: Sequence[tuple[str, ...]],
+    dialogues: Sequence[str],
+    seed: int,
+    *,
+    one: bool,
+) -> MlpProbe:
+    """Fit until the log loss on held-out dialogues falls no more, and take its lowest point.
+
+    Args:
+        features: (rows, features), dense or sparse.
+        golds: the labels of each row; exactly one if ``one``.
+        dialogues: the dialogue of each row.
+    """
+    from sklearn.neural_network import MLPClassifier  # noqa: PLC0415  # slow to import
+
+    labels = tuple(sorted({label for gold in golds for label in gold}))
+    number = {label: place for place, label in enumerate(labels)}
+    wanted = np.zeros((len(golds), len(labels)), np.int64)
+    for row, gold in enumerate(golds):
+        wanted[row, [number[label] for label in gold]] = 1
+    targets = wanted.argmax(axis=1) if one else wanted
+    if not one and len(labels) == 1:  # scikit-learn has no sets of a single label
+        targets = np.hstack([wanted, 1 - wanted])
+    held = _held_out(dialogues, seed)
+    model = MLPClassifier(UNITS, random_state=seed)
+    classes = np.arange(len(labels) if one else targets.shape[1])
+    best, lowest, weights = 0, np.inf, None
+    for epoch in range(1, EPOCHS + 1):
+        model.partial_fit(features[~held], targets[~held], classes=classes)
+        probable = model.predict_proba(features[held])[:, : len(labels)]
+        loss = log_loss(probable, wanted[held], one=one)
+        if loss < lowest:
+            best, lowest = epoch, loss
+            weights = [w.copy() for w in (*model.coefs_, *model.intercepts_)]
+        elif epoch - best >= PATIENCE:
+            break
+    assert weights is not None
+    model.coefs_, model.intercepts_ = weights[:2], weights[2:]
+    return MlpProbe(labels, model, one, best)
+
+
+def log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bool) -> float:
+    """Mean over rows of the negative logarithm of what is right: of the class, or of each label's
+    yes or no."""
+    sure = np.clip(probable, 1e-12, 1 - 1e-12)
+    right = np.where(wanted == 1, np.log(sure), 0.0 if one else np.log1p(-sure))
+    return -float(right.sum(axis=1).mean())
+
+
+def _held_out(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
+    """The rows of a tenth of the dialogues, one at least; of a single dialogue a tenth of its
+    rows."""
+    names = sorted(set(dialogues))
+    if len(names) == 1:
+        names = [str(row) for row in range(len(dialogues))]
+        dialogues = names
+    count = max(1, round(HELD_OUT * len(names)))
+    drawn = np.random.default_rng([seed, len(dialogues)]).permutation(len(names))[:count]
+    held = {names[place] for place in drawn}
+    return np.array([name in held for name in dialogues])
