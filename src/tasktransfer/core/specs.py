@@ -17,6 +17,11 @@ Sampler = Literal["task_batches", "uniform", "mixed", "together"]
 Keep = Literal["best", "every"]
 
 
+Reads = Literal["pooler", "own_pooler", "first_token", "pair"]
+"""What an encoder's heads read of a sequence: what the pooler makes of its first token, which is
+drawn at random where the checkpoint lacks one, or is refused then (``own_pooler``); the first
+token's last state as it is; or the two segments, each read by itself (``models.pairs``)."""
+
 REFUSE_UNKNOWN = {"extra": "forbid"}
 """How pydantic reads a node from JSON (``node_json``): a key that no field has is an error."""
 
@@ -37,7 +42,7 @@ class ModelSpec:
     drawn. ``name`` is how the study calls it; it stands in paths and tables and is not part of the
     identity. ``beside``: an encoder that reads the same text beside it. ``adapter_reduction``: an
     adapter for each task, whose bottleneck is so many times narrower than the hidden states
-    (``models.adapters``); None: none.
+    (``models.adapters``); None: none. ``reads``: what its heads read.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -48,6 +53,7 @@ class ModelSpec:
     max_length: int
     beside: ModelSpec | None = None
     adapter_reduction: int | None = None
+    reads: Reads = "pooler"
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -61,6 +67,8 @@ class ModelSpec:
             own["beside"] = self.beside.identity
         if self.adapter_reduction is not None:
             own["adapter_reduction"] = self.adapter_reduction
+        if self.reads != "pooler":
+            own["reads"] = self.reads
         return own
 
 

@@ -87,6 +87,7 @@ def loaded(stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task]
         dropout=None,
         device=torch.device("cuda" if torch.cuda.is_available() else "cpu"),
         adapter_reduction=stage.model.adapter_reduction,
+        reads=stage.model.reads,
     )
 
 

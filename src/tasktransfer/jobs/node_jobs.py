@@ -155,9 +155,13 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
         else:
-            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # torch
+            from tasktransfer.evaluation.cosine import cosines  # noqa: PLC0415  # torch
+            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415
 
-            told = answered(node, node.of, places(study, node), threads)
+            if "cosine" in node.settings:
+                told = cosines(node, node.of, places(study, node), instances, threads)
+            else:
+                told = answered(node, node.of, places(study, node), threads)
             predictions, values = told.predictions, told.values
         golds = [one.target for one in instances]
         scores = measured(task, node.measures, predictions, golds, values)
@@ -179,7 +183,7 @@ def places(study: Study, node: Evaluation) -> Places:
         for data in node.read
         for model in node.model_names
     }
-    return Places(encoded, study.start, study.base_model, study.beside)
+    return Places(encoded, study.start, study.base_model, study.beside, study.revision)
 
 
 def _replies(
