@@ -38,6 +38,7 @@ def places(load: Loader, models_folder: Path, tmp_path_factory: pytest.TempPathF
         lambda start: str(folder / start.stage.digest) if start.stage else "",
         base=lambda model: "",
         beside=lambda model: None,
+        revision=lambda model: None,
         hardware=Hardware(),
     )
 

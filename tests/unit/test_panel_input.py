@@ -155,7 +155,7 @@ def test_the_report_counts_what_was_made_kept_and_relabelled(world: Path) -> Non
     assert report["Harbour train random_utterance"]["relabelled"] > 0  # they begin as true ones do
     assert report["Harbour train true"]["relabelled"] == 0
     every = sum(of["made"] for name, of in report.items() if name.startswith("Harbour train "))
-    assert 75 < every <= 80  # without those that came out as the true response
+    assert 70 < every < 75  # of five words none is 15 %, so that nothing is masked there
 
 
 def test_a_pair_that_nobody_is_sure_of_goes() -> None:
@@ -286,7 +286,7 @@ def test_constant_ratings_are_refused_since_nothing_correlates_with_them(world: 
 
 def test_too_few_ratings_to_learn_from(world: Path) -> None:
     changed(world / SET, lambda rows: rows.__delitem__(slice(20, None)))
-    told = ingredients(world, task="Harbour_Tiny", percent=10, draw=0)
+    told = ingredients(world, task="Harbour_Tiny", percent=10, by="items", draw=0)
     with pytest.raises(DataError, match=r"10 % of 20 items are 1 for each half.*few_shot\.percent"):
         ratings.few_ratings(told)
 
@@ -295,7 +295,7 @@ def test_too_few_ratings_to_learn_from(world: Path) -> None:
 
 
 def test_few_ratings_are_halved_and_marked(world: Path) -> None:
-    told = ingredients(world, task="Harbour_Tiny", percent=40, draw=1)
+    told = ingredients(world, task="Harbour_Tiny", percent=40, by="items", draw=1)
     derived = ratings.few_ratings(told)
     train, dev, test = (derived["Harbour_Tiny", split] for split in SPLITS)
     every = len(test)
@@ -305,7 +305,8 @@ def test_few_ratings_are_halved_and_marked(world: Path) -> None:
     assert {
         one.id.removesuffix(ratings.DRAWN) for one in test if one.id.endswith(ratings.DRAWN)
     } == drawn
-    again = ratings.few_ratings(ingredients(world, task="Harbour_Tiny", percent=40, draw=2))
+    asked = {"task": "Harbour_Tiny", "percent": 40, "by": "items", "draw": 2}
+    again = ratings.few_ratings(ingredients(world, **asked))
     assert again["Harbour_Tiny", "train"] != train
 
 

@@ -150,7 +150,7 @@ def test_williams_is_on_mean_ratings_and_per_seed() -> None:
     )
     where = {"method": "panel", "against": "single", "set": "Harbour_Tiny", "seed": "mean"}
     assert number(found, "t", **where) == pytest.approx(wanted[0])
-    assert number(found, "p", **where) == pytest.approx(wanted[1])
+    assert number(found, "t_p", **where) == pytest.approx(wanted[1])
     q = found["q"].to_numpy(float)
     assert (q >= found["p"].to_numpy(float) - 1e-12).all()
 
@@ -190,7 +190,7 @@ def test_wilson_by_hand() -> None:
 
 def test_table_5_has_averages_over_the_sets_that_were_transferred_to() -> None:
     rows = [
-        ("panel-mean", name, percent, 2, value, 1.0, value - 1, 1.0)
+        ("panel-mean", name, "items", percent, 2, value, 1.0, value - 1, 1.0)
         for name, percent, value in (
             ("Persona_USR", 40, 50.0), ("Topical_USR", 40, 60.0), ("FED_Turn", 40, 10.0),
         )

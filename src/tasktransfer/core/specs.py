@@ -20,6 +20,11 @@ Pooling = Literal["mean", "first"]
 """A text's encoding: the mean over its tokens, or the pooled first token."""
 
 
+Reads = Literal["pooler", "own_pooler", "first_token", "pair"]
+"""What an encoder's heads read of a sequence: what the pooler makes of its first token, which is
+drawn at random where the checkpoint lacks one, or is refused then (``own_pooler``); the first
+token's last state as it is; or the two segments, each read by itself (``models.pairs``)."""
+
 REFUSE_UNKNOWN = {"extra": "forbid"}
 """How pydantic reads a node from JSON (``node_json``): a key that no field has is an error."""
 
@@ -42,7 +47,7 @@ class ModelSpec:
     encoding of a text, the mean over tokens or what a classifier's head reads, the pooled first
     token. ``adapter_reduction``: an
     adapter for each task, whose bottleneck is so many times narrower than the hidden states
-    (``models.adapters``); None: none.
+    (``models.adapters``); None: none. ``reads``: what its heads read.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -54,6 +59,7 @@ class ModelSpec:
     beside: ModelSpec | None = None
     adapter_reduction: int | None = None
     beside_reads: Pooling = "mean"
+    reads: Reads = "pooler"
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -69,6 +75,8 @@ class ModelSpec:
             own["adapter_reduction"] = self.adapter_reduction
         if self.beside_reads != "mean":
             own["beside_reads"] = self.beside_reads
+        if self.reads != "pooler":
+            own["reads"] = self.reads
         return own
 
 

@@ -35,8 +35,11 @@ def repeated(text: str, chance: random.Random) -> str:
 
 
 def replaced(text: str, fill: Sequence[str], most: float, chance: random.Random) -> str:
-    """Other words in place of up to ``most`` of its words, of one at least; those of ``fill``."""
+    """Words of ``fill`` in place of up to ``most`` of its words; the same text where that is less
+    than one word."""
     words = text.split()
+    if int(most * len(words)) < 1:
+        return text
     for place in places(len(words), most, chance):
         words[place] = chance.choice([word for word in fill if word != words[place]] or fill)
     return " ".join(words)

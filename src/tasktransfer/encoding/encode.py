@@ -96,6 +96,8 @@ def encode_dataset(
             # Right spans that truncation cut away, and answers longer than a model generates.
             "lost_answers": {},
             "longer_answers": {},
+            # Queries and responses that alone are too long, and lost an end.
+            "shortened": {},
             # What a training's time is estimated from.
             "examples": {},
             "tokens": {},
@@ -117,6 +119,7 @@ def encode_dataset(
                     manifest["max_answer_tokens"][card.name] = longest_span(examples)
                 lengths = [len(s) for u in examples for s in u.sequences]
                 key = f"{card.name}-{split}"
+                manifest["shortened"][key] = sum(one.shortened for one in examples)
                 manifest["lost_answers"][key] = lost_answers(card, family, examples)
                 if limit:
                     longer = longer_answers(examples, limit, tokenizer.eos_token_id)
@@ -267,6 +270,12 @@ def told(manifest: Mapping[str, Any]) -> list[str]:
     """A line for each split in which right answers do not fit, from a folder's manifest."""
     longest, examples = manifest["max_answer_tokens"], manifest["examples"]
     lines = [
+        f"{key}: {count:,} of {examples[key]:,} questions or responses are longer than max_length "
+        f"{manifest['max_length']} holds, and lost an end"
+        for key, count in manifest.get("shortened", {}).items()
+        if count
+    ]
+    lines += [
         f"{key}: {count:,} of {examples[key]:,} right answers were cut away with their context "
         f"at max_length {manifest['max_length']}, and cannot be learnt or found"
         for key, count in manifest["lost_answers"].items()

@@ -47,6 +47,8 @@ class Example:
     offsets: list[int]
     answers: list[list[int]] = field(default_factory=list)
     """Labels of every right answer, where there are several and each may be trained on."""
+    shortened: bool = False
+    """Whether a query or response alone was too long, so that it lost an end too."""
 
 
 _EXAMPLE_SCHEMA = pa.schema(

@@ -18,6 +18,8 @@ from tasktransfer.tasks.ratings import STEPS, share_of
 from tasktransfer.tasks.spans import right_spans
 
 TOKENIZED_TOGETHER = 512
+RESPONSE_SHARE = 0.75
+"""How much of an input a response that is too long may be."""
 
 
 def encoder_examples(
@@ -33,7 +35,8 @@ def encoder_examples(
     flat = [pair for row in pairs for pair in row]
     encoded = _encode_pairs(tokenizer, flat, max_length, shortened)
     for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
-        mine = [next(encoded) for _ in its_pairs]
+        read = [next(encoded) for _ in its_pairs]
+        mine = [one for one, _ in read]
         offsets = _context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
         yield Example(
             instance=position,
@@ -42,6 +45,7 @@ def encoder_examples(
             second_starts=[_second_start(e) for e in mine],
             labels=_encoder_labels(task, row, offsets, lost_spans),
             offsets=[edge for pair in offsets for edge in pair],
+            shortened=any(too_long for _, too_long in read),
         )
 
 
@@ -59,9 +63,9 @@ def _encode_pairs(
     pairs: Sequence[tuple[str, str]],
     max_length: int,
     shortened: str = "only_second",
-) -> Iterator[Any]:
+) -> Iterator[tuple[Any, bool]]:
     """[CLS] query [SEP] context [SEP], or the context alone; the context, which ``shortened`` says
-    the place of, loses an end.
+    the place of, loses an end. With each whether the other segment lost one too.
 
     Many at a time, since the tokenizers work on a batch in parallel. All pairs of a task have a
     query, or none has.
@@ -69,7 +73,7 @@ def _encode_pairs(
     for begin in range(0, len(pairs), TOKENIZED_TOGETHER):
         some = pairs[begin : begin + TOKENIZED_TOGETHER]
         try:
-            yield from _tokenized(tokenizer, some, max_length, shortened)
+            yield from ((one, False) for one in _tokenized(tokenizer, some, max_length, shortened))
         except Exception as error:
             # The fast tokenizers raise a bare Exception when a query alone is too long. Then, and
             # only then, the query loses an end too.
@@ -81,13 +85,19 @@ def _encode_pairs(
 
 def _one_by_one(
     tokenizer: Tokenizer, pair: tuple[str, str], max_length: int, shortened: str
-) -> list[Any]:
+) -> list[tuple[Any, bool]]:
     try:
-        return _tokenized(tokenizer, [pair], max_length, shortened)
+        return [(one, False) for one in _tokenized(tokenizer, [pair], max_length, shortened)]
     except Exception as error:
         if "Truncation error" not in str(error):
             raise
-        return _tokenized(tokenizer, [pair], max_length, "longest_first")
+    if shortened == "only_first":  # a response loses its end, so that some context is left
+        words = tokenizer(pair[1], add_special_tokens=False).encodings[0]
+        last = words.offsets[max(1, int(RESPONSE_SHARE * max_length)) - 1][1]
+        pair, strategy = (pair[0], pair[1][:last]), shortened
+    else:
+        strategy = "longest_first"
+    return [(one, True) for one in _tokenized(tokenizer, [pair], max_length, strategy)]
 
 
 def _tokenized(
@@ -103,9 +113,12 @@ def _tokenized(
 
 
 def _second_start(encoded: Any) -> int:
-    """Index of the first token of the second segment, for models with token types."""
+    """Index of the first token of the second segment; the sequence's length where there is one."""
     types: list[int] = encoded.type_ids
-    return types.index(1) if 1 in types else len(types)
+    if 1 in types:
+        return types.index(1)
+    segments: list[int | None] = encoded.sequence_ids  # where a model has no token types
+    return segments.index(1) if 1 in segments else len(types)
 
 
 def _context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:

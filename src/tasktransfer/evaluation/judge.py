@@ -101,6 +101,7 @@ def loaded(
         dropout=None,
         device=device,
         adapter_reduction=stage.model.adapter_reduction,
+        reads=stage.model.reads,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import torch
 from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.nodes import Data, Evaluation, Outcome, Stage, Start
 from tasktransfer.datasets import find_task, get_task
-from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import read_manifest, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.measures import values_of
@@ -27,14 +27,15 @@ from tasktransfer.training.setup import Setup
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where an evaluation's inputs are. ``encoded``: data and model name → folder of token ids;
-    ``checkpoint``: start → folder of the round that it names; ``base`` and ``beside``: model name →
-    folder or hub name of the released model, and of the encoder that reads beside it. ``hardware``:
-    how the models are run."""
+    ``checkpoint``: start → folder of the round that it names; ``base``, ``beside`` and
+    ``revision``: model name → folder or hub name of the released model, of the encoder that reads
+    beside it, and the released model's revision on the hub. ``hardware``: how models are run."""
 
     encoded: Mapping[tuple[Data, str], Path]
     checkpoint: Callable[[Start], str]
     base: Callable[[str], str]
     beside: Callable[[str], str | None]
+    revision: Callable[[str], str | None]
     hardware: Hardware
 
     def unknown(self, encoded: Path) -> int:
@@ -62,10 +63,12 @@ def answered(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answer
         MemoryShortageError: not even one instance at a time fits into memory.
     """
     if outcome.combine == "mean":
-        return _mean(evaluation, [_answers(evaluation, [s], places) for s in outcome.starts])
+        each = [replace(outcome, starts=(start,), combine=None) for start in outcome.starts]
+        return _mean(evaluation, [_answers(evaluation, one, places) for one in each])
     if outcome.combine == "route":
-        return _answers(evaluation, [_routed(evaluation, outcome)], places)
-    return _answers(evaluation, outcome.starts, places)
+        start = _routed(evaluation, outcome)
+        outcome = replace(outcome, starts=(start,), combine=None, domains=())
+    return _answers(evaluation, outcome, places)
 
 
 def _routed(evaluation: Evaluation, outcome: Outcome) -> Start:
@@ -91,12 +94,15 @@ def _mean(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
     return Answered([(task.labels[index],) for index in nearest], values, setup)
 
 
-def _answers(evaluation: Evaluation, starts: Sequence[Start], places: Places) -> Answered:
+def _answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
     """What one model answers, or one that is merged from several."""
     device = places.hardware.device()
-    model, split = _loaded(evaluation, starts, places, device)
-    family = next(start.stage.model.family for start in starts if start.stage is not None)
-    setup = places.hardware.setup(model, family, device)
+    model = load_judged(evaluation, outcome, places, device)
+    judged = outcome.model or outcome.stages[0].model
+    split = read_split(
+        places.encoded[evaluation.data, judged.name], evaluation.task, evaluation.split
+    ).limited(evaluation.settings.get("limit"))
+    setup = places.hardware.setup(model, judged.family, device)
     predictions = setup.eval_budget.fitting(
         lambda tokens: predict(model, split, tokens, setup), undo=lambda: None
     )
@@ -105,19 +111,11 @@ def _answers(evaluation: Evaluation, starts: Sequence[Start], places: Places) ->
     return Answered(predictions, values, setup)
 
 
-def _loaded(
-    evaluation: Evaluation, starts: Sequence[Start], places: Places, device: torch.device
-) -> tuple[FamilyModel, EncodedSplit]:
-    model = _merged(evaluation, starts, places, device)
-    name = next(start.stage.model.name for start in starts if start.stage is not None)
-    split = read_split(places.encoded[evaluation.data, name], evaluation.task, evaluation.split)
-    return model, split.limited(evaluation.settings.get("limit"))
-
-
 def load_judged(
     evaluation: Evaluation, outcome: Outcome, places: Places, device: torch.device
 ) -> FamilyModel:
-    """The model of an outcome that is one model: a stage's, a merged or a released one."""
+    """The model of an outcome that is one model: a stage's, a merged or a released one, whose
+    weights that no checkpoint has start from ``settings.seed``."""
     if outcome.model is None:
         return _merged(evaluation, outcome.starts, places, device)
     model = outcome.model
@@ -125,17 +123,19 @@ def load_judged(
     return load_model(
         model.family,
         places.base(model.name),
-        None,
+        places.revision(model.name),
         {evaluation.task: get_task(evaluation.data.name, evaluation.task)},
         read_manifest(folder),
         folder / "tokenizer",
-        seed=0,
+        seed=evaluation.settings.get("seed", 0),
         fidelity=DEFAULT,
         loss_on="answer",
         dropout=None,
         device=device,
         beside=places.beside(model.name),
         cosine_scale=evaluation.settings.get("cosine_scale"),
+        adapter_reduction=model.adapter_reduction,
+        reads=model.reads,
     )
 
 
@@ -168,6 +168,7 @@ def _merged(
             beside_reads=stage.model.beside_reads,
             cosine_scale=stage.training.cosine_scale,
             adapter_reduction=stage.model.adapter_reduction,
+            reads=stage.model.reads,
         )
 
     model = load(starts[0], stages[0])

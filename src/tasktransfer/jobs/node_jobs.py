@@ -177,9 +177,13 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
         else:
-            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415  # torch
+            from tasktransfer.evaluation.cosine import cosines  # noqa: PLC0415  # torch
+            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415
 
-            told = answered(node, node.of, places(study, node, threads))
+            if "cosine" in node.settings:
+                told = cosines(node, node.of, places(study, node, threads), instances)
+            else:
+                told = answered(node, node.of, places(study, node, threads))
             predictions, values = told.predictions, told.values
             made.computed(told.setup, threads)
         golds = [one.target for one in instances]
@@ -204,7 +208,7 @@ def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
         return inputs.weights(study, start)
 
     hardware = inputs.hardware(study, threads)
-    return Places(encoded, weights, study.base_model, study.beside, hardware)
+    return Places(encoded, weights, study.base_model, study.beside, study.revision, hardware)
 
 
 def _replies(

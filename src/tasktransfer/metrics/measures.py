@@ -1,8 +1,8 @@
 """The table of measures: every named number that selects a round or stands in a record.
 
 A measure of a task's card (accuracy, the F1s, exact match) is made of sums over instances, see
-``metrics.tally``. A correlation is none: it offers ``of_rows``, and what resamples it has to take
-clusters (dialogues, contexts) whole.
+``metrics.tally``. A correlation is none, nor is what weighs classes alike: they offer ``of_rows``,
+and what resamples them has to take clusters (dialogues, contexts) whole.
 """
 
 from __future__ import annotations
@@ -74,6 +74,13 @@ def kendall(predicted: Values, gold: Values) -> float:
     return 0.0 if isnan(value) else value
 
 
+def balanced_accuracy(predicted: Values, gold: Values) -> float:
+    """The mean over both classes of the share that is found, 0-100, for numbers of 0 to 1 that mean
+    a class from a half on. Half of it is what a constant has; of one class alone, its share."""
+    found, right = predicted >= 0.5, gold >= 0.5
+    return float(np.mean([100 * (found[c] == right[c]).mean() for c in (right, ~right) if c.any()]))
+
+
 _SHARES = (
     "accuracy",
     "exact_match",
@@ -100,6 +107,7 @@ MEASURES: dict[str, Measure] = {
     "p_at_1_shuffled": Measure("p_at_1_shuffled"),
     "p_at_1_shuffled_sd": Measure("p_at_1_shuffled_sd"),
     "p_at_1_permuted": Measure("p_at_1_permuted"),
+    "balanced_accuracy": Measure("balanced_accuracy", of_rows=balanced_accuracy),
     "pearson": Measure("pearson", low=-1.0, high=1.0, of_rows=pearson),
     "spearman": Measure("spearman", low=-1.0, high=1.0, of_rows=spearman),
     "kendall": Measure("kendall", low=-1.0, high=1.0, of_rows=kendall),
@@ -107,10 +115,10 @@ MEASURES: dict[str, Measure] = {
 """By name. ``score`` is the mean of the measures that a task's card is scored by."""
 
 
-def correlation_of(name: str, predicted: Values, gold: Values) -> float:
-    """A correlation by its name."""
+def of_rows_by_name(name: str, predicted: Values, gold: Values) -> float:
+    """A correlation, or another measure of all rows, by its name."""
     of_rows = MEASURES[name].of_rows
-    assert of_rows is not None, f"{name} is no correlation"
+    assert of_rows is not None, f"{name} is made of sums"
     return of_rows(predicted, gold)
 
 
@@ -123,7 +131,7 @@ def out_of_range(values: dict[str, float]) -> str | None:
     return None
 
 
-CORRELATIONS = tuple(measure.name for measure in MEASURES.values() if measure.of_rows)
+OF_ROWS = tuple(measure.name for measure in MEASURES.values() if measure.of_rows)
 
 
 def values_of(task: Task, answers: Answers) -> list[float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -18,6 +18,8 @@ from tasktransfer.encoding.reading import reading
 from tasktransfer.errors import ModelError
 from tasktransfer.models.built import keep_positions
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
+
+Pooler = Literal["drawn", "needed", "unused"]
 
 FAMILY_OF_MODELS = {
     "encoder": "bidirectional",
@@ -34,6 +36,7 @@ def load_pretrained(
     dropout: float | None = None,
     attention: str | None = None,
     note: Note = lambda text: None,
+    pooler: Pooler = "drawn",
 ) -> Any:
     """The checkpoint's model in float32 on the CPU: safetensors only, no code from the checkpoint.
 
@@ -42,6 +45,8 @@ def load_pretrained(
         dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
         attention: transformers' name of an attention implementation; None: its own choice.
         note: told which pooler and heads the checkpoint lacks or has in vain.
+        pooler: of an encoder; ``drawn`` at random where the checkpoint lacks it, ``needed``, or
+            ``unused``: the model has none then.
 
     Raises:
         ModelError: the files are damaged; the architecture is of another family; parameters are
@@ -57,8 +62,20 @@ def load_pretrained(
         keep_positions(model)
     check_finite(model, start)
     _check_direction(family, model, config, start)
+    if pooler == "unused" and getattr(model, "pooler", None) is not None:
+        model.pooler = None
+        report["missing_keys"] = {p for p in report["missing_keys"] if not _of_pooler(p)}
+    elif pooler == "needed" and any(_of_pooler(p) for p in report["missing_keys"]):
+        raise ModelError(
+            f"{start}: has no pooler, and one that is drawn at random is nobody's: let heads read "
+            "the first token (models[].reads: first_token), or use a checkpoint that has one"
+        )
     check_parameters(family, model, report, start, note)
     return model
+
+
+def _of_pooler(parameter: str) -> bool:
+    return parameter.startswith("pooler.")
 
 
 # --- files and config ---------------------------------------------------------------------------

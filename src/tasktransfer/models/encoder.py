@@ -2,7 +2,8 @@
 
 Paper, Appendix B: pooled output → dropout → linear. Spans: start and end logits a token; multiple
 choice: one score an option; multi-label: a sigmoid a label; multi-output: two-way outputs; a
-rating: one sigmoid.
+rating: one sigmoid. Heads may read the first token as it is, or compare two segments
+(``core.specs.Reads``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import Fidelity
+from tasktransfer.core.specs import Reads
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout
@@ -36,6 +38,7 @@ from tasktransfer.models.heads import (
     span_cross_entropy,
 )
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
+from tasktransfer.models.pairs import begin_as_cosine, compared, parted
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
@@ -64,6 +67,7 @@ class Encoder:
         device: torch.device,
         first_position: int | None = None,
         adapter_reduction: int | None = None,
+        reads: Reads = "pooler",
     ) -> None:
         self.backbone = backbone
         self.tasks = tasks
@@ -74,9 +78,11 @@ class Encoder:
         self.device = device
         self.first_position = first_position
         self.side_by_side = attention.is_ours(backbone)
+        self.reads = reads
         self.hidden_size = int(backbone.config.hidden_size)
         self.layers = int(backbone.config.num_hidden_layers)
-        self.narrow = first_position is not None and narrow_last_layer(backbone)
+        firsts = first_position is not None and reads != "pair"
+        self.narrow = firsts and narrow_last_layer(backbone)
         self.paths = attention.paths_of(
             backbone,
             backbone.config,
@@ -92,12 +98,16 @@ class Encoder:
         rate = rate if rate is not None else _hidden_dropout(config)
         # Like the backbone's: torch's own is drawn from one source that all threads share.
         self.dropout = FastDropout(rate) if self.side_by_side else nn.Dropout(rate)
+        width = self.hidden_size * (2 if reads == "pair" else 1)
         self.heads = nn.ModuleDict(
             {
-                name: fresh_head(config.hidden_size, task, seed, fidelity.head_start)
+                name: fresh_head(width, task, seed, fidelity.head_start)
                 for name, task in tasks.items()
             }
         )
+        for name, task in tasks.items() if reads == "pair" else ():
+            if task.kind == "rating":
+                begin_as_cosine(self.heads[name])  # type: ignore[arg-type]
         modules = {"backbone": backbone, "heads": self.heads, "dropout": self.dropout}
         self.adapters: AdapterBank | None = None
         if adapter_reduction is not None:
@@ -219,9 +229,13 @@ class Encoder:
         task, edges = self.tasks[split.task], self._edges_anywhere(split.task)
         sequences = split.sequence_rows(examples)
         each_token = task.kind == "span"
+        rows, second_starts = split.sequences.take(sequences), split.second_starts[sequences]
+        if self.reads == "pair":
+            rows = parted(rows, second_starts)
+            second_starts = rows.lengths()
+            more = {**more, "lengths": second_starts.astype(np.int64)}
         layout = None
         if self.first_position is not None and not edges:
-            rows = split.sequences.take(sequences)
             layout = lay_out(
                 rows,
                 self.device,
@@ -229,12 +243,15 @@ class Encoder:
                 firsts_only=self.narrow and not each_token,
             )
             arrays = packed_arrays(
-                layout, split, sequences, token_types=self.token_types, each_token=each_token
+                layout,
+                second_starts,
+                token_types=self.token_types,
+                each_token=each_token or self.reads == "pair",
             )
         else:
             arrays = padded_arrays(
-                split,
-                sequences,
+                rows,
+                second_starts,
                 fill=self.pad_token_id,
                 multiple=TOOLKIT_PADDING if edges else 1,
                 token_types=self.token_types,
@@ -283,6 +300,8 @@ class Encoder:
         hidden: Tensor = self.backbone(**read, packed=inputs.pack).last_hidden_state.squeeze(0)
         if each_token:
             return hidden
+        if self.reads == "pair":
+            return compared(hidden[inputs["wanted"]], inputs["lengths"])
         first = hidden.index_select(0, inputs["wanted"])
         pooler = getattr(self.backbone, "pooler", None)
         return first if pooler is None else pooler(first[:, None])
@@ -297,6 +316,8 @@ class Encoder:
         hidden: Tensor = outputs.last_hidden_state
         if each_token:
             return hidden
+        if self.reads == "pair":
+            return compared(hidden, inputs["lengths"])
         pooled: Tensor | None = getattr(outputs, "pooler_output", None)
         return hidden[:, 0] if pooled is None else pooled
 

@@ -11,21 +11,21 @@ import numpy as np
 
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.packing import Layout
-from tasktransfer.layers.ragged import Longs, padded
+from tasktransfer.layers.ragged import Ints, Longs, Ragged, padded
 from tasktransfer.models.staging import Arrays
 
 
 def packed_arrays(
-    layout: Layout, split: EncodedSplit, sequences: Longs, *, token_types: bool, each_token: bool
+    layout: Layout, second_starts: Ints, *, token_types: bool, each_token: bool
 ) -> Arrays:
-    """Arrays of sequences laid end to end.
+    """Arrays of sequences laid end to end. ``second_starts``: where their second segments begin.
 
     ``wanted`` is the index of each sequence's tokens, shape (sequences, longest), or of its first
     token, shape (sequences,).
     """
     arrays: Arrays = dict(layout.arrays)
     if token_types:
-        second = layout.per_token(split.second_starts[sequences])
+        second = layout.per_token(second_starts)
         arrays["token_types"] = (layout.within() >= second).astype(np.int64)
     if each_token:
         arrays["wanted"] = layout.table()
@@ -35,14 +35,13 @@ def packed_arrays(
 
 
 def padded_arrays(
-    split: EncodedSplit, sequences: Longs, *, fill: int, multiple: int, token_types: bool
+    rows: Ragged, second_starts: Ints, *, fill: int, multiple: int, token_types: bool
 ) -> Arrays:
     """The same of sequences padded to the longest, rounded up to a ``multiple``."""
-    ids, mask = padded(split.sequences.take(sequences), fill, multiple=multiple)
+    ids, mask = padded(rows, fill, multiple=multiple)
     arrays: Arrays = {"ids": ids, "mask": mask}
     if token_types:
-        second = split.second_starts[sequences]
-        arrays["token_types"] = (np.arange(ids.shape[1]) >= second[:, None]) * mask
+        arrays["token_types"] = (np.arange(ids.shape[1]) >= second_starts[:, None]) * mask
     return arrays
 
 

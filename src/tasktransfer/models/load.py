@@ -9,7 +9,7 @@ import torch
 
 from tasktransfer.core.architecture import is_recipe, saved_in
 from tasktransfer.core.fidelity import Fidelity
-from tasktransfer.core.specs import Family, Pooling
+from tasktransfer.core.specs import Family, Pooling, Reads
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
@@ -18,13 +18,16 @@ from tasktransfer.layers.packing import first_position
 from tasktransfer.models import next_utterance
 from tasktransfer.models.built import drawn, encoders_of_config, is_built, two_copies, two_encoders
 from tasktransfer.models.check_parameters import Note
-from tasktransfer.models.checkpoint import load_pretrained
+from tasktransfer.models.checkpoint import Pooler, load_pretrained
 from tasktransfer.models.dual_encoder import WEIGHTS_FILE, DualEncoder
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.tasks.card import Task
+
+POOLERS: dict[Reads, Pooler] = {"pooler": "drawn", "own_pooler": "needed"}
+"""What heads read → what becomes of the checkpoint's pooler; of others nothing."""
 
 
 def load_model(
@@ -42,6 +45,7 @@ def load_model(
     device: torch.device,
     plain: bool = False,
     adapter_reduction: int | None = None,
+    reads: Reads = "pooler",
     note: Note = lambda text: None,
     beside: str | None = None,
     beside_reads: Pooling = "mean",
@@ -59,6 +63,7 @@ def load_model(
         plain: transformers' own attention, dropout and generation on padded rows: the reference
             that the fast paths are held to.
         adapter_reduction: of the adapters that an encoder has for each task; None: it has none.
+        reads: what an encoder's heads read of a sequence.
         note: told which pooler and heads the checkpoint lacks or has in vain.
         beside: name or folder of the encoder that reads beside a model.
         beside_reads: its encoding of a text, see ``core.specs.ModelSpec``.
@@ -69,7 +74,7 @@ def load_model(
     """
     torch.manual_seed(seed)  # weights that the checkpoint lacks (a pooler) are drawn while loading
     if family == "encoder":
-        backbone = _pretrained(family, start, revision, dropout, device, plain, note)
+        backbone = _pretrained(family, start, revision, dropout, device, plain, note, reads)
         encoder = Encoder(
             backbone,
             tasks,
@@ -81,6 +86,7 @@ def load_model(
             device=device,
             first_position=None if plain else first_position(backbone.config),
             adapter_reduction=adapter_reduction,
+            reads=reads,
         )
         heads = Path(start) / HEADS_FILE
         if heads.is_file():
@@ -160,6 +166,7 @@ def _pretrained(
     device: torch.device,
     plain: bool,
     note: Note,
+    reads: Reads = "pooler",
 ) -> Any:
     """The checked checkpoint, with the fast paths that its architecture has; of a built model its
     weights are drawn."""
@@ -175,6 +182,7 @@ def _pretrained(
         # On CPUs torch's fused attention runs its backward pass slower than plain products.
         attention="eager" if device.type == "cpu" else None,
         note=note,
+        pooler=POOLERS.get(reads, "unused"),
     )
     if not plain:
         use_fast_dropout(model)

@@ -45,6 +45,35 @@ def drawn_interval(drawn: Floats, *names: str) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def paired_difference(
+    one: Floats, other: Floats, gold: Floats, weights: npt.NDArray[np.float32], contexts: int
+) -> tuple[float, float, float, float]:
+    """How far two raters' correlations with the same ratings are apart, by drawing contexts: items
+    of one context are alike, which Williams' test does not know.
+
+    Args:
+        one, other, gold: (items,).
+        weights: how often each item is drawn, contexts whole, (draws, items).
+        contexts: how many there are; a t distribution has one degree of freedom less.
+
+    Returns:
+        The difference of Spearman's correlations, the ends of its 95 % interval and the two-sided p
+        of none; NaN where there are fewer than two contexts, or the difference is always the same.
+    """
+    drawn = spearman_draws(one, gold, weights) - spearman_draws(other, gold, weights)
+    difference = _spearman(one, gold) - _spearman(other, gold)
+    error = float(drawn.std(ddof=1)) if contexts > 1 else 0.0
+    if error < 1e-9:
+        return difference, math.nan, math.nan, math.nan
+    reach = error * float(stats.t.isf(0.025, contexts - 1))
+    p = float(2 * stats.t.sf(abs(difference) / error, contexts - 1))
+    return difference, difference - reach, difference + reach, p
+
+
+def _spearman(one: Floats, other: Floats) -> float:
+    return float(spearman_draws(one, other, np.ones((1, len(one)), np.float32))[0])
+
+
 def _ranks(values: Floats, weights: Floats) -> Floats:
     """The mean rank of each item among the drawn ones, (draws, items)."""
     _, group = np.unique(values, return_inverse=True)
@@ -102,3 +131,36 @@ def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> 
         if halves.std(axis=1).min() > 0:
             found.append(float(stats.spearmanr(*halves).statistic))
     return float(np.mean(found)) if found else math.nan
+
+
+def reliability(ratings: list[list[float]], agreement: float) -> float:
+    """The share of the variance of the mean rating of all annotators that is not theirs, by
+    Spearman and Brown's formula; its square root is what a correlation with that mean can reach.
+
+    A half of m annotators and one of n correlate by sqrt(r(m) r(n)), where r(k) = k r / (1 + (k -
+    1) r) is the reliability of k annotators and r that of one; with m = n this is 2 a / (1 + a).
+
+    Args:
+        ratings: of each item.
+        agreement: of the halves (``split_half``).
+
+    Returns:
+        0 where halves do not agree at all; NaN where nobody can tell.
+    """
+    counts = [len(one) for one in ratings if len(one) > 1]
+    if math.isnan(agreement) or not counts:
+        return math.nan
+    if agreement <= 0:
+        return 0.0
+    k = float(np.mean(counts))
+    m = float(np.mean([count // 2 for count in counts]))
+
+    def of(raters: float, one: float) -> float:
+        return raters * one / (1 + (raters - 1) * one)
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        halves = math.sqrt(of(m, middle) * of(k - m, middle))
+        low, high = (middle, high) if halves < agreement else (low, middle)
+    return of(k, low)

@@ -11,7 +11,7 @@ import torch
 from tasktransfer.core.nodes import Stage
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, TrainingError
-from tasktransfer.metrics.measures import CORRELATIONS, MEASURES, Measure, correlation_of, values_of
+from tasktransfer.metrics.measures import MEASURES, OF_ROWS, Measure, of_rows_by_name, values_of
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import evaluate
@@ -37,7 +37,7 @@ def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
     name, family = stage.selection.measure, stage.model.family
     for task in stage.select_on:
         offered = ["score", *(spec.key for spec in tasks[task].metrics), "loss"]
-        offered += CORRELATIONS if tasks[task].labels else []
+        offered += OF_ROWS if tasks[task].labels else []
         offered += [] if family in ("encoder", "dual_encoder") else ["perplexity"]
         if name not in offered:
             raise ConfigError(
@@ -77,10 +77,10 @@ def dev_measures(
                 model, tasks[task], split, setup, stage.training.fidelity.scoring, progress.advance
             )
             measured[task] = dict(evaluation.metrics)
-            if name in CORRELATIONS:
+            if name in OF_ROWS:
                 answers = (evaluation.predictions, split.targets)
                 numbers = (np.array(values_of(tasks[task], each)) for each in answers)
-                measured[task][name] = correlation_of(name, *numbers)
+                measured[task][name] = of_rows_by_name(name, *numbers)
             if name != "score":
                 values.append(measured[task][name])
             elif stage.training.fidelity.selection_metrics == "release":

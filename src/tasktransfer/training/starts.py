@@ -52,6 +52,7 @@ def load_start(
             device=device,
             plain=job.plain,
             adapter_reduction=of.model.adapter_reduction,
+            reads=of.model.reads,
             note=note if of is stage else lambda text: None,
             beside=job.beside if of.model.beside else None,
             beside_reads=of.model.beside_reads,

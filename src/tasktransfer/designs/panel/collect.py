@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tasktransfer.core.nodes import Data, Evaluation
+from tasktransfer.core.nodes import Data, Evaluation, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.panel import plan as plans
@@ -19,7 +19,7 @@ from tasktransfer.designs.panel.sources.texts import plain
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.files import replacing
-from tasktransfer.metrics.measures import spearman
+from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.node_records import read_node_record, read_rows
 from tasktransfer.results.predictions import FILE_NAME, read_predictions
@@ -189,7 +189,7 @@ def _few_shot(study: Study, run: Run) -> Iterator[Row]:
     held = np.array([not name.endswith(DRAWN) for name in table["instance_id"].to_pylist()])
     about = run.about
     yield (
-        *(about["of"], about["set"], about["percent"], about["draw"]),
+        *(about["of"], about["set"], about["by"], about["percent"], about["draw"]),
         *(100 * spearman(said, gold), 100 * spearman(said[held], gold[held])),
         *(len(held), int(held.sum())),
     )
@@ -238,5 +238,20 @@ def _resources(study: Study) -> Iterator[Row]:
             *(record["dev_score"], record["provenance"]["seconds"]["total"] / 3600),
             *((counts["all"], counts["trained"]) if counts else (None, None)),
             hardware,
-            tested[0] if tested else None,
+            *(_told_apart(study, stage) if tested and None not in tested else (None,) * 3),
         )
+
+
+def _told_apart(study: Study, stage: Stage) -> tuple[float, float, float]:
+    """Accuracy on the test split, that of its more frequent class, and the balanced one."""
+    table = read_predictions(Path(study.folder(stage), FILE_NAME))
+    said, gold = (
+        np.array([float(one[0]) for one in table[name].to_pylist()])
+        for name in ("prediction", "gold")
+    )
+    right, share = (said >= 0.5) == (gold >= 0.5), float((gold >= 0.5).mean())
+    return (
+        100 * float(right.mean()),
+        100 * max(share, 1 - share),
+        balanced_accuracy(said, gold),
+    )

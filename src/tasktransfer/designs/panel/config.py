@@ -21,11 +21,13 @@ from tasktransfer.designs.panel.sources.cards import (
     rated_sets,
 )
 
-Method = Literal["panel", "collection", "single", "panel-mean", "panel-max", "panel-min"]
+Method = Literal["panel", "collection", "single", "panel-mean", "panel-max", "panel-min", "twin"]
 METHODS: tuple[Method, ...] = (
     "panel", "collection", "single", "panel-mean", "panel-max", "panel-min",
 )  # fmt: skip
+"""The paper's; ``twin`` is ours."""
 Persona = Literal["none", "original", "revised"]
+DrawnBy = Literal["contexts", "items"]
 Rate = Annotated[float, Field(gt=0, le=1), NUMBER]
 Share = Annotated[float, Field(ge=0.5, le=1), NUMBER]
 
@@ -50,23 +52,38 @@ class PanelData(DataConfig):
 class PanelModel(ModelConfig):
     """An encoder."""
 
+    reads: Literal["first_token", "pooler"] = Field(
+        default="first_token",
+        description="what classifiers read: the first token's last state, as in the paper, or what "
+        "the checkpoint's own pooler makes of it",
+    )
+
     families: ClassVar[tuple[Family, ...]] = ("encoder",)
 
 
 class PanelTraining(TrainingConfig):
     """Hyperparameters of every training, where its section gives no others (section VI-C)."""
 
-    learning_rate: Rate = Field(default=5e-6, description="AdamW's constant learning rate")
+    learning_rate: Rate | None = Field(  # type: ignore[assignment]
+        default=None,
+        description="AdamW's constant learning rate where a section gives none; null: the paper's",
+    )
     batch_size: Count = Field(default=32, description="instances per step")
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
         default=0.01, description="of AdamW; torch's own default, the paper says none"
     )
 
 
+INHERITED = "constant learning rate; null: that of training, or the paper's"
+
+
 class StageConfig(Section):
     """How one kind of training runs."""
 
-    learning_rate: Rate = Field(description="constant learning rate")
+    paper_rate: ClassVar[float]
+    """The learning rate where neither the section nor training gives one."""
+
+    learning_rate: Rate | None = Field(default=None, description=INHERITED)
     epochs: Count = Field(description="passes over the training pairs at most")
     every: Count | None = Field(description="updates of a round; null: an epoch")
     patience: Count | None = Field(description="rounds without a better one that end it")
@@ -76,19 +93,24 @@ class StageConfig(Section):
 class LabellerConfig(StageConfig):
     """The model that labels pairs, in DEB's place."""
 
-    learning_rate: Rate = Field(default=3e-5, description="constant learning rate")
+    paper_rate: ClassVar[float] = 3e-5  # ours: DEB was trained by others
+
     epochs: Count = Field(default=2, description="passes over the training pairs at most")
     every: Count | None = Field(default=None, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=None, description="rounds without a better one")
     model: ModelName = Field(description="an encoder of models")
     limit_train: Count | None = Field(default=None, description="training pairs at most")
     limit_dev: Count | None = Field(default=None, description="dev pairs at most")
+    twin: bool = Field(
+        default=False, description="two towers, as the method twin, in place of one that reads both"
+    )
 
 
 class JointConfig(StageConfig):
     """All domains together, and models without adapters (section VI-C)."""
 
-    learning_rate: Rate = Field(default=5e-6, description="constant learning rate")
+    paper_rate: ClassVar[float] = 5e-6
+
     epochs: Count = Field(default=3, description="passes over the training pairs at most")
     every: Count | None = Field(default=2000, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=10, description="rounds without a better one")
@@ -101,10 +123,21 @@ class JointConfig(StageConfig):
 class ExpertsConfig(StageConfig):
     """Adapter and classifier of each domain, the encoder frozen."""
 
-    learning_rate: Rate = Field(default=1e-5, description="constant learning rate")
+    paper_rate: ClassVar[float] = 1e-5
+
     epochs: Count = Field(default=10, description="passes over the training pairs at most")
     every: Count | None = Field(default=1024, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=3, description="rounds without a better one")
+
+
+class TwinConfig(StageConfig):
+    """Two towers of the encoder on all pairs; ours, and none of the paper's."""
+
+    paper_rate: ClassVar[float] = 2e-5  # Sentence-BERT's
+
+    epochs: Count = Field(default=1, description="passes over the training pairs at most")
+    every: Count | None = Field(default=None, description="updates of a round; null: an epoch")
+    patience: Count | None = Field(default=None, description="rounds without a better one")
 
 
 class PairsConfig(Section):
@@ -127,12 +160,19 @@ class PairsConfig(Section):
 class FewShotConfig(Section):
     """Transfer to a rated set by some of its ratings (IV-E, VI-C)."""
 
+    paper_rate: ClassVar[float] = 1e-5
+
     sets: Annotated[tuple[str, ...], LIST, DISTINCT] = Field(description="rated sets")
     percent: Annotated[tuple[Annotated[int, Field(ge=1, le=90)], ...], LIST, DISTINCT] = Field(
         default=(10, 20, 30, 40), description="of the items that are drawn; half of them validate"
     )
     draws: Count = Field(default=10, description="draws of items")
-    learning_rate: Rate = Field(default=1e-5, description="constant learning rate")
+    by: Annotated[tuple[DrawnBy, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+        default=("contexts",),
+        description="contexts: they are drawn with all their items, so that held-out items share "
+        "none with learnt ones; items: each item is drawn by itself, as in the paper",
+    )
+    learning_rate: Rate | None = Field(default=None, description=INHERITED)
     batch_size: Count = Field(default=2, description="instances per step")
     epochs: Count = Field(default=30, description="passes at most; the paper does not say")
     patience: Count = Field(default=10, description="epochs without a better correlation")
@@ -178,12 +218,13 @@ class PanelConfig(CommonConfig):
     )
     joint: JointConfig = Field(default=JointConfig(), description="the first stage")
     experts: ExpertsConfig = Field(default=ExpertsConfig(), description="the second stage")
+    twin: TwinConfig = Field(default=TwinConfig(), description="how the method twin is trained")
     few_shot: FewShotConfig | None = Field(default=None, description="few-shot transfer")
     selection: SelectionConfig | None = Field(default=None, description="response selection")
     controls: Annotated[tuple[Literal["untrained", "leaky"], ...], LIST, DISTINCT] = Field(
         default=(),
-        description="untrained: the joint model before its first update; leaky: single, trained "
-        "without the leak filter",
+        description="untrained: the encoder as it is released under a classifier that is drawn; "
+        "leaky: single, and twin where it is a method, trained without the leak filter",
     )
 
     @model_validator(mode="after")
@@ -212,7 +253,15 @@ class PanelConfig(CommonConfig):
         for key in ("learning_rate", "epochs", "batch_size", "limit_train", "limit_dev"):
             if getattr(section, key, None) is not None:
                 values[key] = getattr(section, key)
+        if values["learning_rate"] is None:
+            values["learning_rate"] = section.paper_rate
         return Training(**values)
+
+    @property
+    def rated_or_learnt(self) -> tuple[str, ...]:
+        """The rated sets that anything is scored on, of evaluation and of few-shot transfer."""
+        few = self.few_shot.sets if self.few_shot else ()
+        return tuple(dict.fromkeys((*self.rated, *few)))
 
     @classmethod
     def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
@@ -239,8 +288,9 @@ class PanelConfig(CommonConfig):
             if labeller.model not in names:
                 yield Problem("labeller.model", unknown("model", labeller.model, names))
         methods = parts.get("methods", ())
-        if "leaky" in parts.get("controls", ()) and "single" not in methods:
-            yield Problem("controls", "leaky is compared with single: add single to methods")
+        if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:
+            told = "leaky is compared with single and twin: add one of them to methods"
+            yield Problem("controls", told)
 
 
 def _unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:

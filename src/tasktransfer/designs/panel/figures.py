@@ -67,14 +67,18 @@ def _few(few: pd.DataFrame, metadata: Metadata, caption: str, out: Path) -> None
     figure = Figure(figsize=(width, 4.2), layout="constrained")
     axes = figure.subplots(1, max(1, len(sets)), squeeze=False)
     for axis, name in zip(axes[0], sets or [""], strict=True):
-        for place, (method, some) in enumerate(few[few["set"] == name].groupby("method")):
+        mine = few[(few["set"] == name) & (few["by"] != "")]
+        for place, ((method, by), some) in enumerate(mine.groupby(["method", "by"])):
             for column, line in (("held_out", "-"), ("all_items", ":")):
                 error = some["held_out_sd" if column == "held_out" else "all_sd"].fillna(0)
-                label = f"{method}, {'held-out items' if line == '-' else 'all items'}"
+                which = "held-out items" if line == "-" else "all items"
+                label = f"{method}, {by} drawn, {which}"
                 axis.errorbar(
                     some["percent"], some[column], yerr=error, fmt=f"{MARKS[place]}{line}",
                     color=f"C{place}", markersize=5, elinewidth=0.8, label=label,
                 )  # fmt: skip
+        for control in few[(few["set"] == name) & (few["method"] == "cosine-last")]["all_items"]:
+            axis.axhline(control, color="0.4", linestyle="--", label="cosine-last, untrained")
         axis.set(xlabel="percent of the ratings drawn", ylabel="Spearman's correlation x 100")
         axis.set_title(name or "no few-shot transfer in this study")
         axis.grid(alpha=0.25)

@@ -13,7 +13,7 @@ import pandas as pd
 from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.published import AVERAGES, published
 from tasktransfer.designs.panel.sources.cards import RATED
-from tasktransfer.designs.panel.statistics import groups
+from tasktransfer.designs.panel.statistics import CONTROLS, groups
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import absent, interval, number, p_value
@@ -80,12 +80,17 @@ def write_printed(study: Study) -> None:
         "resources": (_resources(read["resources"]), "Times of these records; published, cited."),
         "tests": (
             read["tests"],
-            "Williams' tests on ratings averaged over seeds and per seed; differences with "
-            "intervals over contexts and seeds, which the test does not know.",
+            "Differences of correlations, of ratings averaged over seeds and per seed, by drawing "
+            "contexts (difference to q); the mean over seeds by contexts and seeds; Williams' "
+            "test, which takes the responses to one context for independent and finds too much.",
         ),
         "pairs": (read["pairs"], "Pairs made, kept and relabelled."),
         "leaks": (read["leaks"], "Dialogues and rated items that share a longer utterance."),
-        "ceilings": (read["ceilings"], "Agreement of annotators, and what words and length reach."),
+        "ceilings": (
+            read["ceilings"],
+            "Agreement of halves of the annotators, the reliability of the mean of all of them, "
+            "its square root, which a correlation exceeds by luck alone, and what nobody trained.",
+        ),
     }
     for name, (frame, said) in tables.items():
         write_table(folder, name, frame, metadata, f"{said} {caption}", layout=_layout(frame))
@@ -132,7 +137,8 @@ def _table2(ceilings: pd.DataFrame) -> pd.DataFrame:
         frame[f"published {name}"] = [
             float(printed[name].get(_name(one), np.nan)) for one in frame["set"]
         ]
-    return frame.drop(columns=["split_half", "overlap", "length"])
+    others = ["split_half", "reliability", "ceiling", "overlap", "length"]
+    return frame.drop(columns=[*others, "cosine_last", "cosine_whole", "cosine_max"])
 
 
 def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
@@ -187,7 +193,7 @@ def table5(few: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
     averages, called = [few], {}
     for group, sets in groups(shown).items():
-        some = few[few["set"].isin(sets)].groupby(["method", "percent"], sort=False)
+        some = few[few["set"].isin(sets)].groupby(["method", "by", "percent"], sort=False)
         mean = some[["draws", "all_items", "held_out"]].mean().reset_index()
         name = f"average of {len(sets)}: {group}"
         called[name] = AVERAGES.get(group, "")
@@ -199,6 +205,7 @@ def table5(few: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
                 (printed["dataset"] == called.get(str(one["set"]), _name(one["set"])))
                 & (printed["k_percent"] == one["percent"])
                 & (printed["model"] == names.get(str(one["method"]), ""))
+                & (one["by"] == "items")  # the published draws are of items
             ]["spearman"]
         )
         for one in frame.to_dict("records")
@@ -225,15 +232,18 @@ def _table8(read: dict[str, pd.DataFrame]) -> pd.DataFrame:
     printed = published("table8").set_index("dataset")
     own, averages = read["correlations"], read["averages"]
     rows = []
-    for one in own[own["method"].isin([*MERGED])].to_dict("records"):
+    shown = [*MERGED, *CONTROLS]
+    for one in own[own["method"].isin(shown)].to_dict("records"):
         rows.append({**one, "name": _name(one["set"])})
-    for one in averages[averages["method"].isin([*MERGED])].to_dict("records"):
+    for one in averages[averages["method"].isin(shown)].to_dict("records"):
         set_name = f"average of {one['sets']}: {one['over']}"
         rows.append({**one, "set": set_name, "name": AVERAGES.get(str(one["over"]), "")})
     keys = ["set", "method", "value", "low", "high", "seeds"]
     frame = pd.DataFrame(rows, columns=[*keys, "name"])
     frame["published"] = [
         float(printed[MERGED[str(one["method"])]].get(str(one["name"]), np.nan))
+        if one["method"] in MERGED
+        else np.nan
         for one in frame.to_dict("records")
     ]
     return frame.drop(columns="name")
@@ -250,6 +260,8 @@ def _resources(resources: pd.DataFrame) -> pd.DataFrame:
         rounds=("rounds", "mean"),
         dev_score=("dev_score", "mean"),
         test_accuracy=("test_accuracy", "mean"),
+        test_constant=("test_constant", "mean"),
+        test_balanced=("test_balanced", "mean"),
         hardware=("hardware", "first"),
     ).reset_index()
     cited = published("resources").to_dict("records")
@@ -287,8 +299,8 @@ def _layout(frame: pd.DataFrame) -> Layout:
         ends = [interval(a, b, ".1f") for a, b in zip(shown["low"], shown["high"], strict=True)]
         shown.insert(list(shown.columns).index("low"), "95 % interval", ends)
         shown = shown.drop(columns=["low", "high"])
-    for name in {"p", "q", "hours", "all_hours"} & {*shown.columns}:
-        text = p_value if name in "pq" else partial(number, form=".3g")
+    for name in {"p", "q", "t_p", "t_q", "hours", "all_hours"} & {*shown.columns}:
+        text = p_value if name[-1] in "pq" else partial(number, form=".3g")
         shown[name] = [text(value) for value in shown[name]]
     for name in COUNTS & {*shown.columns}:
         shown[name] = shown[name].astype("Int64")

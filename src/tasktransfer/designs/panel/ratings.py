@@ -57,7 +57,9 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """K % of a rated set: half trains, half validates; test has all items, as the paper
     scores them (section VI-C), and those that were drawn are marked.
-    Settings: ``task``, ``percent``, ``draw``, ``halved``.
+    Settings: ``task``, ``percent``, ``by``, ``draw``, ``halved``. By contexts, these are drawn with
+    all their items until a half has as many as it should, so that no item that was not drawn shares
+    a context with one that was.
 
     Raises:
         DataError: there are too few items.
@@ -65,16 +67,24 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     (cache,), settings = ingredients.caches, ingredients.settings
     task = settings["task"]
     items = rated_items(cache, task, settings)
-    order = [*range(len(items))]
-    random.Random(f"few {task} {settings['draw']}").shuffle(order)
+    together = [[place] for place in range(len(items))]
+    if settings["by"] == "contexts":
+        of_context: dict[str, list[int]] = {}
+        for place, one in enumerate(items):
+            of_context.setdefault(one.dialogue_id, []).append(place)
+        together = [*of_context.values()]
+    random.Random(f"few {task} {settings['draw']}").shuffle(together)
     half = round(len(items) * settings["percent"] / 200)
-    if half < 2 or len(items) - 2 * half < 2:
+    cuts: dict[str, list[int]] = {"train": [], "dev": []}
+    for cut in cuts.values():
+        while together and len(cut) < half:
+            cut.extend(together.pop())
+    drawn = {place for cut in cuts.values() for place in cut}
+    if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
             f"{task}: {settings['percent']} % of {len(items)} items are {half} for each half; draw "
             "a share that leaves two or more on each side (few_shot.percent)"
         )
-    cuts = {"train": order[:half], "dev": order[half : 2 * half]}
-    drawn = {*order[: 2 * half]}
     derived = {(task, split): [items[place] for place in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [
         replace(one, id=f"{one.id}{DRAWN}" if place in drawn else one.id)

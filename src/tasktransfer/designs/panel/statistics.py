@@ -28,7 +28,14 @@ from tasktransfer.stats.bootstrap import (
     confidence_of_mean,
     estimate,
 )
-from tasktransfer.stats.clustered import drawn_interval, spearman_draws, split_half, williams
+from tasktransfer.stats.clustered import (
+    drawn_interval,
+    paired_difference,
+    reliability,
+    spearman_draws,
+    split_half,
+    williams,
+)
 from tasktransfer.stats.draws import Units, dialogues, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.shares import wilson
@@ -37,7 +44,9 @@ from tasktransfer.tables.store import frame_of, read_frame, write_frame
 Row = tuple[Any, ...]
 FANS = ("panel", "collection")
 """Methods of one model a domain."""
-COMPARED_WITH = ("single", "collection")
+COMPARED_WITH = ("single", "collection", "cosine-last")
+CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
+"""What nobody trained; the last two are read off the words."""
 OWN_MINUS_OTHERS = "own - others"
 
 
@@ -151,6 +160,8 @@ def rated_sets(
             values = np.full(len(own), np.nan)
             values[[places[item] for item in some["item"]]] = some["value"]
             given.setdefault((str(method), str(domain)), {})[int(str(seed))] = values
+        for control, column in (("word-overlap", "overlap"), ("length", "response_words")):
+            given[control, ""] = {0: own[column].to_numpy(float)}
         gold = own["gold"].to_numpy(float)
         units = dialogues(own["context"].tolist())
         sets.append(Rated(name, list(places), gold, units, given, domains))
@@ -233,44 +244,50 @@ def _mean(several: list[Trainings]) -> Trainings:
 
 
 def _tests(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> list[Row]:
-    """Williams' test on ratings averaged over seeds, and per seed; and the difference with its
-    interval, which knows contexts and seeds, as the test does not."""
+    """Of ratings averaged over seeds, and per seed: the difference by drawing contexts, which
+    claims rest on, and Williams' test, which knows none; and of the mean over seeds an interval
+    over contexts and seeds."""
     rows: list[Row] = []
     methods = list(dict.fromkeys(method for method, _ in of_method))
-    for method in methods:
+    names = [name for name, _, _ in columns.TESTS]
+    families = [(names.index(p), names.index(q)) for p, q in (("p", "q"), ("t_p", "t_q"))]
+    for method in (m for m in methods if m not in CONTROLS):
         for against in (a for a in COMPARED_WITH if a in methods and a != method):
             tested: list[list[Any]] = []
             for one in sets:
                 if {method, against} <= {*one.methods}:
-                    tested += _williams(one, method, against, of_method)
+                    tested += _compared(one, method, against, of_method)
             for seed in dict.fromkeys(row[3] for row in tested):
                 some = [row for row in tested if row[3] == seed]
-                for row, q in zip(some, false_discovery([r[9] for r in some]), strict=True):
-                    row[10] = float(q)
+                for p, q in families:
+                    for row, value in zip(some, false_discovery([r[p] for r in some]), strict=True):
+                        row[q] = float(value)
             rows += [tuple(row) for row in tested]
     return rows
 
 
-def _williams(
+def _compared(
     one: Rated, method: str, against: str, of_method: dict[tuple[str, str], Trainings]
 ) -> Iterator[list[Any]]:
     first, second = one.by_method(method), one.by_method(against)
+    mine, other = of_method[method, one.name], of_method[against, one.name]
+    if against in CONTROLS:  # without a seed: it is the same beside every one
+        second = dict.fromkeys(first, next(iter(second.values())))
+        other = one.trainings(second)
     shared = [seed for seed in first if seed in second]
-    compared = estimate(
-        of_method[method, one.name],
-        of_method[against, one.name],
-        one.units if one.units.count > 1 else None,
-    )
+    compared = estimate(mine, other, one.units if one.units.count > 1 else None)
     c = confidence(compared)
     pairs: list[tuple[str, Values, Values]] = [(str(s), first[s], second[s]) for s in shared]
     mean = (np.mean(list(given.values()), axis=0) for given in (first, second))
     for seed, a, b in [("mean", *mean), *pairs]:
         r12, r13, r23 = spearman(a, one.gold), spearman(b, one.gold), spearman(a, b)
-        t, p = williams(r12, r13, r23, len(one.gold))
-        ends = (compared.delta, c.low, c.high) if seed == "mean" else (None, None, None)
+        *apart, p = paired_difference(a, b, one.gold, one.weights, one.units.count)
+        t, t_p = williams(r12, r13, r23, len(one.gold))
+        ends = (c.low, c.high) if seed == "mean" else (None, None)
         yield [
-            *(method, against, one.name, seed, 100 * r12, 100 * r13, 100 * r23),
-            *(len(one.gold), t, p, math.nan, *ends),
+            *(method, against, one.name, seed, 100 * r12, 100 * r13, 100 * r23, len(one.gold)),
+            *(100 * value for value in apart),
+            *(p, math.nan, *ends, t, t_p, math.nan),
         ]
 
 
@@ -314,18 +331,25 @@ def _averages(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) ->
 
 def _few(few_shot: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
     by_name = {one.name: one for one in sets}
-    for (method, name), some in few_shot.groupby(["method", "set"], sort=False):
+    for name in few_shot["set"].unique():
+        for control in (c for c in CONTROLS if name in by_name and c in by_name[name].methods):
+            value = _of_first_seed(by_name[name], control)
+            yield control, name, "", 0, 1, value, math.nan, value, math.nan
+    for (method, name, by), some in few_shot.groupby(["method", "set", "by"], sort=False):
         one = by_name.get(str(name))
-        given = one.given.get((str(method), "")) if one else None
-        if one is not None and given:
-            # Before transfer: the checkpoint that it starts from, the first seed's.
-            before = 100 * spearman(next(iter(given.values())), one.gold)
-            yield method, name, 0, 1, before, math.nan, before, math.nan
+        if one is not None and one.given.get((str(method), "")):
+            # Before transfer: the checkpoint that it starts from.
+            before = _of_first_seed(one, str(method))
+            yield method, name, by, 0, 1, before, math.nan, before, math.nan
         for percent, draws in some.groupby("percent"):
             values: list[float] = []
             for column in ("all_items", "held_out"):
                 values += [float(draws[column].mean()), float(draws[column].std())]
-            yield method, name, int(str(percent)), len(draws), *values
+            yield method, name, by, int(str(percent)), len(draws), *values
+
+
+def _of_first_seed(one: Rated, method: str) -> float:
+    return 100 * spearman(next(iter(one.given[method, ""].values())), one.gold)
 
 
 def _hits(choices: pd.DataFrame) -> Iterator[Row]:
@@ -340,14 +364,13 @@ def _ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
     for one in sets:
         name, some = one.name, items[items["set"] == one.name]
         ratings = [list(of) for of in some["ratings"]]
-        reached = (
-            100 * spearman(some[column].to_numpy(float), one.gold)
-            for column in ("overlap", "response_words")
-        )
+        agreement = split_half(ratings)
+        reliable = reliability(ratings, agreement)
+        there = {control: control in one.methods for control in CONTROLS}
         yield (
             *(name, len(some), some["context"].nunique()),
             float(np.mean([len(of) for of in ratings])),
-            100 * split_half(ratings),
-            *reached,
+            *(100 * agreement, 100 * reliable, 100 * math.sqrt(reliable)),
+            *(_of_first_seed(one, c) if there[c] else math.nan for c in CONTROLS),
             *(float(some[c].mean()) for c in ("utterances", "context_words", "response_words")),
         )

@@ -1,0 +1,70 @@
+"""The cosine of a context and a response, by an encoder as it was released: what nobody trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tasktransfer.core.nodes import Evaluation, Outcome
+from tasktransfer.datasets import get_task
+from tasktransfer.evaluation.features import features
+from tasktransfer.evaluation.outcome import Answered, Places
+from tasktransfer.tasks.card import Instance
+from tasktransfer.tasks.compose import encoder_text
+from tasktransfer.tasks.ratings import rating_texts
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.setup import Setup
+
+Compared = Literal["last", "whole", "most"]
+"""With what a response is compared: the context's last utterance, all of it as one text, or the
+utterance that is nearest to it."""
+
+
+def cosines(
+    evaluation: Evaluation, outcome: Outcome, places: Places, instances: Sequence[Instance]
+) -> Answered:
+    """Each instance's cosine, as a rating: -1 is the low end of the task's scale, 1 the high one.
+
+    Of a context that has no utterances apart, ``last`` and ``most`` are the whole.
+
+    Raises:
+        ModelError: the encoder or its tokenizer cannot be loaded.
+    """
+    assert outcome.model is not None, "the cosine is that of a released model"
+    task, model = get_task(evaluation.data.name, evaluation.task), outcome.model
+    what: Compared = evaluation.settings["cosine"]
+    asked = [(_contexts(one, what), encoder_text(task, one)[0]) for one in instances]
+    texts = sorted({text for before, said in asked for text in (*before, said)}, key=len)
+    vectors = features(
+        Path(places.base(model.name)),
+        places.encoded[evaluation.data, model.name] / "tokenizer",
+        model,
+        texts,
+        "mean",
+        places.hardware,
+        places.revision(model.name),
+    )
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    of = dict(zip(texts, vectors, strict=True))
+    shares = [
+        (1 + max(float(of[text] @ of[said]) for text in before)) / 2 for before, said in asked
+    ]
+    predictions = rating_texts(task, np.clip(shares, 0, 1).tolist())
+    return Answered(list(predictions), [float(text) for (text,) in predictions], _setup(places))
+
+
+def _setup(places: Places) -> Setup:
+    """How ``features`` runs a model, for the record."""
+    budget = TokenBudget(0, "representation")
+    return Setup(places.hardware.device(), budget, budget, "float32")
+
+
+def _contexts(one: Instance, what: Compared) -> list[str]:
+    if what == "whole" or not one.turns:
+        return [one.context]
+    ends = [*(start - 1 for start in one.turns[1:]), len(one.context)]
+    utterances = [one.context[a:b] for a, b in zip(one.turns, ends, strict=True)]
+    return utterances[-1:] if what == "last" else utterances
