@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.data.cache import MANIFEST
 from tasktransfer.fits import Classifier, Learner, fitted_on
-from tasktransfer.results.artefacts import checked, checked_round
+from tasktransfer.results.artefacts import checked
+from tasktransfer.results.rounds import checked_round
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 

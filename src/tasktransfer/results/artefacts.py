@@ -1,8 +1,8 @@
 """Checksums of what a node leaves and others read: kept weights, fits, derived tables.
 
 A node's record names every such file with its size and SHA-256. Whoever reads one checks it first,
-all of it (``checked``, ``checked_round``). Who only asks whether the node is finished looks at
-sizes, and reads what is younger than the record (``problem``). Records that were written before
+all of it (``checked``, ``rounds.checked_round``). Who only asks whether the node is finished looks
+at sizes, and reads what is younger than the record (``problem``). Records that were written before
 have no checksums: what lies beside them is read as ever.
 """
 
@@ -19,7 +19,6 @@ from typing_extensions import TypedDict
 
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text
-from tasktransfer.results.rounds import CHECKPOINT, ROUNDS, existing
 from tasktransfer.results.state import RECORD
 
 FileName = Annotated[str, Field(pattern=r"^[^/.][^/]*(/[^/.][^/]*)*$")]
@@ -108,28 +107,6 @@ def checked(folder: Path, digest: str, parts: Iterable[str]) -> None:
         found = f"{folder / more[0]}: the record of its node names no such file" if more else None
     if found is not None:
         raise RecordError(_refusal(folder, found))
-
-
-def checked_round(folder: str, digest: str) -> str:
-    """The folder of a stage's kept weights, once it is known that they are those the stage left.
-
-    Args:
-        folder: as ``rounds.round_folder`` names it. One that lies beside no record is not checked.
-        digest: of the stage.
-
-    Returns:
-        The folder; of ``last`` that of the last round.
-
-    Raises:
-        ModelError: the round was not kept.
-        RecordError: as ``checked``.
-    """
-    path = Path(existing(folder))
-    if path.name == CHECKPOINT:
-        checked(path.parent, digest, [CHECKPOINT])
-    elif path.parent.name == ROUNDS:
-        checked(path.parent.parent, digest, [f"{ROUNDS}/{path.name}"])
-    return str(path)
 
 
 def _files(folder: Path, part: str) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tasktransfer.core.nodes import Round
 from tasktransfer.core.specs import Selection
 from tasktransfer.errors import ModelError
+from tasktransfer.results.artefacts import checked
 from tasktransfer.results.records import read_record
 from tasktransfer.results.state import RECORD
 
@@ -51,6 +52,28 @@ def existing(folder: str) -> str:
         f"{path}: no such round, {kept}; start from one of them, and let the stage that it comes "
         "from keep its rounds (selection.keep: every)"
     )
+
+
+def checked_round(folder: str, digest: str) -> str:
+    """The folder of a stage's kept weights, once it is known that they are those the stage left.
+
+    Args:
+        folder: as ``round_folder`` names it. One that lies beside no record is not checked.
+        digest: of the stage.
+
+    Returns:
+        The folder; of ``last`` that of the last round.
+
+    Raises:
+        ModelError: the round was not kept.
+        RecordError: as ``artefacts.checked``.
+    """
+    path = Path(existing(folder))
+    if path.name == CHECKPOINT:
+        checked(path.parent, digest, [CHECKPOINT])
+    elif path.parent.name == ROUNDS:
+        checked(path.parent.parent, digest, [f"{ROUNDS}/{path.name}"])
+    return str(path)
 
 
 def last_of(stage_folder: Path) -> int:

@@ -12,7 +12,7 @@ from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import load_model
 from tasktransfer.models.parts import lay_over
-from tasktransfer.results.artefacts import checked_round
+from tasktransfer.results.rounds import checked_round
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.job import Job
 
