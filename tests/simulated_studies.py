@@ -31,7 +31,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.metrics import Coded
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
-from tasktransfer.stats.draws import Units, Weights
+from tasktransfer.stats.draws import Units
 from tasktransfer.tasks.card import Task
 
 ACCURACY = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
@@ -199,7 +199,6 @@ class Judge:
 
     def __init__(self, regime: Regime, by_instance: bool = False) -> None:
         self.regime, self.by_instance = regime, by_instance
-        self.weights: dict[int, Weights] = {}
 
     def __call__(self, study: Study) -> Estimate:
         return bootstrap.estimate(
@@ -214,19 +213,12 @@ class Judge:
         return draws.single_instances(test.units.instances) if self.by_instance else test.units
 
     def trained(self, test: Instances, tallies: metrics.Sums) -> Trainings:
-        """Scores of trainings, also on test sets drawn anew."""
+        """Scores of trainings, also on other test sets."""
         task, units = self.regime.task, self.units(test)
-        if units.count not in self.weights:
-            # Sizes of test sets differ between studies, where instances are drawn.
-            self.weights = {units.count: draws.unit_weights("simulated", task.name, units.count)}
         return Trainings(
             tuple(range(len(tallies))),
             np.array([score(task, tally) for tally in tallies]),
-            draws.resampled_scores(
-                units.summed(tallies),
-                self.weights[units.count],
-                partial(metrics.score_of_sums, task),
-            ),
+            draws.jackknifed_scores(units.summed(tallies), partial(metrics.score_of_sums, task)),
         )
 
 

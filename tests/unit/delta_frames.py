@@ -61,7 +61,8 @@ def make_cells(
         nan, kind = float("nan"), "dialogue" if instances else ""
         # One seed without predictions says nothing of its error.
         of_test_set = instance_error if instances or count > 1 else nan
-        drawn = (instances, instances, kind, error, of_test_set)
+        degrees = instances - 1.0 if instances else nan
+        drawn = (instances, instances, kind, error, of_test_set, degrees)
         interval = (nan, nan, nan, nan, None)
         rows.append(
             (*run, count, sorted(group["seed"]), count, *scores, *drawn, *interval, nan, False, "")

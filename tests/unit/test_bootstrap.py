@@ -306,8 +306,31 @@ def test_a_large_effect_is_marked() -> None:
 def test_the_interval_of_a_mean_ends_where_its_scale_does() -> None:
     far = runs([10.0, 60.0])
     sure = confidence_of_mean(far, None)
-    assert (sure.low, sure.high) == (0.0, 100.0)
-    wide = confidence_of_mean(far, None, least=-np.inf, most=np.inf)
-    assert wide.low == pytest.approx(35 - T_1 * 25)
-    assert wide.high == pytest.approx(35 + T_1 * 25)
+    assert 0 < sure.low < 1
+    assert 99 < sure.high < 100
+    wide = confidence_of_mean(far, None, most=np.inf)
+    assert (wide.low, wide.high) == (0.0, pytest.approx(35 + T_1 * 25))
     assert sure.p == wide.p
+
+
+def test_the_interval_of_a_mean_is_of_its_logit() -> None:
+    """Worked by hand: 80 of 100 is a logit of log 4, which moves by 1/16 a point."""
+    sure = confidence_of_mean(runs([79.0, 81.0]), None)
+    low, high = (1 / (1 + math.exp(-(math.log(4) + side * T_1 / 16))) for side in (-1, 1))
+    assert (sure.low, sure.high) == pytest.approx((100 * low, 100 * high))
+
+
+def test_the_interval_of_a_correlation_is_of_fishers_z() -> None:
+    sure = confidence_of_mean(runs([55.0, 65.0]), None, least=-100)
+    error = 0.05 / (1 - 0.6**2)
+    low, high = (math.tanh(math.atanh(0.6) + side * T_1 * error) for side in (-1, 1))
+    assert (sure.low, sure.high) == pytest.approx((100 * low, 100 * high))
+    assert sure.p == pytest.approx(2 * stats.t.sf(math.atanh(0.6) / error, 1))
+
+
+def test_a_mean_at_the_end_of_its_scale_has_the_plain_interval() -> None:
+    units = single_instances(9)
+    sure = confidence_of_mean(runs([100.0, 100.0], np.full((2, 9), 100.0)), units)
+    assert math.isnan(sure.low)
+    below = confidence_of_mean(runs([0.0, 0.0]), None)
+    assert (below.low, below.high) == (0.0, 0.0)

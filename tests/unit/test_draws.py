@@ -63,6 +63,38 @@ def test_few_dialogues_have_the_unbiased_variance() -> None:
     assert scores.var(ddof=1) == pytest.approx((10 * right[:, 0]).var(ddof=1) / 5, rel=0.1)
 
 
+def test_leaving_units_out_gives_the_textbook_standard_error_exactly() -> None:
+    """Of a difference of two shares of right answers over 500 instances, with no random draw."""
+    right = np.random.default_rng(0).random((2, 500)) < [[0.6], [0.5]]
+    tallies = np.stack([right, np.ones_like(right)], axis=2).astype(float)
+    without = draws.jackknifed_scores(tallies, accuracy)
+    assert without.shape == (2, 500)
+    differences = 100 * (right[0].astype(float) - right[1])
+    error = (without[0] - without[1]).std(ddof=1)
+    assert error == pytest.approx(differences.std(ddof=1) / 500**0.5, rel=1e-12)
+
+
+def test_leaving_dialogues_out_is_the_jackknife_worked_by_hand() -> None:
+    """Three dialogues of 1, 2 and 3 instances, of which 1, 1 and 0 are right."""
+    without = draws.jackknifed_scores(np.array([[1.0, 1], [1, 2], [0, 3]]), accuracy)
+    left = 100 * np.array([1 / 5, 1 / 4, 2 / 3])
+    assert without.var(ddof=1) == pytest.approx(2 / 3 * ((left - left.mean()) ** 2).sum())
+
+
+def test_unequal_dialogues_have_fewer_degrees_of_freedom() -> None:
+    assert dialogues([str(i // 7) for i in range(70)]).degrees == 9
+    assert single_instances(806).degrees == 805
+    one_large = dialogues(["large"] * 60 + [str(i) for i in range(9)])
+    assert 1 <= one_large.degrees < 1.1
+    # As the trace of the jackknife's matrix says (Bell and McCaffrey 2002).
+    sizes = np.array([1.0, 4, 9, 30, 2])
+    share = sizes / sizes.sum()
+    scale = np.diag(1 / (1 - share))
+    matrix = scale @ (np.diag(share) - np.outer(share, share)) @ scale
+    units = dialogues([str(i) for i, size in enumerate(sizes) for _ in range(int(size))])
+    assert units.degrees == pytest.approx(np.trace(matrix) ** 2 / (matrix**2).sum())
+
+
 @pytest.mark.parametrize("ids", [[], ["one"], ["one"] * 30])
 def test_fewer_than_two_dialogues_tell_nothing(ids: list[str]) -> None:
     units = dialogues(ids)
@@ -71,6 +103,7 @@ def test_fewer_than_two_dialogues_tell_nothing(ids: list[str]) -> None:
     scores = draws.resampled_scores(tally, weights, accuracy)
     assert scores.shape == (3, draws.RESAMPLES)
     assert np.isnan(scores).all()
+    assert np.isnan(draws.jackknifed_scores(tally, accuracy)).all()
 
 
 def test_resampling_goes_through_the_official_score() -> None:

@@ -8,10 +8,10 @@ expected over both. They are crossed (every seed answers every dialogue), so tha
     Var = V_seed + (V_dialogue - V_both)
 
     V_seed      that of the two means over seeds, see below
-    V_dialogue  that of their difference when the dialogues are drawn anew (``stats.draws``)
+    V_dialogue  that of their difference over other dialogues (``stats.draws``)
     V_both      what is in both of them: seeds that differ on the same dialogues make V_seed and
-                V_dialogue larger at once. It is V_seed of how far drawing moves each training,
-                averaged over draws.
+                V_dialogue larger at once. It is V_seed of how far other dialogues move each
+                training, averaged over them.
 
 This is the variance of the joint bootstrap without its two well-known faults: drawn naively, with
 S seeds, it has the factor (S - 1)/S, which halves the variance of two seeds and takes a fifth of
@@ -33,8 +33,8 @@ differences. Of one pair nothing is known that its two have in common, and the b
 taken as the row without a partner.
 
 A variance out of five seeds is itself uncertain, so that quantiles of the normal distribution
-would be too small. Each part has a t distribution of its own degrees d (of dialogues: their number
-less 1); with w its share of Var, and z and t the quantiles at level a,
+would be too small. Each part has a t distribution of its own degrees d (of dialogues:
+``Units.degrees``); with w its share of Var, and z and t the quantiles at level a,
 
     (half width of the interval at level 1 - a)^2
         = Var (z^2 + sum over parts of w^1.5 (t_d^2 - z^2))
@@ -54,11 +54,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special, stats
 
 from tasktransfer.stats.draws import Floats, Units
 
-VERSION = 2
+VERSION = 3
 """Raise this when a change in the code changes an estimate or an interval: tables that take over
 earlier rows make them anew then."""
 
@@ -74,8 +74,8 @@ _SHARE_POWER = 1.5
 @dataclass(frozen=True, slots=True)
 class Trainings:
     """Trainings of one kind, one a seed. ``scores``: (seeds,), 0-100; ``resampled``: the same on
-    test sets drawn anew, (seeds, resamples); None: no predictions, so that seeds alone say how sure
-    a mean is, for the test set at hand."""
+    other test sets, whose variance is that over test sets, (seeds, test sets); None: no
+    predictions, so that seeds alone say how sure a mean is, for the test set at hand."""
 
     seeds: tuple[int, ...]
     scores: Floats
@@ -83,8 +83,8 @@ class Trainings:
 
     @property
     def moved(self) -> Floats:
-        """How far drawing moves each training, (seeds, resamples). The mean over draws is the bias
-        of resampling and no variance."""
+        """How far other test sets move each training, (seeds, test sets). The mean over them is the
+        bias of resampling and no variance."""
         assert self.resampled is not None
         moved: Floats = self.resampled - self.resampled.mean(axis=1, keepdims=True)
         return moved
@@ -171,13 +171,13 @@ def estimate(
     drawn = transfer.resampled.mean(axis=0) - baseline.resampled.mean(axis=0)
     of_units = float(drawn.var(ddof=1))
     both = _over_seeds(transfer.moved, baseline.moved)
-    in_both = float(sum(variance.mean() for variance, _ in both))
+    in_both = float(sum(variance.sum() for variance, _ in both)) / (len(drawn) - 1)
     if parts and of_units > 0:
         step = 100 / units.instances
         parts[0] = (max(parts[0][0], step**2 / 12 / seeds), parts[0][1])
     # Not max(): it would make 0 of an unknown variance.
     of_test_set = float(np.maximum(0.0, of_units - in_both))
-    parts.append((of_test_set, float(max(1, units.count - 1))))
+    parts.append((of_test_set, units.degrees))
     return Estimate(delta, tuple(parts), seeds, of_test_set)
 
 
@@ -207,16 +207,35 @@ def confidence_of_mean(
 ) -> Confidence:
     """Interval of a mean score, and test of its being 0.
 
+    A score near an end of its scale strays farther to the middle than to the end. So the interval
+    is of the score's logit on the scale, and has its ends within it; of correlations, from -100 to
+    100, that is Fisher's z. A scale that is open at one end, and a score at an end, have the plain
+    interval, cut off at the scale's ends.
+
     Args:
         units: see ``estimate``.
-        least, most: the ends of the score's scale, where an interval of few seeds ends too.
+        least, most: the ends of the score's scale.
     """
     resampled = trainings.resampled
-    drawn = None if resampled is None else np.zeros_like(resampled)
-    nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), drawn)
-    sure = confidence(estimate(trainings, nothing, units))
-    low, high = np.clip([sure.low, sure.high], least, most).tolist()
-    return replace(sure, low=low, high=high)
+    nowhere = None if resampled is None else np.zeros_like(resampled)
+    nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), nowhere)
+    estimated = estimate(trainings, nothing, units)
+    mean, sure = estimated.delta, confidence(estimated)
+    if np.isinf([least, most]).any() or not least < mean < most or np.isnan(sure.low):
+        low, high = np.clip([sure.low, sure.high], least, most).tolist()
+        return replace(sure, low=low, high=high)
+    width = most - least
+    slope = width / ((mean - least) * (most - mean))
+    parts = tuple((slope**2 * variance, degrees) for variance, degrees in estimated.parts)
+    # From the logit of 0, so that the test is of 0. Where 0 is an end the plain test stays.
+    tests_zero = least < 0 < most
+    origin = float(special.logit(-least / width)) if tests_zero else 0.0
+    away = float(special.logit((mean - least) / width)) - origin
+    of_logit = confidence(replace(estimated, delta=away, parts=parts))
+    low, high = (
+        least + width * special.expit([of_logit.low + origin, of_logit.high + origin])
+    ).tolist()
+    return replace(sure, low=low, high=high, p=of_logit.p if tests_zero else sure.p)
 
 
 def confidences(estimates: Sequence[Estimate]) -> list[Confidence]:

@@ -21,7 +21,7 @@ CUTS = "cuts"
 SOURCES_CHOSEN_BY = "sources_chosen_by"
 MORE_BASELINE_SEEDS = "more_baseline_seeds"
 """Keys in a plan file and in the tables' facts, see ``StudyPlan``."""
-TABLES_VERSION = 2
+TABLES_VERSION = 3
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
 

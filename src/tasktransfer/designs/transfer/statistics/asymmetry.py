@@ -95,10 +95,15 @@ def _pair(names: tuple[str, ...], there: Any, back: Any, to_b: _BySeed, to_a: _B
     both, alone = (there, back), len(to_b) == len(to_a) == 1
     parts = (
         (_over_seeds(left - right, alone=alone), _less_one(len(seeds))),
-        *((cell.test_error**2, _less_one(cell.dialogues or cell.instances)) for cell in both),
+        *((cell.test_error**2, _degrees(cell)) for cell in both),
     )
     means = float(left.mean()), float(right.mean())
     return (*names, *means), Estimate(means[0] - means[1], parts, len(seeds))
+
+
+def _degrees(cell: Any) -> float:
+    """Of its test set; without one its error is 0, and they do not matter."""
+    return 1.0 if math.isnan(cell.test_degrees) else float(cell.test_degrees)
 
 
 def _less_one(count: int) -> float:

@@ -236,7 +236,7 @@ def _inputs(cell: _Cell, drawn: _Drawn) -> str:
     scored_by = repr((card.labels, card.metrics, card.paper_metrics)) if card else ""
     members = [[_depends_on(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
     units = drawn.of(cell)
-    settings = [draws.VERSION, draws.RESAMPLES, bootstrap.VERSION, bootstrap.LEVEL]
+    settings = [draws.VERSION, bootstrap.VERSION, bootstrap.LEVEL]
     of_test_set = [cell.tested_on, units.digest if units else None]
     return digest_of([settings, scored_by, of_test_set, cell.names, members])
 
@@ -282,8 +282,8 @@ def _fresh(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Row, Row]:
 def _estimates(
     cells: Iterable[_Cell], root: Path, drawn: _Drawn
 ) -> Iterator[tuple[_Cell, Estimate]]:
-    """Each cell with its estimate, grouped by test set, so that a test set is drawn once and only
-    the resampled scores of one are held."""
+    """Each cell with its estimate, grouped by test set, so that only the scores of one without each
+    of its dialogues are held."""
     groups: dict[Row, list[_Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
@@ -303,14 +303,13 @@ def _resampled(cells: list[_Cell], root: Path, units: Units) -> Iterator[tuple[_
     assert tested_on is not None
     _, instances, fidelity = tested_on
     task = get_task(dataset, target)
-    weights = draws.unit_weights(dataset, target, units.count)
     tallies = Tallies(task, fidelity, instances)
 
     score_of = functools.partial(metrics.score_of_sums, task, fidelity=fidelity)
 
     def scores(*runs: _Run) -> Floats:
         read = [units.summed(_tally(run, root, tallies)) for run in runs]
-        return draws.resampled_scores(np.stack(read), weights, score_of)
+        return draws.jackknifed_scores(np.stack(read), score_of)
 
     baseline = functools.cache(scores)
     for cell in cells:
@@ -353,6 +352,7 @@ def _numbers(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confide
         units.kind if units else "",
         estimate.standard_error,
         estimate.of_test_set**0.5,
+        units.degrees if units else np.nan,
         sure.degrees,
         sure.low,
         sure.high,
