@@ -267,5 +267,5 @@ def _manifest_from(content: dict[str, object]) -> Manifest:
         task: {split: Counts(**count) for split, count in by_split.items()}
         for task, by_split in tasks.items()  # type: ignore[attr-defined]
     }
-    sums = dict(content.get("sha256", {}))
-    return Manifest(**{**content, "tasks": counts, "sha256": sums})  # type: ignore[arg-type]
+    sums = dict(content.get("sha256", {}))  # type: ignore[call-overload]
+    return Manifest(**{**content, "tasks": counts, "sha256": sums})
