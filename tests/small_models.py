@@ -40,6 +40,7 @@ def first_instances(full: Path, folder: Path, tasks: Sequence[str], count: int) 
         for split in ("train", "dev", "test"):
             rows = read_instances(full, task, split)[:count]
             write_instances(folder / instance_file(task, split), rows)
+            manifest["sha256"].pop(instance_file(task, split))
             manifest["tasks"][task][split]["samples"] = len(rows)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder

@@ -9,6 +9,21 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import sys
+from contextlib import suppress
+
+CONSOLE = "TASKTRANSFER_CONSOLE"
+"""The environment variable with the number of a descriptor to which an error is written that cannot
+be written to standard error: in a workflow that is a log, which a full disk takes along."""
+
+
+def tell(text: str) -> None:
+    """Say something on standard error, or else on the console (``CONSOLE``)."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.write(int(os.environ.get(CONSOLE, "")), f"{text}\n".encode())
 
 
 class TaskTransferError(Exception):

@@ -12,6 +12,7 @@ import yaml
 from constructed_records import constructed_record, make_provenance, result
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import open_study
+from tasktransfer.results.artefacts import checksums
 from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.records import Record
 from tasktransfer.results.study import Study
@@ -63,6 +64,7 @@ def finish(
     (folder / "train.log").write_text("done\n")
     if study.keeps(stage.kind) if checkpoint is None else checkpoint:
         write_checkpoint(folder / "checkpoint")
+        record["artefacts"] = checksums(folder, ["checkpoint"])
     # Without write_record, whose fsync takes longer than the rest of a test.
     (folder / "metrics.json").write_text(json.dumps(record, indent=1))
     return folder

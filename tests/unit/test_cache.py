@@ -12,7 +12,13 @@ import pytest
 from releases import load_release, tiny_release
 from releases import read_instances as read_from_release
 from tasktransfer.data import cache
-from tasktransfer.data.cache import prepare, read_instances, read_manifest, read_table
+from tasktransfer.data.cache import (
+    MANIFEST,
+    prepare,
+    read_instances,
+    read_manifest,
+    read_table,
+)
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.errors import DataError
@@ -178,6 +184,11 @@ def test_damaged_arrow_files(friends: Path) -> None:
 def test_another_tasks_file_is_noticed(friends: Path) -> None:
     other = (friends / "relation_extraction-train.arrow").read_bytes()
     (friends / "question_answering-train.arrow").write_bytes(other)
+    with pytest.raises(DataError, match=r"answering-train\.arrow: its SHA-256 is not the one in"):
+        read_instances(friends, "question_answering", "train")
+    manifest = json.loads((friends / MANIFEST).read_text())
+    del manifest["sha256"]  # of a cache that was written before
+    (friends / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(DataError, match=r"holds 1 instances, manifest\.json says 2"):
         read_instances(friends, "question_answering", "train")
 

@@ -66,6 +66,16 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
         "topic_classification: no such file, its record names it",
     ),
     "Arrow lost": ("derived", lambda f: (f / "dialogues.arrow").unlink(), "dialogues.arrow: no"),
+    "classifier of another fit": (
+        "fits",
+        lambda f: (f / "topic_classification/weights").write_text("topic_classificatiox"),
+        "topic_classification/weights: its SHA-256",
+    ),
+    "Arrow cut off": (
+        "derived",
+        lambda f: (f / "dialogues.arrow").write_text("dia"),
+        "dialogues.arrow: 3 bytes, 15 in the record",
+    ),
 }
 
 

@@ -10,6 +10,7 @@ from finished_stages import finish
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.designs import open_study
+from tasktransfer.results.artefacts import checksums
 from tasktransfer.results.node_records import (
     NodeRecord,
     Row,
@@ -57,6 +58,8 @@ def finish_node(study: Study, node: Node, *, value: float = 0.25) -> Path:
     if not isinstance(node, Data):
         rows = [Row(task, "1", "dialogue 1", ("a",), ("b",), score=0.0) for task in _tasks(node)]
         record["rows"] = write_rows(folder, rows, node.digest)
+    if left := checksums(folder, parts_of(record)):
+        record["artefacts"] = left
     (folder / "job.log").write_text("made\n")
     write_node_record(folder, record)
     return folder

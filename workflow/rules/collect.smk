@@ -16,7 +16,7 @@ rule collect:
     message:
         f"collecting the records into {STUDY.tables}"
     shell:
-        "tasktransfer collect {params.study} --complete > {log:q} 2>&1"
+        "tasktransfer collect {params.study} --complete 3>&2 > {log:q} 2>&1"
 
 
 # What the last call computed is still there (`update`): cells whose records and predictions are the
@@ -38,7 +38,7 @@ if STATISTICS_FILES:
         message:
             "computing how sure the numbers are"
         shell:
-            "tasktransfer statistics {params.study} > {log:q} 2>&1"
+            "tasktransfer statistics {params.study} 3>&2 > {log:q} 2>&1"
 
 
 # A choice that further runs follow from, made from the results of others. Made once and then part of
@@ -59,4 +59,4 @@ if STUDY.plan.choice:
         message:
             "making the choice that further runs follow from"
         shell:
-            "tasktransfer choose {params.study} > {log:q} 2>&1"
+            "tasktransfer choose {params.study} 3>&2 > {log:q} 2>&1"

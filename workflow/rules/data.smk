@@ -30,7 +30,7 @@ rule tiny_world:
         "generating the tiny world"
     shell:
         "tasktransfer world --seed {params.seed} --dialogues {params.dialogues} "
-        "--out {output:q} > {log:q} 2>&1"
+        "--out {output:q} 3>&2 > {log:q} 2>&1"
 
 
 rule instances:
@@ -50,7 +50,7 @@ rule instances:
         "reading and checking {wildcards.dataset} ({wildcards.sample})"
     shell:
         "tasktransfer data prepare {params.study} --dataset {wildcards.dataset} {params.which} "
-        "--out {params.out:q} > {log:q} 2>&1"
+        "--out {params.out:q} 3>&2 > {log:q} 2>&1"
 
 
 if DATA_TABLE_FILES:
@@ -71,7 +71,7 @@ if DATA_TABLE_FILES:
         message:
             "counting samples and lengths"
         shell:
-            "tasktransfer data stats {params.study} --out {params.out:q} > {log:q} 2>&1"
+            "tasktransfer data stats {params.study} --out {params.out:q} 3>&2 > {log:q} 2>&1"
 
 
 # Scores that need no model, beside the baselines in the report.
@@ -91,7 +91,7 @@ if REFERENCE_FILES:
         message:
             "scoring what needs no model"
         shell:
-            "tasktransfer data reference {params.study} --out {output:q} > {log:q} 2>&1"
+            "tasktransfer data reference {params.study} --out {output:q} 3>&2 > {log:q} 2>&1"
 
 
 # One thread, so that the weights do not depend on how many cores there are.
@@ -114,7 +114,7 @@ rule tiny_model:
         "building and pre-training {wildcards.model}"
     shell:
         "tasktransfer tiny-model {params.study} --model {wildcards.model} --threads {threads} "
-        "--out {params.out:q} > {log:q} 2>&1"
+        "--out {params.out:q} 3>&2 > {log:q} 2>&1"
 
 
 rule encode:
@@ -132,4 +132,4 @@ rule encode:
     message:
         "tokenising {wildcards.cache} for {wildcards.model}"
     shell:
-        "tasktransfer encode {params.options} --out {params.out:q} > {log:q} 2>&1"
+        "tasktransfer encode {params.options} --out {params.out:q} 3>&2 > {log:q} 2>&1"

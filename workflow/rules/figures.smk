@@ -19,7 +19,7 @@ rule draw:
     message:
         f"drawing {STUDY.figures}"
     shell:
-        "tasktransfer figures {params.study} > {log:q} 2>&1"
+        "tasktransfer figures {params.study} 3>&2 > {log:q} 2>&1"
 
 
 if REPORT_FILES:
@@ -41,7 +41,7 @@ if REPORT_FILES:
         message:
             f"writing {STUDY.report}"
         shell:
-            "tasktransfer report {params.study} > {log:q} 2>&1"
+            "tasktransfer report {params.study} 3>&2 > {log:q} 2>&1"
 
 
 # Tables, statistics, figures and report of what is there, holes shown: while trainings run, or
@@ -59,4 +59,4 @@ rule figures_now:
     shell:
         "(tasktransfer collect {params.study} && tasktransfer statistics {params.study} "
         "&& tasktransfer figures {params.study} && tasktransfer report {params.study}) "
-        "> {log:q} 2>&1"
+        "3>&2 > {log:q} 2>&1"

@@ -19,7 +19,7 @@ rule derive:
     message:
         "deriving {wildcards.recipe} from {wildcards.dataset}"
     shell:
-        "tasktransfer derive {params.options} > {log:q} 2>&1"
+        "tasktransfer derive {params.options} 3>&2 > {log:q} 2>&1"
 
 
 rule fit:
@@ -38,7 +38,7 @@ rule fit:
     message:
         "fitting {wildcards.name}, seed {wildcards.seed}"
     shell:
-        "tasktransfer fit {params.options} > {log:q} 2>&1"
+        "tasktransfer fit {params.options} 3>&2 > {log:q} 2>&1"
 
 
 rule evaluate:
@@ -57,4 +57,4 @@ rule evaluate:
     message:
         "evaluating {wildcards.label}"
     shell:
-        "tasktransfer evaluate {params.options} --threads {threads} > {log:q} 2>&1"
+        "tasktransfer evaluate {params.options} --threads {threads} 3>&2 > {log:q} 2>&1"

@@ -14,6 +14,7 @@ from tasktransfer.jobs.snakemake_call import (
     snakemake_call,
 )
 from tasktransfer.results.finished import is_finished, keep_checks
+from tasktransfer.errors import CONSOLE
 from tasktransfer.results.state import CALL as CALL_VARIABLE
 from tasktransfer.training.host import WORKFLOW
 
@@ -25,6 +26,8 @@ with errors_for_snakemake():
 
 # Its jobs inherit it, those of a batch system too: the trainer tells a retry from a new call.
 os.environ.setdefault(CALL_VARIABLE, uuid4().hex[:12])
+# Where a job that cannot write its log says why: its descriptor 3 is what was its standard error.
+os.environ.setdefault(CONSOLE, "3")
 # Trainings on this machine share a host, which has imported the libraries (training/host.py).
 if CALL.on_one_machine:
     os.environ.setdefault(WORKFLOW, str(os.getpid()))

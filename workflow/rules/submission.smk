@@ -30,7 +30,7 @@ rule submit:
         "choosing what to submit for {wildcards.dataset} with {wildcards.model}"
     shell:
         "tasktransfer submit {params.study} --dataset {wildcards.dataset} "
-        "--model {wildcards.model} --out {output.archive:q} > {log:q} 2>&1"
+        "--model {wildcards.model} --out {output.archive:q} 3>&2 > {log:q} 2>&1"
 
 
 rule submission:

@@ -34,4 +34,4 @@ for kind in DESIGN.kinds:
         message:
             f"{kind} {{wildcards.name}}, seed {{wildcards.seed}}"
         shell:
-            "tasktransfer train {params.options} --threads {threads} > {log:q} 2>&1"
+            "tasktransfer train {params.options} --threads {threads} 3>&2 > {log:q} 2>&1"

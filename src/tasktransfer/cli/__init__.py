@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from tasktransfer import __version__
@@ -27,10 +28,12 @@ from tasktransfer.cli import (
 )
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.errors import (
+    StorageError,
     TaskTransferError,
     memory_shortage,
     refuse_little_memory,
     storage_error,
+    tell,
 )
 from tasktransfer.results.state import INTERRUPTED
 from tasktransfer.training import host
@@ -54,9 +57,23 @@ def run_and_leave() -> NoReturn:
         code = host.ask(sys.argv[1:], chosen.threads, PROGRAM_OF_HOST)
     if code is None:
         code = run(chosen)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    os._exit(_flushed() or code)
+
+
+def _flushed() -> int:
+    """Write out what was printed; the exit code of the error if that cannot be, else 0."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return 0
+    except OSError as error:
+        problem = storage_error(error) or StorageError(str(error))
+        tell(f"error: {problem}")
+        return problem.exit_code
+    finally:
+        with suppress(OSError):
+            sys.stderr.flush()
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,7 +101,7 @@ def run(chosen: argparse.Namespace) -> int:
         )
         if problem is None:
             raise
-        print(f"error: {problem}", file=sys.stderr)
+        tell(f"error: {problem}")
         return problem.exit_code
     return 0
 

@@ -223,11 +223,12 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.encoding import ENCODING_VERSION
     from tasktransfer.encoding.encode import MAKER, cards_of, encode_dataset, made_from, told
     from tasktransfer.encoding.encoded import read_manifest as read_encoded
+    from tasktransfer.jobs.inputs import cache
     from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(chosen, need_inputs=False)
     data = study.data(chosen.dataset) if chosen.dataset else node_of(study, chosen.node, Data)
-    instances, tasks = Path(study.cache(data)), study.tasks(data)
+    instances, tasks = cache(study, data), study.tasks(data)
     model = study.model(chosen.model)
     spec = study.revisions.models[model.name]
     named = study.encoded(data, model.name)

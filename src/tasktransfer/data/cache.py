@@ -1,16 +1,17 @@
 """Instances as Arrow files: written once per dataset and setting, read by every training.
 
 A cache folder holds ``<task>-<split>.arrow`` (one row per instance), ``dialogues.arrow`` (one row
-per turn) and ``manifest.json``, which is written last. The Arrow files are IPC streams, so they
-load with ``datasets.Dataset.from_file``; they are read here with pyarrow alone, memory-mapped,
-because importing ``datasets`` takes half a second in every training process.
+per turn) and ``manifest.json``, which is written last and has the others' checksums, by which they
+are checked where they are read. The Arrow files are IPC streams, so they load with
+``datasets.Dataset.from_file``; they are read here with pyarrow alone, memory-mapped, because
+importing ``datasets`` takes half a second in every training process.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ import pyarrow as pa
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.errors import DataError
-from tasktransfer.files import Maker, json_text, replacing_folder
+from tasktransfer.files import Maker, json_text, replacing_folder, sha256_of
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.checks import instance_problem
 
@@ -53,7 +54,8 @@ class Counts:
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What a cache folder holds. ``tasks`` is task → split → counts; ``dialogues`` is split →
-    number of its dialogues, annotated or not; ``source_kind`` is folder or zip."""
+    number of its dialogues, annotated or not; ``source_kind`` is folder or zip. ``sha256`` is file
+    → checksum; empty in folders that were written before there were any."""
 
     reader_version: int
     dataset: str
@@ -63,6 +65,7 @@ class Manifest:
     source_kind: str
     tasks: dict[str, dict[str, Counts]]
     dialogues: dict[str, int]
+    sha256: dict[str, str] = field(default_factory=dict)
 
 
 def prepare(
@@ -90,6 +93,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
             counts[task][split] = Counts(len(instances), len(dialogues))
     turns = [turn._asdict() for turn in release.turns]
     _write_stream(folder / DIALOGUES, DIALOGUE_SCHEMA, turns)
+    files = [instance_file(task, split) for task in counts for split in SPLITS] + [DIALOGUES]
     manifest = Manifest(
         reader_version=dataset.reader.version,
         dataset=dataset.name,
@@ -99,6 +103,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
         source_kind=release.source_kind,
         tasks=counts,
         dialogues=dict(release.dialogues),
+        sha256={name: sha256_of(folder / name) for name in files},
     )
     text = json.dumps(asdict(manifest), indent=2) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
@@ -183,7 +188,7 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
             f"{manifest.dataset}; leave the task out of the study"
         )
     file = Path(folder) / instance_file(task, split)
-    rows = read_rows(file)
+    rows = table_of(folder, manifest, file.name).to_pylist()
     if len(rows) != expected:
         raise DataError(
             f"{file}: holds {len(rows)} instances, {MANIFEST} says {expected}; {_again(folder)}"
@@ -194,14 +199,19 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
         raise DataError(f"{file}: damaged (column {error}); {_again(folder)}") from error
 
 
-def read_rows(file: Path) -> list[dict[str, object]]:
-    """The rows of one Arrow stream of a cache. Raises DataError if it is absent or damaged."""
-    rows: list[dict[str, object]] = read_table(file).to_pylist()
-    return rows
+def table_of(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
+    """A table of a cache, if it is the one that the manifest was written with. Raises DataError
+    otherwise, and as ``read_table``."""
+    file = Path(folder) / name
+    table, said = read_table(file), manifest.sha256.get(name)
+    if said is not None and sha256_of(file) != said:
+        raise DataError(f"{file}: its SHA-256 is not the one in {MANIFEST}; {_again(folder)}")
+    return table
 
 
 def read_table(file: Path) -> pa.Table:
-    """One Arrow stream of a cache as a memory-mapped table. Raises DataError as read_rows."""
+    """One Arrow stream of a cache as a memory-mapped table. Raises DataError if it is absent or
+    damaged."""
     try:
         with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as reader:
             return reader.read_all()
@@ -257,4 +267,5 @@ def _manifest_from(content: dict[str, object]) -> Manifest:
         task: {split: Counts(**count) for split, count in by_split.items()}
         for task, by_split in tasks.items()  # type: ignore[attr-defined]
     }
-    return Manifest(**{**content, "tasks": counts})  # type: ignore[arg-type]
+    sums = dict(content.get("sha256", {}))  # type: ignore[call-overload]
+    return Manifest(**{**content, "tasks": counts, "sha256": sums})

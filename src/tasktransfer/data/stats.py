@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tasktransfer.data.cache import DIALOGUES, Manifest, instance_file, read_manifest, read_table
+from tasktransfer.data.cache import DIALOGUES, Manifest, instance_file, read_manifest, table_of
 from tasktransfer.datasets import get_task
 from tasktransfer.tasks.card import SPLITS
 
@@ -82,7 +82,9 @@ def _task_rows(manifest: Manifest) -> list[Row]:
 def _overlap_rows(folder: Path) -> list[Row]:
     manifest = read_manifest(folder)
     dialogues = {
-        task: set(read_table(folder / instance_file(task, "train"))["dialogue_id"].to_pylist())
+        task: set(
+            table_of(folder, manifest, instance_file(task, "train"))["dialogue_id"].to_pylist()
+        )
         for task in manifest.tasks
     }
     return [
@@ -99,8 +101,8 @@ def _overlap_rows(folder: Path) -> list[Row]:
 
 
 def _length_rows(folder: Path) -> list[Row]:
-    dataset = read_manifest(folder).dataset
-    table = read_table(folder / DIALOGUES)
+    manifest = read_manifest(folder)
+    dataset, table = manifest.dataset, table_of(folder, manifest, DIALOGUES)
     names: list[str] = table["dialogue_id"].to_pylist()
     words: list[int] = table["words"].to_pylist()
     totals: Counter[str] = Counter()

@@ -31,7 +31,7 @@ from tasktransfer.encoding.replies import encoded_apart, with_beside
 from tasktransfer.encoding.text import longest_answer, text_to_text_examples
 from tasktransfer.encoding.tokenizer import Tokenizer, check_words, load_tokenizer
 from tasktransfer.encoding.word_tokenizer import word_tokenizer
-from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.files import Maker, replacing_folder, sha256_of
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.toolkit_texts import encoder_texts
 
@@ -132,6 +132,7 @@ def encode_dataset(
                 ]
                 write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
+        manifest["sha256"] = {f.name: sha256_of(f) for f in sorted(building.glob("*.arrow"))}
         (building / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tasktransfer.data.prepared import instances_of_encoded, says_synthetic
 from tasktransfer.errors import DataError
-from tasktransfer.files import json_text
+from tasktransfer.files import json_text, sha256_of
 from tasktransfer.layers.ragged import Ints, Longs, Ragged, ragged, spans, starts_of
 
 IGNORED = -100
@@ -251,10 +251,11 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
     """Memory-map a split.
 
     Raises:
-        DataError: its files are missing.
+        DataError: its files are missing, or others than the folder's manifest was written with.
     """
-    examples = _read_arrow(folder / f"{task}-{split}.units.arrow")
-    rows = _read_arrow(folder / f"{task}-{split}.instances.arrow")
+    said = json_text.read_object(folder / "manifest.json").get("sha256") or {}
+    names = [f"{task}-{split}.{what}.arrow" for what in ("units", "instances")]
+    examples, rows = (_read_arrow(folder / name, said.get(name)) for name in names)
     nested = _column(examples, "sequences")
     ids = _column(rows, "id").to_pylist()
     has_dialogues = "dialogue_id" in rows.column_names
@@ -284,16 +285,22 @@ def _answers(examples: pa.Table) -> dict[int, list[list[int]]]:
     return {example: several for example, several in enumerate(rows) if several}
 
 
-def _read_arrow(path: Path) -> pa.Table:
+def _read_arrow(path: Path, sha256: str | None) -> pa.Table:
     try:
         with pa.memory_map(str(path)) as source:
-            return pa.ipc.open_stream(source).read_all()
+            table = pa.ipc.open_stream(source).read_all()
     except FileNotFoundError:
         raise DataError(f"{path} is missing: remove its folder and encode again") from None
     except pa.ArrowInvalid as error:
         raise DataError(
             f"{path} is damaged ({error}): remove its folder and encode again"
         ) from None
+    if sha256 is not None and sha256_of(path) != sha256:
+        raise DataError(
+            f"{path}: its SHA-256 is not the one in manifest.json: remove its folder and encode "
+            "again"
+        )
+    return table
 
 
 def _column(table: pa.Table, name: str) -> Any:

@@ -7,6 +7,7 @@ work, whatever it is called, and is left alone. Standard library only.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -107,6 +108,12 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
+
+
+def sha256_of(file: Path) -> str:
+    """SHA-256 of a file's content, as 64 hex digits."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sweep(folder: Path) -> None:

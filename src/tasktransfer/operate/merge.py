@@ -8,7 +8,6 @@ unfinished node that the next merge, or its job, completes.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
@@ -20,7 +19,7 @@ from typing import Any, Literal, cast
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.files import replacing, sweep
+from tasktransfer.files import replacing, sha256_of, sweep
 from tasktransfer.operate.folders import held_if_free
 from tasktransfer.operate.offered import (
     LAYOUT,
@@ -301,9 +300,7 @@ def _copy_file(source: Path, out: Path, sha256: str | None = None) -> None:
     # With the time of now: tables are made again when records are newer than they.
     with replacing(out) as part:
         shutil.copyfile(source, part)
-        with part.open("rb") as stream:
-            copied = hashlib.file_digest(stream, "sha256").hexdigest()
-        if sha256 not in (None, copied):
+        if sha256 not in (None, sha256_of(part)):
             raise RecordError(f"{source}: changed, or damaged on the way, while it was copied")
 
 

@@ -8,7 +8,6 @@ have no checksums: what lies beside them is read as ever.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text
+from tasktransfer.files import json_text, sha256_of
 from tasktransfer.results.state import RECORD
 
 FileName = Annotated[str, Field(pattern=r"^[^/.][^/]*(/[^/.][^/]*)*$")]
@@ -43,12 +42,6 @@ def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
         name: {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
         for name in names
     }
-
-
-def sha256_of(file: Path) -> str:
-    """Of its content."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:

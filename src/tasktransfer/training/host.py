@@ -39,6 +39,7 @@ from typing import Any, NoReturn
 
 import tasktransfer
 from tasktransfer.core.digests import digest_of
+from tasktransfer.errors import CONSOLE
 from tasktransfer.files import locks
 from tasktransfer.results.state import INTERRUPTED
 from tasktransfer.training.device import batch_job, lock_folder
@@ -94,7 +95,7 @@ def _asked(connection: socket.socket, arguments: Sequence[str], threads: int) ->
         "folder": str(Path.cwd()),
         "key": _key(threads),
     }
-    socket.send_fds(connection, [_TAKEN], [0, 1, 2])
+    socket.send_fds(connection, [_TAKEN], [0, 1, 2, *_console()])
     connection.sendall(json.dumps(request).encode() + b"\n")
     before = signal.signal(signal.SIGINT, lambda *_: _interrupt(connection))
     try:
@@ -109,6 +110,15 @@ def _answered(connection: socket.socket) -> int:
         return code if code >= 0 else 128 - code
     print("error: the process that trained for this one was killed; try again", file=sys.stderr)
     return 1
+
+
+def _console() -> list[int]:
+    """The descriptor for what cannot be written to the log, if there is one."""
+    with suppress(OSError, ValueError):
+        number = int(os.environ.get(CONSOLE, ""))
+        os.fstat(number)
+        return [number]
+    return []
 
 
 def _interrupt(connection: socket.socket) -> None:
@@ -270,9 +280,9 @@ def _supervise(connection: socket.socket, key: str, run: Command, host: int) -> 
     try:
         _die_with(host)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+        _, streams, _, _ = socket.recv_fds(connection, 1, 4)
         request = json.loads(connection.makefile("rb").readline() or "{}")
-        if _is_of_this_user(connection) and request.get("key") == key and len(streams) == 3:
+        if _is_of_this_user(connection) and request.get("key") == key and len(streams) >= 3:
             connection.sendall(_TAKEN)
             own = os.getpid()
             child = os.fork()
@@ -310,12 +320,14 @@ def _train(request: Any, streams: Sequence[int], run: Command, supervisor: int) 
     try:
         _die_with(supervisor)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for number, stream in enumerate(streams):
+        for number, stream in enumerate(streams[:3]):
             os.dup2(stream, number)
             os.close(stream)
         os.chdir(request["folder"])
         os.environ.clear()
         os.environ.update(request["environment"])
+        if streams[3:]:
+            os.environ[CONSOLE] = str(streams[3])
         code = run(request["arguments"])
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
