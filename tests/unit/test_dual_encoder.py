@@ -135,7 +135,7 @@ def test_an_ensemble_starts_from_a_model_without_and_trains_its_projection_alone
 
 
 @pytest.mark.parametrize("make", [dual, writer])
-@pytest.mark.parametrize("reads", ["mean", "first"])
+@pytest.mark.parametrize("reads", ["mean", "pooler"])
 def test_an_ensemble_reads_the_classifiers_penultimate_layer(make: Any, reads: Pooling) -> None:
     """What the classifier's head was trained on: the pooled first token, not the mean."""
     encoder = bert().eval()
@@ -160,7 +160,7 @@ def test_an_ensemble_reads_the_classifiers_penultimate_layer(make: Any, reads: P
         classifier.predict(split, [0, 1])
         told = joined.encoding_beside(encoder, torch.from_numpy(values), torch.from_numpy(mask))
     (penultimate,) = read
-    assert torch.allclose(told, penultimate, atol=1e-6) == (reads == "first")
+    assert torch.allclose(told, penultimate, atol=1e-6) == (reads == "pooler")
 
 
 def test_both_encoders_share_words_and_nothing_else() -> None:

@@ -66,7 +66,7 @@ OTHER_MODEL: dict[str, Any] = {
     "max_length": 129,
     "beside": ModelSpec("n", "encoder", "w3", 128),
     "adapter_reduction": 16,
-    "beside_reads": "first",
+    "beside_reads": "pooler",
 }
 OTHER_DATA: dict[str, Any] = {
     "name": "Friends",

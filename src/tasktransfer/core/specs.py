@@ -16,8 +16,8 @@ Sampler = Literal["task_batches", "uniform", "mixed", "together"]
 
 Keep = Literal["best", "every"]
 
-Pooling = Literal["mean", "first"]
-"""A text's encoding: the mean over its tokens, or the pooled first token."""
+Pooling = Literal["mean", "pooler"]
+"""A text's encoding: the mean over its tokens, or what the pooler makes of the first one."""
 
 
 Reads = Literal["pooler", "own_pooler", "first_token", "pair"]

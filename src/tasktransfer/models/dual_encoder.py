@@ -224,7 +224,7 @@ def pooled_first_token(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
 
 ENCODINGS: dict[Pooling, Callable[[Any, Tensor, Tensor], Tensor]] = {
     "mean": mean_over_tokens,
-    "first": pooled_first_token,
+    "pooler": pooled_first_token,
 }
 """(encoder, token ids, mask) → a text's encoding, by its name in ``core.specs``."""
 

@@ -172,7 +172,7 @@ class _Seed:
             before.append(classifier)
             starts.append(From(classifier, parts=("encoder",), into=("beside",)))
             # The penultimate layer of the classifier, which its head was trained on.
-            model = replace(model, beside_reads="first")
+            model = replace(model, beside_reads="pooler")
         trains = ("projection",) if setting == "retrieval" else ("projection", "decoder")
         joined = Step(
             (NEXT.name,),

@@ -12,7 +12,6 @@ seeds of a method and of Base are paired (``stats.bootstrap``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -148,8 +147,3 @@ def _pools(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
         shares = some["chosen_from"].value_counts(normalize=True)
         made += [(method, pool, str(home), 100 * float(share)) for home, share in shares.items()]
     return made
-
-
-def is_sure(low: float, high: float) -> bool:
-    """Whether an interval excludes 0."""
-    return not (math.isnan(low) or low <= 0 <= high)

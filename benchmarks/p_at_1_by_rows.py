@@ -1,0 +1,82 @@
+"""P@1,100 of MiniLM as it was released, by which rows of the test set share a block.
+
+    python benchmarks/p_at_1_by_rows.py ../shared/dialogue models/all-MiniLM-L6-v2
+
+Rows drawn one by one hardly meet others of their own dialogue in a block, which are the hard ones:
+the share that is right is another measure. About three minutes of one core.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+from transformers import AutoModel, AutoTokenizer
+
+from tasktransfer.designs.empathetic.sources.cards import REPLY
+from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
+from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.metrics.retrieval import p_at_1, rows_of_blocks
+from tasktransfer.models.dual_encoder import mean_over_tokens
+
+BLOCK, LIMIT, LONGEST, TOGETHER, SHUFFLES = 100, 1000, 102, 64, 20
+
+
+def encoded(texts: list[str], folder: str) -> torch.Tensor:
+    """Unit vectors of texts, (texts, hidden size)."""
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    tokenizer.truncation_side = "right"
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    vectors = torch.zeros(len(texts), model.config.hidden_size)
+    for begin in range(0, len(order), TOGETHER):
+        some = order[begin : begin + TOGETHER]
+        read = tokenizer(
+            [texts[i] for i in some],
+            truncation=True,
+            max_length=LONGEST,
+            padding=True,
+            return_tensors="pt",
+        )
+        with torch.inference_mode():
+            made = mean_over_tokens(model.eval(), read["input_ids"], read["attention_mask"])
+        vectors[some] = functional.normalize(made, dim=-1)
+    return vectors
+
+
+def main(release: str, model: str) -> None:
+    """Print the measure of the whole test set and of three ways to take a part of it."""
+    opened = EMPATHETIC_DIALOGUES.reader.open(Path(release), False)
+    rows = list(opened.instances(REPLY.name, "test"))
+    contexts = encoded([row.context for row in rows], model)
+    replies = encoded([row.target[0] for row in rows], model)
+    dialogues = np.array([row.dialogue_id for row in rows])
+
+    def told(name: str, kept: Any) -> None:
+        def scores(some: Any, others: Any) -> Any:
+            return (contexts[kept[some]] @ replies[kept[others]].T).double().numpy()
+
+        order = np.arange(len(kept))
+        mates = [
+            np.mean(dialogues[kept[block]][:, None] == dialogues[kept[block]]) * len(block) - 1
+            for block in np.array_split(order, len(order) // BLOCK)
+        ]
+        right = 100 * p_at_1(scores, order, BLOCK).mean()
+        print(f"{name:<44}{len(kept):>7,d}{right:>8.1f}{np.mean(mates):>8.2f}", flush=True)
+
+    print(f"{'rows':<44}{'rows':>7}{'P@1':>8}{'mates':>8}   (mates: others of the same dialogue)")
+    count = len(rows)
+    told("all", np.arange(count))
+    told("10 whole blocks, as evaluation.limit takes", rows_of_blocks(count, BLOCK, most=10))
+    told("the first 1,000", np.arange(LIMIT))
+    told("1,000 drawn one by one", kept_instances(count, LIMIT))
+    chance = np.random.default_rng(0)
+    for _ in range(2):
+        told("all, shuffled", chance.permutation(count))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
