@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,20 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tasktransfer.config import ALL
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.facts import BY_TASK, Probe, reply_of
-from tasktransfer.designs.probes.plan import stage_of, stand_ins
+from tasktransfer.designs.probes.plan import BEST, WORDS, stage_of
+from tasktransfer.designs.probes.stand_ins import recorded_stand_ins
 from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
 from tasktransfer.results.finished import is_whole
-from tasktransfer.results.node_records import read_node_record, read_rows
+from tasktransfer.results.node_records import NodeRecord, read_node_record, read_rows
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import Record, read_record
 from tasktransfer.results.study import Study
@@ -35,7 +37,7 @@ TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 
 SCORES: Columns = (
     ("corpus", TEXT, "dialogues"),
-    ("model", TEXT, "model, as the study names it; words: counts of words"),
+    ("model", TEXT, "model, as the study names it; words: counts of words that models read"),
     ("snapshot", TEXT, "untrained, best, last, epoch n, as it is, or words"),
     ("epoch", WHOLE, "round that was probed; null where nothing was trained"),
     ("seed", WHOLE, "seed of the training"),
@@ -58,6 +60,7 @@ ROUNDS: Columns = (
     ("epoch", WHOLE, "0: untrained"),
     ("best", pa.bool_(), "whether the selecting measure chose it"),
     ("bleu2", NUMBER, "mean sentence BLEU-2 on the dev split, 0-100"),
+    ("bleu2_exchanged", NUMBER, "the same with reply and reference exchanged, on the dev split"),
     ("rouge_l", NUMBER, "mean ROUGE-L F1 on the dev split"),
     ("meteor", NUMBER, "mean METEOR (exact matches) on the dev split"),
     ("vectors", NUMBER, "negated mean squared difference of summed word vectors on the dev split"),
@@ -106,9 +109,11 @@ def collect(study: Study, complete: bool) -> None:
         raise RecordError(f"{study.config.results}: {found}; run the workflow")
     stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
     records = {stage.digest: read_record(Path(study.record(stage))) for stage in stages}
+    fits = {run.outcome.digest: run.outcome for run in whole if isinstance(run.outcome, Fit)}
+    told = {key: read_node_record(Path(study.folder(fit))) for key, fit in fits.items()}
     by_vectors = _by_vectors(study, whole, records)
     rows = {
-        "scores": list(_scores(study, whole, records)),
+        "scores": list(_scores(study, whole, records, told)),
         "rounds": [
             row
             for stage in stages
@@ -117,7 +122,7 @@ def collect(study: Study, complete: bool) -> None:
         "labels": list(_labels(study)),
     }
     rows["projections"] = list(_projections(study, frame_of(rows["scores"], SCORES)))
-    metadata = metadata_of(study, len(rows["scores"]))
+    metadata = metadata_of(study, len(rows["scores"]), list(told.values()))
     Path(study.tables).mkdir(parents=True, exist_ok=True)
     for name, columns in TABLES.items():
         file = Path(study.tables, f"{name}.parquet")
@@ -134,43 +139,62 @@ def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
     return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])
 
 
-def metadata_of(study: Study, records: int) -> Metadata:
-    """What every table says of the study, with the stand-ins that captions name."""
+def metadata_of(study: Study, records: int, told: Sequence[NodeRecord]) -> Metadata:
+    """What every table says of the study, with the stand-ins that captions name.
+
+    Args:
+        told: the fits' records, which say what the dialogues were.
+    """
     config = probes_config(study)
-    synthetic = any(study.synthetic(corpus) for corpus in config.corpora)
+    generated = frozenset(
+        [one["node"]["dataset"] for one in told if one["synthetic"]]
+        + [corpus for corpus in config.corpora if study.synthetic(corpus)]
+    )
+    named = recorded_stand_ins(
+        config, [one["provenance"].get("stand_ins", {}) for one in told], generated
+    )
     limit = config.probes.limit_train
     cuts = [config.training.cuts, "" if limit is None else f"probes.limit_train {limit}"]
     return Metadata(
         study.config.study,
         study.config.digest,
-        synthetic,
+        bool(generated),
         records,
         cuts=", ".join(filter(None, cuts)),
         order={
             "model": [model.name for model in config.models],
             "probe": [p.name for corpus in config.corpora for p in config.probes_of(corpus)],
         },
-        facts={f"stand-in: {name}": text for name, text in stand_ins(config).items()},
+        real=[corpus for corpus in config.corpora if corpus not in generated],
+        facts={f"stand-in: {name}": text for name, text in named.items()},
     )
 
 
-def _scores(study: Study, runs: list[Run], records: dict[str, Record]) -> Iterator[tuple[Any, ...]]:
-    told: dict[str, Any] = {}
+def _scores(
+    study: Study,
+    runs: list[Run],
+    records: Mapping[str, Record],
+    told: Mapping[str, NodeRecord],
+) -> Iterator[tuple[Any, ...]]:
+    """A row a run; the best epoch once more by this name, where all are probed."""
+    every = probes_config(study).probes.snapshots == ALL
     for run in runs:
         assert isinstance(run.outcome, Fit)
-        folder = study.folder(run.outcome)
-        if folder not in told:
-            told[folder] = read_node_record(Path(folder))
+        record = told[run.outcome.digest]
         task = f"{run.about['corpus']}_{run.about['probe']}"
-        measures, stage = told[folder]["measures"][task], stage_of(run)
-        epoch = _epoch(run, records.get(stage.digest)) if stage else None
-        yield (
-            *(run.about["corpus"], run.model, run.method, epoch, run.seed, run.about["probe"]),
+        measures, stage = record["measures"][task], stage_of(run)
+        training = records.get(stage.digest) if stage else None
+        epoch = _epoch(run, training) if stage else None
+        row = (
+            *(run.seed, run.about["probe"]),
             *(measures[key] for key in ("micro_f1", "prior_f1", "shuffled_f1", "selectivity")),
             *(measures["minority_f1"], measures.get("mlp_f1")),
             *(int(measures["classes"]), int(measures["train_rows"])),
-            *(told[folder]["instances"][task], run.outcome.path),
+            *(record["instances"][task], run.outcome.path),
         )
+        yield (run.about["corpus"], run.model, run.method, epoch, *row)
+        if every and training is not None and epoch == training["best_round"]:
+            yield (run.about["corpus"], run.model, BEST, epoch, *row)
 
 
 def _epoch(run: Run, record: Record | None) -> int | None:
@@ -213,7 +237,7 @@ def _rounds(
         dev, best = one["dev"][task], one["round"] == record["best_round"]
         yield (
             *(stage.dataset, stage.model.name, stage.seed, one["round"], best),
-            *(dev.get("bleu2"), dev.get("rouge_l"), dev.get("meteor")),
+            *(dev.get("bleu2"), dev.get("bleu2_exchanged"), dev.get("rouge_l"), dev.get("meteor")),
             by_vectors.get(one["round"]),
             record["test"][task]["metrics"]["bleu2"] if best else None,
         )
@@ -221,7 +245,7 @@ def _rounds(
 
 def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
     """Of each model's first seed, the first and the last epoch that was probed."""
-    encoders = scores[scores["model"] != "words"]
+    encoders = scores[scores["snapshot"] != WORDS]
     first = encoders[encoders["seed"] == encoders["seed"].min()].drop_duplicates("record")
     for (corpus, model), places in first.groupby(["corpus", "model"], sort=False):
         ordered = places.sort_values("epoch", kind="stable")

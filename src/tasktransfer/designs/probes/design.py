@@ -11,7 +11,8 @@ from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.probes.config import ProbesConfig
 from tasktransfer.designs.probes.facts import RECIPE
-from tasktransfer.designs.probes.plan import KIND, plan, stand_ins
+from tasktransfer.designs.probes.plan import KIND, plan
+from tasktransfer.designs.probes.stand_ins import stand_ins
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
@@ -84,4 +85,5 @@ PROBES = Design(
     stand_ins=stand_ins,
     recipes={RECIPE: _dialogue_labels},
     datasets=(MULTIWOZ, PERSONACHAT),
+    tables_version=2,
 )

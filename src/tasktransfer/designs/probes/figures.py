@@ -15,9 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
 from tasktransfer.config.places import on_disk
+from tasktransfer.designs.probes.claims import ON, bleu_and_f1, means_over_probes
 from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.intervals import read_statistics
+from tasktransfer.designs.probes.plan import WORDS
 from tasktransfer.errors import DataError
 from tasktransfer.files import replacing
 from tasktransfer.results.study import Study
@@ -94,7 +96,7 @@ def _panels(count: int, width: float = 3.0, height: float = 2.4) -> tuple[Figure
 
 def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Figure:
     """A panel a probe: mean over seeds by epoch, prior as a line, counts of words as another."""
-    trained = scores.dropna(subset=["epoch"])
+    trained = one_a_seed(scores)
     models = metadata.ordered("model", trained["model"])
     keys = list(trained[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
     figure, axes = _panels(len(keys))
@@ -106,9 +108,9 @@ def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Figure:
             axis.plot(means.index, means, label=model, markersize=4, linewidth=1.2, **style)
         axis.axhline(rows["prior"].mean(), color="0.4", linestyle="--", label="best constant")
         same = (scores["corpus"] == corpus) & (scores["probe"] == probe)
-        words = scores[same & (scores["model"] == "words")]["f1"]
-        if len(words):
-            axis.axhline(words.mean(), color="0.4", linestyle=":", label="counts of words")
+        of_words = scores[same & (scores["snapshot"] == WORDS)]
+        for _, one in of_words.iterrows():
+            axis.axhline(one["f1"], color="0.4", linestyle=":", label="counts of words")
         axis.set_title(f"{probe} ({corpus})", fontsize=9)
         axis.set_ylim(0, 100)
         axis.xaxis.get_major_locator().set_params(integer=True)
@@ -120,10 +122,18 @@ def _f1_by_epoch(scores: pd.DataFrame, metadata: Metadata) -> Figure:
     return figure
 
 
+def one_a_seed(scores: pd.DataFrame) -> pd.DataFrame:
+    """Scores of epochs, each training's once: where its best epoch is the last, one snapshot has
+    both names."""
+    return scores.dropna(subset=["epoch"]).drop_duplicates([*ON, "probe"])
+
+
 def _legend(figure: Figure, axes: Iterable[Any]) -> None:
     handles, labels = next(iter(axes)).get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    named = dict(zip(labels, handles, strict=True))
+    if named:
+        lines, names = list(named.values()), list(named)
+        figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=8)
 
 
 def _representations(projections: pd.DataFrame, metadata: Metadata) -> Figure:
@@ -145,9 +155,7 @@ def _bleu_against_f1(
     scores: pd.DataFrame, rounds: pd.DataFrame, claims: pd.DataFrame, metadata: Metadata
 ) -> Figure:
     """Mean F1 over probes against dev BLEU-2, a point a model, seed and epoch."""
-    on = ["corpus", "model", "seed", "epoch"]
-    probed = scores.dropna(subset=["epoch"]).drop_duplicates([*on, "probe"])
-    means = probed.groupby(on, as_index=False)["f1"].mean().merge(rounds[[*on, "bleu2"]], on=on)
+    means = means_over_probes(bleu_and_f1(scores, rounds))
     corpora = list(dict.fromkeys(means["corpus"]))
     figure, axes = _panels(len(corpora), 5.0, 3.8)
     for axis, corpus in zip(axes, corpora, strict=False):
@@ -155,12 +163,20 @@ def _bleu_against_f1(
             some = means[(means["corpus"] == corpus) & (means["model"] == model)]
             style = {"color": COLOURS[number % 7], "marker": MARKERS[number % 7]}
             axis.scatter(some["bleu2"], some["f1"], label=model, s=28, **style)
-        claim = claims[(claims["corpus"] == corpus) & (claims["probe"] == "all")].iloc[0]
+        of_means = claims[(claims["corpus"] == corpus) & (claims["probe"] == "all")]
+        claim = of_means.set_index("over")
         axis.set(xlabel="BLEU-2 on the dev split", ylabel="mean micro-F1 over probes")
-        axis.set_title(f"{corpus}: rank correlation {claim.rho:.2f} ({claim.points} points)")
+        told = (f"{over} {_with_interval(claim.loc[over])}" for over in ("all", "within"))
+        title = f"{corpus}: rank correlation over\n{', '.join(told)} models"
+        axis.set_title(title, fontsize=9)
     _legend(figure, axes)
     _entitle(figure, f"{metadata.mark}{metadata.study}")
     return figure
+
+
+def _with_interval(claim: pd.Series[Any]) -> str:
+    interval = "" if pd.isna(claim["low"]) else f" [{claim['low']:.2f}, {claim['high']:.2f}]"
+    return f"{claim['rho']:.2f}{interval}"
 
 
 def ties_resampled(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,12 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.designs.probes.claims import (
+    AGREEMENT,
+    CLAIMS,
+    agreement_of_rankings,
+    bleu_and_probes,
+)
 from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.facts import reply_of
 from tasktransfer.metrics import open_labels
@@ -28,7 +33,6 @@ from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.state import PREDICTIONS
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import Trainings, confidence, confidence_of_mean, estimate
-from tasktransfer.stats.correlation import spearman
 from tasktransfer.stats.draws import Units, dialogues, resampled_scores, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
@@ -52,21 +56,6 @@ INTERVALS: Columns = (
     ("high", NUMBER, "95 % interval over seeds and dialogues"),
     ("p", NUMBER, "two-sided, of no difference; null for the score itself"),
     ("q", NUMBER, "the same with control of the false discovery rate over all compared alike"),
-)
-CLAIMS: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("probe", TEXT, "fact that is asked for; all: the mean over probes"),
-    ("points", WHOLE, "models, seeds and epochs"),
-    ("rho", NUMBER, "Spearman's correlation of dev BLEU-2 and probe F1 over them"),
-    ("trained_rho", NUMBER, "the same without the untrained models"),
-)
-AGREEMENT: Columns = (
-    ("corpus", TEXT, "dialogues"),
-    ("snapshot", TEXT, "what was probed"),
-    ("first", TEXT, "a probe"),
-    ("second", TEXT, "another"),
-    ("models", WHOLE, "models that both rank"),
-    ("rho", NUMBER, "Spearman's correlation of the two rankings of models"),
 )
 REPLIES: Columns = (
     ("corpus", TEXT, "dialogues"),
@@ -95,8 +84,8 @@ def write_statistics(study: Study) -> None:
     frames = {
         "intervals": frame_of(cells, INTERVALS),
         "replies": frame_of(_replies(study), REPLIES),
-        "claims": frame_of(_claims(scores, rounds), CLAIMS),
-        "agreement": frame_of(_agreement(scores), AGREEMENT),
+        "claims": frame_of(bleu_and_probes(scores, rounds), CLAIMS),
+        "agreement": frame_of(agreement_of_rankings(scores), AGREEMENT),
     }
     frames["intervals"]["q"] = (
         frames["intervals"]
@@ -204,33 +193,3 @@ def _replies(study: Study) -> Iterator[tuple[Any, ...]]:
 def _mean(sums: Floats) -> Floats:
     means: Floats = sums[..., 0] / sums[..., 1]
     return means
-
-
-# --- the paper's claim --------------------------------------------------------------------------
-
-
-def _claims(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """BLEU against probe F1 over all models, seeds and epochs that were probed."""
-    on = ["corpus", "model", "seed", "epoch"]
-    probed = scores.dropna(subset=["epoch"]).drop_duplicates([*on, "probe"])
-    joined = probed.merge(rounds[[*on, "bleu2"]], on=on)
-    for corpus, rows in joined.groupby("corpus", sort=False):
-        mean = rows.groupby(on, as_index=False, sort=False).agg({"f1": "mean", "bleu2": "mean"})
-        named = [("all", mean), *rows.groupby("probe", sort=False)]
-        for probe, points in named:
-            trained = points[points["epoch"] > 0]
-            yield (corpus, probe, len(points), _rho(points), _rho(trained))
-
-
-def _rho(points: pd.DataFrame) -> float:
-    return spearman(points["bleu2"].to_numpy(np.float64), points["f1"].to_numpy(np.float64))
-
-
-def _agreement(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Whether two probes rank the models alike."""
-    trained = scores.dropna(subset=["epoch"])
-    for (corpus, snapshot), rows in trained.groupby(["corpus", "snapshot"], sort=False):
-        means = rows.groupby(["probe", "model"], sort=False)["f1"].mean().unstack("model")
-        for first, second in combinations(means.index, 2):
-            pair = means.loc[first].to_numpy(float), means.loc[second].to_numpy(float)
-            yield (corpus, snapshot, first, second, means.shape[1], spearman(*pair))

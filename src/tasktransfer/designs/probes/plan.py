@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import ALL
@@ -19,9 +18,10 @@ from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, reply_o
 from tasktransfer.results.revisions import Revisions
 
 KIND = "next_utterance"
+UNTRAINED, BEST = "untrained", "best"
+"""Names of snapshots: round 0, and what the selecting measure chose."""
 AS_IT_IS, WORDS = "as it is", "words"
 """Methods of runs beside the snapshots: a checkpoint that is probed, and counts of words."""
-PAPERS_EPOCHS = 25
 MLP_VERSION = 2
 """2: classes where a turn has one label, and an end by the loss on held-out dialogues."""
 
@@ -122,11 +122,11 @@ def _snapshots(config: ProbesConfig) -> Iterator[tuple[str, Round]]:
     """Names with the rounds that they stand for."""
     epochs, chosen = config.training.epochs, config.probes.snapshots
     for each in range(epochs + 1) if chosen == ALL else chosen:
-        if each == "best":
-            yield "best", "best"
+        if each == BEST:
+            yield BEST, "best"
             continue
-        number = int({"untrained": 0, "last": epochs}.get(str(each), each))
-        yield {0: "untrained", epochs: "last"}.get(number, f"epoch {number}"), number
+        number = int({UNTRAINED: 0, "last": epochs}.get(str(each), each))
+        yield {0: UNTRAINED, epochs: "last"}.get(number, f"epoch {number}"), number
 
 
 def _fit(
@@ -182,16 +182,3 @@ def _said(stage: Stage, at: Round, read: Data, config: ProbesConfig) -> tuple[Ev
 def _changed(settings: dict[str, Any]) -> dict[str, Any]:
     """What is not at its default, which stays out of identities."""
     return {name: value for name, value in settings.items() if value not in (None, False)}
-
-
-def stand_ins(config: ProbesConfig) -> dict[str, str]:
-    """What stands in for an input of the paper, by its name there."""
-    told = {}
-    if not config.data.generated:
-        told["a training set that is not there"] = "the other sets' dialogues, split anew"
-        told["the authors' labels"] = "labels by our definitions"
-        if config.training.epochs < PAPERS_EPOCHS:
-            told[f"{PAPERS_EPOCHS} epochs"] = f"{config.training.epochs}"
-    if config.probes.word_vectors is not None:
-        told["BERT's word vectors"] = Path(config.probes.word_vectors).name
-    return told

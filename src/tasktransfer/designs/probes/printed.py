@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.facts import BY_TASK, EVERY
 from tasktransfer.designs.probes.intervals import read_statistics
+from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, readings_of
 from tasktransfer.errors import DataError
 from tasktransfer.files import replacing
 from tasktransfer.results.study import Study
@@ -22,8 +23,11 @@ from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.printed import plain_layout, to_markdown
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}
-SELECTED_BY = {"bleu2": "BLEU", "rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
-"""Measure of a round → as Tables 8 and 9 call what chooses by it."""
+OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
+"""Measure of a round → as Tables 8 and 9 call what chooses by it; BLEU is the study's own."""
+
+MOST_P = 0.05
+"""Of what is sure."""
 
 _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
@@ -34,25 +38,35 @@ def write_printed(study: Study) -> None:
     rounds, _ = read_table(study, "rounds")
     labels, _ = read_table(study, "labels")
     intervals, replies = (read_statistics(study, name) for name in ("intervals", "replies"))
-    chosen = _chosen(scores, rounds)
+    config = probes_config(study)
+    chosen = chosen_by_measures(scores, rounds, config.probes.measure)
+    among = "every measure choosing among the same trained snapshots, those that are probed"
     tables = {
         "table3": (_table3(replies), "BLEU-2 of greedy replies on the test split, mean over seeds"),
         "table4": (_table5(intervals, "PersonaChat", 4), "Probes on PersonaChat, micro-F1"),
         "table5": (_table5(intervals, "MultiWOZ", 5), "Probes on MultiWOZ, micro-F1"),
-        "table6": (_table6(chosen), "MultiWOZ by difficulty, snapshots chosen by BLEU-2"),
+        "table6": (table6(chosen), "MultiWOZ by difficulty, snapshots chosen by BLEU-2"),
         "table7": (_table7(study), "Parameters in millions, by formula"),
-        "table8": (_table8(chosen, 8), "MultiWOZ by what chooses the snapshot, first half"),
-        "table9": (_table8(chosen, 9), "MultiWOZ by what chooses the snapshot, second half"),
-        "beyond": (_beyond(intervals, scores), "Beyond the paper: differences with intervals"),
+        "table8": (_table8(chosen, 8), f"MultiWOZ, first half, {among}"),
+        "table9": (_table8(chosen, 9), f"MultiWOZ, second half, {among}"),
+        "beyond": (
+            _beyond(intervals, scores, readings_of(config)),
+            "Beyond the paper: differences with intervals",
+        ),
         "claims": (
             read_statistics(study, "claims"),
-            "Spearman's correlation of BLEU-2 on the dev split and probe F1",
+            "Spearman's correlation of BLEU-2 on the dev split and probe F1; the interval draws "
+            "models and their seeds whole",
         ),
         "agreement": (
             read_statistics(study, "agreement"),
             "Spearman's correlation of the rankings of models by two probes",
         ),
-        "unsolved": (_unsolved(intervals), "Probes that no trained model answers above the prior"),
+        "unsolved": (
+            unsolved(intervals),
+            "Probes that no trained model answers surely above the prior: p of the surest of all "
+            "cells, times their number, is above 0.05",
+        ),
         "probe_labels": (labels, "Classes, priors and turns of each probe"),
     }
     folder = Path(study.figures)
@@ -64,7 +78,9 @@ def write_printed(study: Study) -> None:
 
 
 def _write(folder: Path, name: str, frame: pd.DataFrame, caption: str, said: Metadata) -> None:
-    text = f"{said.mark}{caption}. Published numbers are of other and more data: they stand beside."
+    text = (
+        f"{said.mark}{caption}. Published numbers are of other data and labels: they stand beside."
+    )
     text += "".join(f" {name}: {told}." for name, told in said.facts.items())
     with replacing(folder / f"{name}.csv") as part:
         frame.to_csv(part, index=False, lineterminator="\n")
@@ -104,22 +120,23 @@ def _table5(intervals: pd.DataFrame, corpus: str, number: int) -> pd.DataFrame:
     return own[kept].rename(columns={"value": "f1"})
 
 
-def _table6(chosen: pd.DataFrame) -> pd.DataFrame:
-    """By the groups that the paper used and by the thresholds that it prints."""
+def table6(chosen: pd.DataFrame) -> pd.DataFrame:
+    """By the groups that the paper used and by the thresholds that it prints. The published mean
+    stands beside a mean over the same probes only."""
     rows = []
     theirs = published.table(6)
     by_bleu = chosen[chosen["selected_by"] == "BLEU"]
+    names = by_bleu["probe"].map(_PUBLISHED_PROBE)
     for way, groups in (
         ("as used", published.difficulty()),
         ("as printed", published.difficulty_by_threshold()),
     ):
-        grouped = by_bleu.assign(group=by_bleu["probe"].map(_PUBLISHED_PROBE).map(groups))
+        grouped = by_bleu.assign(group=names.map(groups), name=names)
         for (model, group), some in grouped.groupby(["model", "group"], sort=False):
+            same = {*some["name"]} == {name for name, of in groups.items() if of == group}
             number = _one(theirs, "f1", model=_named(model).table6, group=str(group))
-            printed = number if way == "as used" else None
-            rows.append(
-                (way, model, group, some["f1"].mean(), some["f1"].std(), len(some), printed)
-            )
+            beside = number if way == "as used" and same else None
+            rows.append((way, model, group, some["f1"].mean(), some["f1"].std(), len(some), beside))
     columns = ["groups", "model", "group", "f1", "sd_over_probes", "probes", "published"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -151,46 +168,64 @@ def _table8(chosen: pd.DataFrame, number: int) -> pd.DataFrame:
     return own
 
 
-def _chosen(scores: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """F1 on MultiWOZ of the trained snapshot that is best by each measure, mean over seeds; a
-    snapshot that was not probed is left out, and ``seeds`` says how many were."""
+def chosen_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) -> pd.DataFrame:
+    """F1 on MultiWOZ of the trained snapshot that is best by each measure, mean over seeds.
+
+    All measures choose among the same snapshots of a training: those that are probed and have every
+    measure that any of them has. ``bleu``: the measure that the study selects by.
+    """
     keys = ["corpus", "model", "seed"]
     probed = scores.dropna(subset=["epoch"]).drop_duplicates([*keys, "epoch", "probe"])
+    probed = probed.query("corpus == 'MultiWOZ' and epoch > 0")
+    named = {bleu: "BLEU", **OTHER_MEASURES}
+    there = rounds.merge(probed[[*keys, "epoch"]].drop_duplicates(), on=[*keys, "epoch"])
+    measures = [measure for measure in named if there[measure].notna().any()]
+    same = there.dropna(subset=measures)
     parts = []
-    for measure, name in SELECTED_BY.items():
-        trained = rounds[rounds["epoch"] > 0].dropna(subset=[measure])
-        if trained.empty:
-            continue
-        best = trained.loc[trained.groupby(keys)[measure].idxmax(), [*keys, "epoch"]]
-        parts.append(probed.merge(best, on=[*keys, "epoch"]).assign(selected_by=name))
-    rows = pd.concat(parts).query("corpus == 'MultiWOZ'")
+    for measure in measures:
+        best = same.loc[same.groupby(keys)[measure].idxmax(), [*keys, "epoch"]]
+        parts.append(probed.merge(best, on=[*keys, "epoch"]).assign(selected_by=named[measure]))
+    rows = pd.concat(parts) if parts else probed.assign(selected_by="")
     by = rows.groupby(["model", "selected_by", "probe"], sort=False)["f1"]
     return by.agg(f1="mean", sd="std", seeds="count").reset_index()
 
 
-def _beyond(intervals: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+def _beyond(
+    intervals: pd.DataFrame, scores: pd.DataFrame, readings: Mapping[str, str]
+) -> pd.DataFrame:
     """Differences to the prior, to shuffled labels and to the untrained model, with intervals; and
-    the same probe on counts of words."""
+    the same probe on counts of the words that the model reads (``readings``: what they are
+    called)."""
     own = intervals[intervals["compared_with"] != "nothing"].drop(columns=["sd"])
     keys = ["corpus", "model", "snapshot", "probe"]
     told = ["f1", "prior", "minority", "mlp"]
     more = scores.groupby(keys, sort=False, as_index=False)[told].mean()
-    words = more[more["model"] == "words"].set_index(["corpus", "probe"])["f1"]
-    more["words"] = [words.get((row["corpus"], row["probe"])) for row in more.to_dict("records")]
+    words = more[more["snapshot"] == WORDS].set_index(["corpus", "probe", "model"])["f1"]
+    more["words"] = [
+        words.get((row["corpus"], row["probe"], readings.get(row["model"], row["model"])))
+        for row in more.to_dict("records")
+    ]
     return own.merge(more, on=keys)
 
 
-def _unsolved(intervals: pd.DataFrame) -> pd.DataFrame:
+def unsolved(intervals: pd.DataFrame) -> pd.DataFrame:
     """The probes of which no trained snapshot's difference to the prior is surely above 0, with the
-    one that comes nearest."""
-    trained = intervals[~intervals["snapshot"].isin(["untrained", "words"])]
-    above = trained[trained["compared_with"] == "prior"]
-    best = above.sort_values("low", ascending=False, na_position="last").drop_duplicates(
+    one that comes nearest.
+
+    The surest of many cells is sure by chance too: its p is multiplied by their number (Bonferroni,
+    over the models and snapshots of a probe).
+    """
+    trained = intervals[~intervals["snapshot"].isin([UNTRAINED, WORDS])]
+    cells = trained[trained["compared_with"] == "prior"].copy()
+    cells["cells"] = cells.groupby(["corpus", "probe"])["p"].transform("size")
+    above = (cells["value"] > 0) & cells["p"].notna()
+    cells["p"] = (cells["p"] * cells["cells"]).clip(upper=1).where(above, 1.0)
+    best = cells.sort_values(["p", "value"], ascending=[True, False]).drop_duplicates(
         ["corpus", "probe"]
     )
-    unsolved = best[~(best["low"] > 0)].sort_index()
-    kept = ["corpus", "probe", "model", "snapshot", "value", "low", "high"]
-    return unsolved[kept].rename(columns={"value": "above_prior"})
+    kept = ["corpus", "probe", "model", "snapshot", "value", "low", "high", "cells", "p"]
+    left = best[best["p"] > MOST_P].sort_index()
+    return left[kept].rename(columns={"value": "above_prior", "p": "p_times_cells"})
 
 
 def _one(frame: pd.DataFrame, column: str, **where: str) -> float | None:

@@ -1,0 +1,96 @@
+"""The paper's claim as numbers: whether BLEU tells what an encoder knows, and whether probes rank
+the models alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tasktransfer.designs.probes.facts import CONTROL
+from tasktransfer.stats.correlation import spearman
+from tasktransfer.stats.grouped_correlation import Model, grouped_correlation
+from tasktransfer.tables.store import Columns
+
+TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
+
+CLAIMS: Columns = (
+    ("corpus", TEXT, "dialogues"),
+    ("probe", TEXT, "fact that is asked for; all: the mean over probes, the control left out"),
+    (
+        "over",
+        TEXT,
+        "all: all points; trained: without the untrained models; between: the models' means; "
+        "within: the mean of the models' own correlations; or a model, over its points alone",
+    ),
+    ("points", WHOLE, "models, seeds and epochs"),
+    ("rho", NUMBER, "Spearman's correlation of dev BLEU-2 and probe F1"),
+    ("low", NUMBER, "95 % interval, models and their seeds drawn whole; null under four models"),
+    ("high", NUMBER, "95 % interval, models and their seeds drawn whole; null under four models"),
+)
+AGREEMENT: Columns = (
+    ("corpus", TEXT, "dialogues"),
+    ("snapshot", TEXT, "what was probed"),
+    ("first", TEXT, "a probe"),
+    ("second", TEXT, "another"),
+    ("models", WHOLE, "models that both rank"),
+    ("rho", NUMBER, "Spearman's correlation of the two rankings of models"),
+)
+
+ON = ["corpus", "model", "seed", "epoch"]
+"""What names a point."""
+
+
+def bleu_and_f1(scores: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
+    """A row a probe and point: an epoch that was probed, with its dev BLEU-2."""
+    probed = scores.dropna(subset=["epoch"]).drop_duplicates([*ON, "probe"])
+    return probed.merge(rounds[[*ON, "bleu2"]], on=ON)
+
+
+def means_over_probes(points: pd.DataFrame) -> pd.DataFrame:
+    """A row a point with its mean F1, the control left out."""
+    real = points[points["probe"] != CONTROL]
+    return real.groupby(ON, as_index=False, sort=False).agg({"f1": "mean", "bleu2": "mean"})
+
+
+def bleu_and_probes(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table of claims."""
+    for corpus, rows in bleu_and_f1(scores, rounds).groupby("corpus", sort=False):
+        means = means_over_probes(rows)
+        for probe, points in [("all", means), *rows.groupby("probe", sort=False)]:
+            trained = points[points["epoch"] > 0]
+            for over, some in (("all", points), ("trained", trained)):
+                yield (corpus, probe, over, *_grouped(some, "all", str(corpus), probe, over))
+            for over in ("between", "within"):
+                yield (corpus, probe, over, *_grouped(points, over, str(corpus), probe))
+        for model, points in means.groupby("model", sort=False):
+            rho = spearman(points["bleu2"].to_numpy(np.float64), points["f1"].to_numpy(np.float64))
+            yield (corpus, "all", model, len(points), rho, None, None)
+
+
+def _grouped(points: pd.DataFrame, over: Any, *names: str) -> tuple[Any, ...]:
+    models: list[Model] = [
+        [
+            training[["bleu2", "f1"]].to_numpy(np.float64)
+            for _, training in rows.groupby("seed", sort=True)
+        ]
+        for _, rows in points.groupby("model", sort=False)
+    ]
+    if not models:
+        return 0, None, None, None
+    told = grouped_correlation(models, over, *names)
+    return told.points, told.value, told.low, told.high
+
+
+def agreement_of_rankings(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Whether two probes rank the models alike."""
+    trained = scores.dropna(subset=["epoch"])
+    for (corpus, snapshot), rows in trained.groupby(["corpus", "snapshot"], sort=False):
+        means = rows.groupby(["probe", "model"], sort=False)["f1"].mean().unstack("model")
+        for first, second in combinations(means.index, 2):
+            pair = means.loc[first].to_numpy(float), means.loc[second].to_numpy(float)
+            yield (corpus, snapshot, first, second, means.shape[1], spearman(*pair))

@@ -1,0 +1,74 @@
+"""What stands in for an input of the paper: as the records say, and the captions of every table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tasktransfer.config.places import on_disk
+from tasktransfer.datasets import multiwoz, personachat
+from tasktransfer.datasets.multiwoz import dialogues
+from tasktransfer.designs.probes.config import ProbesConfig
+
+PAPERS_EPOCHS = 25
+
+_FILES = {
+    "MultiWOZ": (dialogues.FOLDER, dialogues.FILES["train"], multiwoz.SYNTHETIC),
+    "PersonaChat": (personachat.FOLDER, personachat.FILES["train"], None),
+}
+"""Corpus → its folder in a release, the file of its training set, and the one that lies beside
+generated dialogues."""
+
+
+def stand_ins(config: ProbesConfig) -> dict[str, str]:
+    """By its name in the paper. Nothing stands in for an input of generated dialogues: they are
+    none of the paper's, and are marked as such."""
+    made = (corpus for corpus in config.corpora if config.data.generated or _made(config, corpus))
+    return recorded_stand_ins(config, (), frozenset(made))
+
+
+def recorded_stand_ins(
+    config: ProbesConfig, recorded: Iterable[Mapping[str, str]], synthetic: frozenset[str]
+) -> dict[str, str]:
+    """The same where the dialogues need not be at hand.
+
+    Args:
+        recorded: what records of the study name.
+        synthetic: the corpora that are generated, by the records.
+    """
+    names = {name for told in recorded for name in told}
+    real = [corpus for corpus in config.corpora if corpus not in synthetic]
+    named = {
+        _training_set(corpus): "the other sets' dialogues, split anew"
+        for corpus in real
+        if _training_set(corpus) in names or _lacks_training_set(config, corpus)
+    }
+    if real:
+        named["the authors' labels"] = "labels by our definitions"
+        trained = any(model.architecture for model in config.models)
+        if trained and config.training.epochs < PAPERS_EPOCHS:
+            named[f"{PAPERS_EPOCHS} epochs"] = f"{config.training.epochs}"
+    if config.probes.word_vectors is not None:
+        named["BERT's word vectors"] = Path(config.probes.word_vectors).name
+    return named
+
+
+def _training_set(corpus: str) -> str:
+    return f"the training set of {corpus}"
+
+
+def _made(config: ProbesConfig, corpus: str) -> bool:
+    """Whether the release says of a corpus that it is generated."""
+    folder, _, mark = _FILES[corpus]
+    return mark is not None and _release(config, folder, mark).is_file()
+
+
+def _lacks_training_set(config: ProbesConfig, corpus: str) -> bool:
+    """Whether a corpus is there and its training set is not."""
+    folder, file, _ = _FILES[corpus]
+    there = any(_release(config, folder, name).is_file() for name in (file, f"{file}.zip"))
+    return _release(config, folder).is_dir() and not there
+
+
+def _release(config: ProbesConfig, *parts: str) -> Path:
+    return Path(on_disk(config.data.release), *parts)

@@ -1,0 +1,218 @@
+"""The probes' tables and statistics from made-up scores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasktransfer.designs import load_config
+from tasktransfer.designs.probes import published
+from tasktransfer.designs.probes.claims import bleu_and_probes
+from tasktransfer.designs.probes.figures import one_a_seed
+from tasktransfer.designs.probes.printed import chosen_by_measures, table6, unsolved
+from tasktransfer.designs.probes.stand_ins import recorded_stand_ins, stand_ins
+from tasktransfer.stats.grouped_correlation import grouped_correlation
+
+PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
+PROBES = ("RecentTopic", "AllSlots", "Coin")
+
+
+def scores(
+    snapshots: dict[str, int], models: Iterable[str] = ("LSTM",), seeds: int = 2
+) -> pd.DataFrame:
+    """F1 is 10 times the epoch, and 90 for the coin."""
+    return pd.DataFrame(
+        [
+            ("MultiWOZ", model, name, epoch, seed, probe, 90 if probe == "Coin" else 10 * epoch)
+            for (name, epoch), model, seed, probe in itertools.product(
+                snapshots.items(), models, range(seeds), PROBES
+            )
+        ],
+        columns=["corpus", "model", "snapshot", "epoch", "seed", "probe", "f1"],
+    )
+
+
+def rounds(values: dict[str, list[float]], models: Iterable[str] = ("LSTM",)) -> pd.DataFrame:
+    """Measure → its value after each epoch, the untrained model first; the same for both seeds."""
+    names = ["bleu2", "bleu2_exchanged", "rouge_l", "meteor", "vectors"]
+    count = len(next(iter(values.values())))
+    rows = [
+        ("MultiWOZ", model, seed, epoch, *(values.get(n, [np.nan] * count)[epoch] for n in names))
+        for model, seed, epoch in itertools.product(models, range(2), range(count))
+    ]
+    return pd.DataFrame(rows, columns=["corpus", "model", "seed", "epoch", *names])
+
+
+def test_what_the_released_code_selects_by_fills_the_rows_of_bleu() -> None:
+    """BLEU-2 is best in epoch 2, which is not probed; exchanged it is best in epoch 3."""
+    told = rounds({"bleu2": [0, 1, 9, 2, 1], "bleu2_exchanged": [0, 1, 2, 9, 1]})
+    probed = scores({"untrained": 0, "best": 3, "last": 4})
+    chosen = chosen_by_measures(probed, told, "bleu2_exchanged").set_index("probe")
+    assert chosen.loc["RecentTopic", "selected_by"] == "BLEU"
+    assert chosen.loc["RecentTopic", "f1"] == 30
+    assert chosen.loc["RecentTopic", "seeds"] == 2
+    groups = table6(chosen.reset_index()).set_index("groups")["group"]
+    assert groups.to_dict() == {"as used": "hard", "as printed": "medium"}
+
+
+def test_all_measures_choose_among_the_same_snapshots() -> None:
+    """Word vectors are known of what is probed, and METEOR is best where nothing is."""
+    told = rounds(
+        {
+            "bleu2": [9, 1, 2, 5, 4],
+            "rouge_l": [9, 8, 2, 3, 4],
+            "meteor": [9, 2, 8, 1, 3],
+            "vectors": [0, np.nan, np.nan, -3, -1],
+        }
+    )
+    chosen = chosen_by_measures(scores({"untrained": 0, "best": 3, "last": 4}), told, "bleu2")
+    assert set(chosen["seeds"]) == {2}
+    by = chosen[chosen["probe"] == "AllSlots"].set_index("selected_by")["f1"]
+    assert by.to_dict() == {"BLEU": 30, "F1": 40, "METEOR": 40, "BERT": 40}
+
+
+def test_the_published_mean_stands_beside_the_same_probes_only() -> None:
+    groups = published.difficulty()
+    every = [("IsMultiTopic" if name == "IsMultiTask" else name) for name in groups]
+
+    def easy(names: list[str]) -> Any:
+        chosen = pd.DataFrame({"model": "LSTM", "selected_by": "BLEU", "probe": names, "f1": 50.0})
+        table = table6(chosen).query("groups == 'as used'").set_index("group")
+        return table.loc["easy", "published"]
+
+    assert easy(every) == pytest.approx(78.3, abs=5)
+    assert pd.isna(easy([name for name in every if name != "RepeatInfo"]))
+
+
+def test_a_seed_whose_best_epoch_is_the_last_counts_once() -> None:
+    frame = scores({"untrained": 0, "best": 4, "last": 4})
+    assert len(one_a_seed(frame)) == 2 * 2 * len(PROBES)
+
+
+def cells(p: list[float], value: float = 5.0) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "corpus": "MultiWOZ",
+            "model": [f"m{n}" for n in range(len(p))],
+            "snapshot": "last",
+            "probe": "AllSlots",
+            "compared_with": "prior",
+            "value": value,
+            "low": 1.0,
+            "high": 9.0,
+            "p": p,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("p", "value", "solved"),
+    [
+        ([0.04, *[0.9] * 9], 5.0, False),  # the surest of ten by chance
+        ([0.004, *[0.9] * 9], 5.0, True),
+        ([0.004, *[0.9] * 9], -5.0, False),
+        ([float("nan")] * 3, 5.0, False),
+    ],
+)
+def test_the_surest_cell_of_many_has_to_be_surer(
+    p: list[float], value: float, solved: bool
+) -> None:
+    told = unsolved(cells(p, value))
+    assert told.empty == solved
+    if not solved:
+        assert told["cells"].iloc[0] == len(p)
+
+
+def test_without_effect_few_probes_are_solved() -> None:
+    chance = np.random.default_rng(0)
+    frames = [
+        cells(chance.uniform(size=10).tolist()).assign(probe=str(n), value=chance.normal(size=10))
+        for n in range(2000)
+    ]
+    share = 1 - len(unsolved(pd.concat(frames))) / 2000
+    assert 0.015 < share < 0.035  # one side of 5 %
+
+
+# --- the claim ----------------------------------------------------------------------------------
+
+
+def models(within: float, count: int = 5) -> list[list[np.ndarray[Any, Any]]]:
+    """Between models both go together; within each they go as ``within`` says."""
+    path = np.arange(4) / 100
+    return [
+        [np.stack([m + path + s / 1e4, m + within * path + s / 1e4], 1) for s in range(3)]
+        for m in range(count)
+    ]
+
+
+def test_between_and_within_models_are_told_apart() -> None:
+    told = models(-1.0)
+    assert grouped_correlation(told, "between").value == pytest.approx(1)
+    assert grouped_correlation(told, "within").value < -0.85
+    whole = grouped_correlation(told, "all")
+    assert whole.points == 60
+    assert whole.value > 0.9
+    assert whole.low <= whole.value <= whole.high
+    assert grouped_correlation(told, "all") == whole
+    few = grouped_correlation(told[:3], "all")
+    assert np.isnan([few.low, few.high]).all()
+
+
+def test_models_are_drawn_whole_not_points() -> None:
+    """Twenty equal points a model say as much as one."""
+    chance = np.random.default_rng(0)
+    means = chance.normal(size=(6, 2))
+    once = grouped_correlation([[m[None]] for m in means], "all")
+    often = grouped_correlation([[np.repeat(m[None], 20, 0)] for m in means], "all")
+    assert often.high - often.low > 0.7 * (once.high - once.low)
+
+
+def test_the_coin_is_in_no_mean() -> None:
+    names = ("a", "b", "c", "d")
+    frame = scores({"untrained": 0, "epoch 1": 1, "epoch 2": 2, "last": 3}, names)
+    told = rounds({"bleu2": [0, 1, 2, 3]}, names)
+    table = pd.DataFrame(bleu_and_probes(frame, told))
+    means = table[(table[1] == "all")].set_index(2)
+    assert means.loc["all", 4] == pytest.approx(1)
+    assert np.isnan(table[(table[1] == "Coin") & (table[2] == "all")][4].iloc[0])
+    assert means.loc["trained", 3] == 4 * 2 * 3
+    assert set(means.index) == {"all", "trained", "between", "within", *names}
+
+
+# --- stand-ins ----------------------------------------------------------------------------------
+
+
+def config(release: Path) -> Any:
+    return load_config(PRESETS / "probes.yaml", {"data": {"release": str(release)}})
+
+
+def test_a_training_set_that_is_there_has_no_stand_in(tmp_path: Path) -> None:
+    for name in ("multiwoz20", "convai2"):
+        (tmp_path / name).mkdir()
+    assert {"the training set of MultiWOZ", "the training set of PersonaChat"} <= {
+        *stand_ins(config(tmp_path))
+    }
+    (tmp_path / "multiwoz20" / "train.json.zip").touch()
+    (tmp_path / "convai2" / "train_self_original_no_cands.txt").touch()
+    assert [*stand_ins(config(tmp_path))] == ["the authors' labels"]
+
+
+def test_a_generated_world_has_none(tmp_path: Path) -> None:
+    (tmp_path / "multiwoz20").mkdir()
+    (tmp_path / "multiwoz20" / "synthetic.json").touch()
+    one = load_config(
+        PRESETS / "probes.yaml", {"data": {"release": str(tmp_path)}, "corpora": ["MultiWOZ"]}
+    )
+    assert stand_ins(one) == {}  # type: ignore[arg-type]
+
+
+def test_without_the_dialogues_the_records_say_what_stood_in(tmp_path: Path) -> None:
+    recorded = [{"the training set of MultiWOZ": "the other sets' dialogues, split anew"}]
+    told = recorded_stand_ins(config(tmp_path / "gone"), recorded, frozenset({"PersonaChat"}))
+    assert [*told] == ["the training set of MultiWOZ", "the authors' labels"]
