@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,7 +53,8 @@ class Counts:
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What a cache folder holds. ``tasks`` is task → split → counts; ``dialogues`` is split →
-    number of its dialogues, annotated or not; ``source_kind`` is folder or zip."""
+    number of its dialogues, annotated or not; ``source_kind`` is folder or zip; ``told`` is what a
+    user should know of the release, a line each."""
 
     reader_version: int
     dataset: str
@@ -63,6 +64,7 @@ class Manifest:
     source_kind: str
     tasks: dict[str, dict[str, Counts]]
     dialogues: dict[str, int]
+    told: list[str] = field(default_factory=list)
 
 
 def prepare(
@@ -99,6 +101,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
         source_kind=release.source_kind,
         tasks=counts,
         dialogues=dict(release.dialogues),
+        told=list(release.told),
     )
     text = json.dumps(asdict(manifest), indent=2) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
