@@ -206,7 +206,7 @@ def _daily_dialogue(name: str) -> dict[str, Any]:
 
 def _friends_dialogue(name: str) -> dict[str, Any]:
     turns: list[tuple[list[str], str]] = [
-        ([], "[ Scene : the park ]"),
+        ([], f"[ Scene : park {name * 3} ]"),
         (["Ross Geller", "Joey Tribbiani"], "Hi there!"),
         (["Monica Geller"], "Look across, Ross is here with his new dinosaur."),
     ]

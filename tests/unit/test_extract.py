@@ -14,7 +14,7 @@ from tasktransfer.tasks.card import Instance
 
 DAILY = "speaker1: It is raining. speaker2: I hate rain, it spoils the picnic."
 FRIENDS = (
-    "[ Scene : the park ] Ross Geller Joey Tribbiani: Hi there! "
+    "[ Scene : park aaa ] Ross Geller Joey Tribbiani: Hi there! "
     "Monica Geller: Look across, Ross is here with his new dinosaur."
 )
 
@@ -170,7 +170,7 @@ def test_traits_come_in_the_cards_order(releases: dict[str, Parsed]) -> None:
         "neurotic": "0",
     }
     assert instance.query == {"speaker": "Ross Geller"}
-    assert instance.context == FRIENDS.removeprefix("[ Scene : the park ] ")
+    assert instance.context == FRIENDS.removeprefix("[ Scene : park aaa ] ")
 
 
 def test_relations_keep_the_turns_order_and_each_relation_once(
@@ -179,7 +179,7 @@ def test_relations_keep_the_turns_order_and_each_relation_once(
     (instance,) = read(releases, "relation_extraction", "Friends")
     assert instance.target == ("per:siblings", "per:friends")
     assert instance.query == {"head": "Monica Geller", "tail": "Ross Geller"}
-    assert instance.context.endswith("dinosaur. [ Scene : the park ]")
+    assert instance.context.endswith("dinosaur. [ Scene : park aaa ]")
 
 
 def test_a_dialogue_counts_only_if_its_metadata_names_the_task(tmp_path: Path) -> None:

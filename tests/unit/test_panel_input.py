@@ -250,12 +250,12 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
     [
         (put("ratings", [3, "good"]), "line 4: rating 'good' is no number; give one, or remove"),
         (put("ratings", [3, float("nan")]), "line 4: rating nan is no number"),
-        (put("ratings", []), r"line 4: ratings is \[\]; give"),
+        (put("ratings", []), "line 4: no rating; give one, or remove"),
         (put("ratings", [7]), "line 4: rating 7, and the scale is 1 to 5; mend it, or remove"),
         (put("response", "  "), "line 4: the response is empty; give its words, or remove"),
         (put("context", [" "]), "line 4: the context is empty"),
         (put("context_id", ""), "line 4: no context id; name the context, since intervals"),
-        (lambda rows: rows[3].pop("context_id"), "line 4: no 'context_id'; give"),
+        (lambda rows: rows[3].pop("context_id"), "line 4: key .context_id. is missing; give"),
         (lambda rows: rows.append(rows[3]), "the same context, response and ratings as in line 4"),
     ],
 )
@@ -385,7 +385,10 @@ def test_splits_that_were_drawn_anew_are_refused(tmp_path: Path) -> None:
     files[OFFICIAL["dev"]].write_text("Hello . __eou__ Hi . __eou__\n")
     files[OFFICIAL["test"]].write_text(f"{said[0]} __eou__ {said[1].lower()} __eou__\n")
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,train\n")
-    with pytest.raises(DataError, match=r"d-1 is for training, and equals .*test.*, line 1:"):
+    wanted = (
+        r"test\.txt, line 1 and .*split\.csv: .*'daily-d-1' \(train\) say the same: splits that"
+    )
+    with pytest.raises(DataError, match=wanted):
         list(daily_dialog(files))
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,test\n")
     assert [one.split for one in daily_dialog(files)] == ["dev"]

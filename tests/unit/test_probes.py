@@ -194,9 +194,11 @@ def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
     file.write_text("id,choice\n1,tie\n2,first\n3, tie\n4,second\n")
     assert read_judgements(file).tolist() == [True, False, True, False]
     file.write_text("id,answer\n1,tie\n")
-    with pytest.raises(DataError, match=r"judgements\.csv: found the columns id, answer"):
+    with pytest.raises(
+        DataError, match=r"judgements\.csv, line 1: no column choice; columns .id, answer"
+    ):
         read_judgements(file)
-    with pytest.raises(DataError, match=r"none\.csv: cannot be read"):
+    with pytest.raises(DataError, match=r"none\.csv: is missing; put"):
         read_judgements(tmp_path / "none.csv")
 
 

@@ -127,7 +127,8 @@ def data_prepare(chosen: argparse.Namespace) -> None:
         if needed:
             if not chosen.tiny_world:
                 _generate_part(study, dataset)
-            prepare(dataset, source, few_sample, chosen.out)
+            for line in prepare(dataset, source, few_sample, chosen.out).told:
+                print(f"{dataset}: {line}", file=sys.stderr)
 
 
 def _generate_part(study: Study, dataset: str) -> None:

@@ -55,7 +55,8 @@ class Counts:
 class Manifest:
     """What a cache folder holds. ``tasks`` is task → split → counts; ``dialogues`` is split →
     number of its dialogues, annotated or not; ``source_kind`` is folder or zip. ``sha256`` is file
-    → checksum; empty in folders that were written before there were any."""
+    → checksum; empty in folders that were written before there were any. ``told`` is what a user
+    should know of the release, a line each."""
 
     reader_version: int
     dataset: str
@@ -66,6 +67,7 @@ class Manifest:
     tasks: dict[str, dict[str, Counts]]
     dialogues: dict[str, int]
     sha256: dict[str, str] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
 
 
 def prepare(
@@ -104,6 +106,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
         tasks=counts,
         dialogues=dict(release.dialogues),
         sha256={name: sha256_of(folder / name) for name in files},
+        told=list(release.told),
     )
     text = json.dumps(asdict(manifest), indent=2) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")

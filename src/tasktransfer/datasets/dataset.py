@@ -6,7 +6,7 @@ is a copy of its files on this disk, in whatever format its reader reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,8 @@ class Release:
             and then no lengths are counted.
         synthetic: whether the dialogues are generated, as the release itself says.
         source_kind: folder or zip.
+        told: what a user should know of it, a line each, such as dialogues that are in two splits;
+            complete once all instances are read.
     """
 
     place: str
@@ -55,6 +57,7 @@ class Release:
     turns: Iterable[TurnLength] = ()
     synthetic: bool = False
     source_kind: str = "folder"
+    told: Sequence[str] = ()
 
 
 def missing_in_release(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:

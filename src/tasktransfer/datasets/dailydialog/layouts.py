@@ -15,7 +15,7 @@ from tasktransfer.datasets.feta.annotations import (
     texts,
 )
 from tasktransfer.datasets.feta.dialogues import Dialogue, context_of
-from tasktransfer.datasets.feta.fields import (
+from tasktransfer.files.fields import (
     Place,
     Table,
     each_table,

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from tasktransfer.datasets.dataset import TaskSize
 from tasktransfer.datasets.feta.dialogues import Dialogue
-from tasktransfer.datasets.feta.fields import (
+from tasktransfer.files.fields import (
     Place,
     Table,
     each_table,

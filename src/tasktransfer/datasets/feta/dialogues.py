@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tasktransfer.datasets.feta.fields import (
+from tasktransfer.files.data_files import parsed
+from tasktransfer.files.fields import (
     Place,
     Table,
     as_table,
@@ -19,8 +19,6 @@ from tasktransfer.datasets.feta.fields import (
     get_texts,
     member,
 )
-from tasktransfer.errors import DataError
-from tasktransfer.files import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +86,7 @@ def context_of(
 
 def load_json(content: bytes, file: str) -> Table:
     """The object that a JSON file holds. Raises DataError with line and column."""
-    try:
-        value: object = json_text.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: is not UTF-8 text (byte {error.start:,})") from error
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{file}, line {error.lineno}, column {error.colno}: broken JSON ({error.msg}); "
-            f"fetch the file again"
-        ) from error
-    except ValueError as error:
-        raise DataError(f"{file}: cannot be a release: {error}") from error
-    return as_table(value, Place(file))
+    return as_table(parsed(content, file), Place(file))
 
 
 def parse_dialogues(release: Table, file: str) -> dict[str, Dialogue]:

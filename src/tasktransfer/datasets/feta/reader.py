@@ -19,6 +19,7 @@ from tasktransfer.datasets.feta.archive import find_source, json_file
 from tasktransfer.datasets.feta.release import Parsed, parse_release, read_instances
 from tasktransfer.datasets.feta.revision import release_revision
 from tasktransfer.datasets.feta.splits import full_split_of, id_file
+from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.tasks.card import SPLITS
 
 READER_VERSION = 1
@@ -26,9 +27,12 @@ FEW_SAMPLE_SHARE = 0.1
 """The few-sample setting keeps one dialogue in ten of train and dev (paper, section 3.2)."""
 
 
-def feta_dataset(name: str, tasks: tuple[Annotated, ...], tiny: TinyPart) -> Dataset:
-    """A dataset of these tasks, in the order of the release's metadata."""
-    release_format = _Format(name, tasks)
+def feta_dataset(
+    name: str, tasks: tuple[Annotated, ...], tiny: TinyPart, shared: float = 0.0
+) -> Dataset:
+    """A dataset of these tasks, in the order of the release's metadata. ``shared``: share of a
+    split that may be in another by its text (``one_split``)."""
+    release_format = _Format(name, tasks, shared)
     return Dataset(
         name=name,
         cards=tuple(task.card for task in tasks),
@@ -50,12 +54,25 @@ def feta_dataset(name: str, tasks: tuple[Annotated, ...], tiny: TinyPart) -> Dat
 class _Format:
     dataset: str
     tasks: tuple[Annotated, ...]
+    shared: float
 
     def find(self, folder: Path) -> str:
         return find_source(folder, self.dataset).place(json_file(self.dataset))
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         parsed = parse_release(folder, self.dataset, self.tasks)
+        full = full_split_of(parsed.ids)
+        place = parsed.source.place(json_file(self.dataset))
+        told = refuse_shared(
+            (
+                Said(one.id, full[one.id], " ".join(turn.utterance for turn in one.turns), place)
+                for one in parsed.dialogues.values()
+                if one.id in full
+            ),
+            "fetch the release again, or list it in one of the id files alone",
+            allowed=self.shared,
+            generated=parsed.synthetic,
+        )
         return Release(
             place=str(parsed.source.path),
             revision=parsed.revision,
@@ -65,6 +82,7 @@ class _Format:
             turns=_turns(parsed, few_sample),
             synthetic=parsed.synthetic,
             source_kind=parsed.source.kind,
+            told=told,
         )
 
 

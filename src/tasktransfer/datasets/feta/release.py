@@ -15,7 +15,10 @@ from tasktransfer.datasets.feta import archive, splits
 from tasktransfer.datasets.feta.annotations import Annotated
 from tasktransfer.datasets.feta.archive import Source
 from tasktransfer.datasets.feta.dialogues import Dialogue, load_json, parse_dialogues
-from tasktransfer.datasets.feta.fields import (
+from tasktransfer.datasets.feta.splits import SplitIds
+from tasktransfer.datasets.file_digests import combined
+from tasktransfer.errors import DataError
+from tasktransfer.files.fields import (
     Place,
     Table,
     as_table,
@@ -23,9 +26,6 @@ from tasktransfer.datasets.feta.fields import (
     get_text,
     get_texts,
 )
-from tasktransfer.datasets.feta.splits import SplitIds
-from tasktransfer.datasets.file_digests import combined
-from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 

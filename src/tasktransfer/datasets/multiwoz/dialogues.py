@@ -15,8 +15,7 @@ from typing import Any
 
 from tasktransfer.datasets.multiwoz.labels import Exchange
 from tasktransfer.errors import DataError
-from tasktransfer.files import json_text
-from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
+from tasktransfer.files.data_files import content_of, in_zip, parsed
 
 FOLDER = "multiwoz20"
 FILES = {"train": "train.json", "dev": "val.json", "test": "test.json"}
@@ -28,8 +27,6 @@ NO_DOMAINS = ("booking", "general")
 
 EMPTY = ("", "not mentioned", "none")
 """Values of slots that nothing is known of."""
-
-_LIMITS = Limits(total=600_000_000, members=20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +65,15 @@ def read_dialogues(file: Path) -> Iterator[Dialogue]:
         DataError: the file is damaged, or a dialogue is not as it has to be; names file, dialogue,
             turn, value and remedy.
     """
-    try:
-        content = json_text.loads(_bytes(file))
-    except ValueError as error:
-        raise DataError(f"{file}: no JSON ({error}); fetch it again") from None
-    if not isinstance(content, dict):
-        raise DataError(f"{file}: found a {type(content).__name__}, expected name: dialogue")
-    for name, dialogue in content.items():
+    packed = file.suffix == ".zip"
+    content = in_zip(file, file.name.removesuffix(".zip")) if packed else content_of(file)
+    value = parsed(content, file)
+    if not isinstance(value, dict):
+        raise DataError(
+            f"{file}: found a {type(value).__name__}, expected name: dialogue; fetch it again"
+        )
+    for name, dialogue in value.items():
         yield _dialogue(file, name, dialogue)
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        if file.suffix != ".zip":
-            return file.read_bytes()
-        archive = check_zip(file, _LIMITS)
-        name = file.name.removesuffix(".zip")
-        if name not in archive.members:
-            flaws = "; ".join(flaw.text for flaw in archive.flaws)
-            raise DataError(f"{file}: holds no sound {name} ({flaws or 'it is not in there'})")
-        return b"".join(archive.chunks(name))
-    except (UnsafeZipError, OSError) as error:
-        raise DataError(f"{file}: cannot be read ({error}); fetch it again") from None
 
 
 def _dialogue(file: Path, name: str, dialogue: Any) -> Dialogue:
@@ -122,6 +106,10 @@ def _dialogue(file: Path, name: str, dialogue: Any) -> Dialogue:
         if number % 2:
             exchanges.append(Exchange(_state(place, turn["metadata"]), _domains(user), acts))
         user = acts
+    if not exchanges:
+        raise DataError(
+            f"{file}, dialogue {name}: a single turn and no answer; remove the dialogue"
+        )
     return Dialogue(name, tuple(turns[: 2 * len(exchanges)]), tuple(exchanges))
 
 

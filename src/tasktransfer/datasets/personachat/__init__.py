@@ -17,9 +17,11 @@ from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.datasets.personachat.stop_words import STOP_WORDS
 from tasktransfer.datasets.reply_pairs import TURN, context_of, probe_task, reply_task, split_anew
 from tasktransfer.errors import DataError
+from tasktransfer.files.data_files import text_lines
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.words import words
 
@@ -69,11 +71,11 @@ def read_dialogues(file: Path) -> list[Dialogue]:
         DataError: a line is not as it has to be; names file, line and value.
     """
     dialogues: list[tuple[list[str], list[str]]] = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in text_lines(file):
         count, _, text = line.partition(" ")
         if count == "1":
             dialogues.append(([], []))
-        if not dialogues or not count.isdigit():
+        if not dialogues or not count.isdecimal():
             raise DataError(f"{file}, line {number}: {line[:60]!r} has no number; fetch it again")
         persona, turns = dialogues[-1]
         if int(count) != 1 + len(persona) + len(turns) // 2:
@@ -90,8 +92,12 @@ def read_dialogues(file: Path) -> list[Dialogue]:
                 f"{file}, line {number}: {text[:60]!r} is no utterance with its answer after a tab"
             )
         turns += both
+    if not dialogues:
+        raise DataError(f"{file}: holds no dialogue; fetch it again")
     named = {}
-    for persona, turns in dialogues:
+    for place, (persona, turns) in enumerate(dialogues, start=1):
+        if not turns:
+            raise DataError(f"{file}, dialogue {place}: has no turn after the persona; remove it")
         content = "\n".join([*persona, *turns])
         name = f"convai2-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
         named[name] = Dialogue(name, tuple(persona), tuple(turns))
@@ -107,7 +113,16 @@ class _Read:
     @cached_property
     def dialogues(self) -> Mapping[str, list[Dialogue]]:
         """Split → its dialogues. With a training set, the validation set is halved for the test."""
-        by_file = {split: read_dialogues(file) for split, file in _files(self.folder).items()}
+        files = _files(self.folder)
+        by_file = {split: read_dialogues(file) for split, file in files.items()}
+        refuse_shared(
+            (
+                Said(one.name, split, " ".join(one.turns), str(files[split]))
+                for split, dialogues in by_file.items()
+                for one in dialogues
+            ),
+            f"fetch {FILES['train']} again, or remove it",
+        )
         validation = sorted(by_file["dev"], key=lambda one: one.name)
         if "train" in by_file:
             half = len(validation) // 2

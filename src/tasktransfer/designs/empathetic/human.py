@@ -6,7 +6,6 @@ line: ``first,second,instance,rater,choice``, where choice is first, second, equ
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import pandas as pd
 from tasktransfer.designs.empathetic.figures import draw_ratios
 from tasktransfer.errors import DataError
 from tasktransfer.files import replacing
+from tasktransfer.files.data_files import csv_rows
 
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
 CHOICES = ("first", "second", "instance", "rater", "choice")
@@ -107,26 +107,15 @@ def read_choices(file: Path) -> pd.DataFrame:
 
 
 def _lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    if not file.is_file():
-        raise DataError(f"{file}: there is no such file; give a CSV of {', '.join(columns)}")
-    with file.open(newline="", encoding="utf-8") as lines:
-        reader = csv.reader(lines)
-        head = next(reader, [])
-        if head != list(columns):
-            raise DataError(
-                f"{file}, line 1: columns {head}, expected {list(columns)}; mend the first line"
-            )
-        empty = True
-        for row in reader:
-            empty = False
-            if len(row) != len(columns) or not all(cell.strip() for cell in row):
-                raise DataError(
-                    f"{file}, line {reader.line_num}: expected {len(columns)} values that are not "
-                    f"empty ({', '.join(columns)}), found {row}"
-                )
-            yield reader.line_num, row
-        if empty:
-            raise DataError(f"{file}: no line after the first; give judgements")
+    empty = True
+    for line, row in csv_rows(file, columns):
+        empty = False
+        for name, cell in zip(columns, row, strict=True):
+            if not cell.strip():
+                raise DataError(f"{file}, line {line}: {name} is empty; give it")
+        yield line, row
+    if empty:
+        raise DataError(f"{file}: no line after the first; give judgements")
 
 
 # --- the paper's --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tasktransfer.designs.panel.sources.dataset import FITS, instance_of, read_p
 from tasktransfer.designs.panel.sources.texts import parted
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import replacing
-from tasktransfer.files.json_lines import json_lines
+from tasktransfer.files.data_files import json_lines
 from tasktransfer.results.study import Study
 
 
@@ -41,14 +41,14 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
     experts, merged = _raters(study, seed)
     lines = list(json_lines(file))
+    if not lines:
+        raise DataError(f"{file}: holds no line; give a context and a response a line")
     instances = []
-    for number, row in lines:
-        context, response = read_pair(row, f"{file}, line {number}")
+    for number, row, where in lines:
+        context, response = read_pair(row, where)
         if row.get("domain") not in (None, *experts):
-            raise DataError(
-                f"{file}, line {number}: domain is {row['domain']!r}; name one of "
-                f"{', '.join(experts)}, or none"
-            )
+            told = f"{row['domain']!r:.60} is no domain"
+            raise where.at("domain").error(told, f"name one of {', '.join(experts)}, or none")
         name = str(number)
         instances.append(instance_of("", name, name, context, response, FITS))
 
@@ -59,7 +59,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
     ratings = {domain: by(run) for domain, run in experts.items()}
     mean = by(merged) if merged else None
-    for place, (_, row) in enumerate(lines):
+    for place, (_, row, _) in enumerate(lines):
         each = {domain: values[place] for domain, values in ratings.items()}
         panel = each.get(str(row.get("domain")), sum(each.values()) / len(each))
         rated = {**row, "experts": each, "panel": panel}

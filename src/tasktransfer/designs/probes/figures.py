@@ -22,6 +22,7 @@ from tasktransfer.designs.probes.intervals import read_statistics
 from tasktransfer.designs.probes.plan import WORDS
 from tasktransfer.errors import DataError
 from tasktransfer.files import replacing
+from tasktransfer.files.data_files import csv_rows
 from tasktransfer.results.study import Study
 from tasktransfer.stats.resampling import generator
 from tasktransfer.tables.metadata import Metadata
@@ -219,15 +220,7 @@ def read_judgements(file: Path) -> npt.NDArray[np.bool_]:
     Raises:
         DataError: the file cannot be read, lacks the column, or has no judgement.
     """
-    try:
-        table = pd.read_csv(file, dtype=str)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read ({error}); see probes.judgements") from None
-    if "choice" not in table or not len(table):
-        found = ", ".join(map(str, table.columns))
-        raise DataError(
-            f"{file}: found the columns {found} and {len(table)} rows; expected a column "
-            "choice and a judgement a row, tie where both are alike"
-        )
-    judgements: npt.NDArray[np.bool_] = (table["choice"].str.strip() == "tie").to_numpy(bool)
-    return judgements
+    choices = [choice.strip() for _, (choice,) in csv_rows(file, ("choice",))]
+    if not choices:
+        raise DataError(f"{file}: no line after the first; give a judgement a line")
+    return np.array([choice == "tie" for choice in choices], dtype=bool)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError
+from tasktransfer.files.data_files import text_lines
 from tasktransfer.tasks.words import words
 
 Vectors = Mapping[str, npt.NDArray[np.float64]]
@@ -32,11 +33,7 @@ def _of_text(file: Path) -> Vectors:
     """A first line of two numbers (word2vec's) is passed over."""
     vectors: dict[str, npt.NDArray[np.float64]] = {}
     size = 0
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read ({error}); see probes.word_vectors") from None
-    for number, line in enumerate(lines, start=1):
+    for number, line in text_lines(file):
         word, *numbers = line.rstrip().split(" ")
         if number == 1 and len(numbers) == 1:
             continue
@@ -76,7 +73,7 @@ def _input_embeddings(checkpoint: Path) -> Vectors:
 
     try:
         weights = load_file(checkpoint / "model.safetensors")
-        vocabulary = (checkpoint / "vocab.txt").read_text(encoding="utf-8").splitlines()
+        vocabulary = [word for _, word in text_lines(checkpoint / "vocab.txt")]
         (name,) = (name for name in weights if name.endswith("word_embeddings.weight"))
         vectors = [*zip(vocabulary, weights[name].astype(np.float64), strict=True)]
     except (OSError, ValueError, SafetensorError) as error:

@@ -7,8 +7,6 @@ out of the classifiers' data in all of them.
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.designs.empathetic.sources.cards import (
     ED,
     ED_CARDS,
@@ -30,12 +29,14 @@ from tasktransfer.designs.empathetic.sources.cards import (
 )
 from tasktransfer.designs.empathetic.sources.tiny import TINY
 from tasktransfer.errors import DataError
+from tasktransfer.files.data_files import csv_rows, json_object
+from tasktransfer.files.fields import get_texts
 from tasktransfer.tasks.card import SPLITS, Instance
 
 FOLDER, BY_EMOTION, SPLIT_FILE, SYNTHETIC = (
     "empathetic_dialogues", "by_emotion", "split.csv", "synthetic.json",
 )  # fmt: skip
-COLUMNS = ["Dialog_ID", "Type", "Actor", "Text"]
+COLUMNS = ("Dialog_ID", "Type", "Actor", "Text")
 SPLIT_OF = {"train": "train", "valid": "dev", "test": "test"}
 _NUMBER = re.compile(r"\d+")
 _MARKS = re.compile(r"[^\w\s]")
@@ -120,33 +121,31 @@ def read_dialogues(place: Path) -> list[Dialogue]:
             f"{files[SPLIT_FILE]}: dialogue {unknown[0]} is in no file of {BY_EMOTION} (and "
             f"{len(unknown) - 1} more); copy the whole release again"
         )
+    refuse_shared(
+        (
+            Said(one.name, one.split, " ".join(one.utterances), str(seen[one.name]))
+            for one in dialogues
+        ),
+        f"keep one of them, or give both one split in {files[SPLIT_FILE]}",
+        generated=SYNTHETIC in files,
+    )
     return sorted(dialogues, key=lambda d: ([int(n) for n in _NUMBER.findall(d.name)], d.name))
 
 
 def _emotions(place: Path) -> tuple[str, ...]:
     """All 32, or those that a generated release says it has."""
     said = place / SYNTHETIC
-    return tuple(json.loads(said.read_text())["emotions"]) if said.is_file() else LABELS
+    return _emotions_of(said) if said.is_file() else LABELS
 
 
-def _rows(file: Path, columns: list[str]) -> Iterator[tuple[int, list[str]]]:
-    with file.open(newline="", encoding="utf-8") as lines:
-        reader = csv.reader(lines)
-        head = next(reader, [])
-        if head != columns:
-            raise DataError(f"{file}, line 1: columns {head}, expected {columns}; mend the file")
-        for row in reader:
-            if len(row) != len(columns):
-                raise DataError(
-                    f"{file}, line {reader.line_num}: {len(row)} columns, expected {len(columns)} "
-                    f"({', '.join(columns)}); put texts with commas in quotes"
-                )
-            yield reader.line_num, row
+def _emotions_of(file: Path) -> tuple[str, ...]:
+    said, where = json_object(file)
+    return get_texts(said, "emotions", where)
 
 
 def _splits(file: Path) -> dict[str, str]:
     splits: dict[str, str] = {}
-    for line, (name, split) in _rows(file, ["Dialog_ID", "split"]):
+    for line, (name, split) in csv_rows(file, ("Dialog_ID", "split")):
         if split not in SPLIT_OF:
             raise DataError(f"{file}, line {line}: split {split!r}; write train, valid or test")
         if name in splits:
@@ -166,7 +165,7 @@ def _of_file(file: Path, emotion: str, splits: Mapping[str, str]) -> Iterator[Di
         if name:
             yield Dialogue(name, splits[name], emotion, situation, tuple(utterances))
 
-    for line, (dialogue, kind, actor, text) in _rows(file, COLUMNS):
+    for line, (dialogue, kind, actor, text) in csv_rows(file, COLUMNS):
         where = f"{file}, line {line}"
         if not text.strip():
             raise DataError(f"{where}: Text is empty; give the words, or remove the dialogue")

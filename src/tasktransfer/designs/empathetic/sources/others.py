@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
+from tasktransfer.datasets.dailydialog.utterances import (
+    RELEASE,
+    SPLITS_OF,
+    read_splits,
+    read_utterances,
+)
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TinyPart, TinySize
 from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     DAILY_NEXT,
@@ -26,10 +31,15 @@ from tasktransfer.designs.empathetic.sources.cards import (
     WINDOW,
 )
 from tasktransfer.errors import DataError
+from tasktransfer.files.data_files import content_of, csv_rows, text_lines
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 Files = Callable[[Path], dict[str, Path]]
 Rows = Mapping[str, list[Instance]]
+
+SHARED = 0.01
+"""Share of a split that may be in another by its text, of what nobody divided by dialogues: pairs
+of a crawl, comments, posts to several groups."""
 
 
 def _dataset(
@@ -63,9 +73,8 @@ def _dataset(
     return Dataset(card.dataset, (card,), reader, {card.name: size}, "the corpus", tiny=tiny)
 
 
-def _in_order(texts: Iterable[str], card: Task, name: str) -> Iterator[Instance]:
+def _in_order(said: Sequence[str], card: Task, name: str) -> Iterator[Instance]:
     """An instance for every utterance but the first, with up to ``WINDOW`` before it."""
-    said = [text.strip() for text in texts if text.strip()]
     for place in range(1, len(said)):
         context = TURN.join(said[max(0, place - WINDOW) : place])
         yield Instance(f"{name}#{place}", name, card.name, context, 0, {}, (), (said[place],))
@@ -73,14 +82,11 @@ def _in_order(texts: Iterable[str], card: Task, name: str) -> Iterator[Instance]
 
 # --- DailyDialog --------------------------------------------------------------------------------
 
-_SPLITS = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
-_RELEASE = "TLiDB_DailyDialog"
-
 
 def _daily_files(folder: Path) -> dict[str, Path]:
     homes = (folder, folder / "feta" / "full")
-    dialogues = [home / f"{_RELEASE}.zip" for home in homes]
-    dialogues.append(folder / _RELEASE / f"{_RELEASE}.json")
+    dialogues = [home / f"{RELEASE}.zip" for home in homes]
+    dialogues.append(folder / RELEASE / f"{RELEASE}.json")
     places = (folder, folder / "dailydialog", folder / "dialogue" / "dailydialog")
     splits = [place / "split.csv" for place in places]
     split = next((file for file in splits if file.is_file()), None)
@@ -94,27 +100,20 @@ def _daily_files(folder: Path) -> dict[str, Path]:
 
 
 def _read_daily(files: dict[str, Path]) -> Rows:
-    with files["split"].open(newline="", encoding="utf-8") as lines:
-        split_of = {row[0]: row[1] for row in list(csv.reader(lines))[1:]}
-    file = files["dialogues"]
-    try:
-        if file.suffix == ".zip":
-            with zipfile.ZipFile(file) as archive:
-                (name,) = [n for n in archive.namelist() if n.endswith(f"{_RELEASE}.json")]
-                content = json.loads(archive.read(name))
-        else:
-            content = json.loads(file.read_bytes())
-        dialogues = content["data"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{file}: no DailyDialog ({error}); copy it again") from error
+    split_of = read_splits(files["split"])
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
-    for dialogue in dialogues:
-        name = dialogue["dialogue_id"]
+    dialogues = []
+    for name, said in read_utterances(files["dialogues"]):
         if name not in split_of:
-            raise DataError(f"{files['split']}: no split for {name} of {file}; add a line")
-        for split in _SPLITS[split_of[name]]:
-            texts = (turn["utterance"] for turn in dialogue["dialogue"])
-            rows[split] += _in_order(texts, DAILY_NEXT, name)
+            raise DataError(f"{files['split']}: no split for {name}; add a line")
+        for split in SPLITS_OF[split_of[name]]:
+            dialogues.append(Said(name, split, " ".join(said), str(files["split"])))
+            rows[split] += _in_order(said, DAILY_NEXT, name)
+    refuse_shared(
+        dialogues,
+        "take the split.csv that goes by the official files",
+        generated="synthetic" in files,
+    )
     return rows
 
 
@@ -124,7 +123,7 @@ def _write_tiny_daily(folder: Path, seed: int, dialogues: int) -> None:
     DAILYDIALOG.tiny.write(folder, seed, dialogues)
     lines = ["dialogue_id,split"]
     for split, named in (("train", "train"), ("valid", "dev"), ("test", "test")):
-        ids = (folder / _RELEASE / f"TTiDB_{named}_ids.txt").read_text().split()
+        ids = (folder / RELEASE / f"TTiDB_{named}_ids.txt").read_text().split()
         lines += [f"{name},{split}" for name in ids]
     (folder / "dailydialog").mkdir()
     (folder / "dailydialog" / "split.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -161,17 +160,33 @@ def _pair_files(folder: Path) -> dict[str, Path]:
 
 
 def _read_pairs(files: dict[str, Path]) -> Rows:
-    return {split: list(_pairs(files[split], split)) for split in SPLITS}
+    rows = {split: list(_pairs(files[split], split)) for split in SPLITS}
+    _refuse_shared(rows, files)
+    return rows
 
 
 def _pairs(file: Path, split: str) -> Iterator[Instance]:
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            parts = line.rstrip("\n").split("\t")
-            if len(parts) != 2 or not all(part.strip() for part in parts):
-                raise DataError(f"{file}, line {number}: expected a context, a tab and a reply")
-            name = f"{split}-{number}"
-            yield Instance(name, name, PAIR.name, parts[0], 0, {}, (), (parts[1],))
+    for number, line in text_lines(file):
+        parts = line.split("\t")
+        if len(parts) != 2 or not all(part.strip() for part in parts):
+            raise DataError(
+                f"{file}, line {number}: expected a context, a tab and a reply, found "
+                f"{line!r:.60}; mend the line, or remove it"
+            )
+        name = f"{split}-{number}"
+        yield Instance(name, name, PAIR.name, parts[0], 0, {}, (), (parts[1],))
+
+
+def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
+    """Of pairs and texts that are dialogues by themselves, in files by split."""
+    refuse_shared(
+        (
+            Said(f"{one.id}", split, " ".join((one.context, *one.target)), str(places[split]))
+            for split, instances in rows.items()
+            for one in instances
+        ),
+        allowed=SHARED,
+    )
 
 
 REPLY_PAIRS = _dataset(PAIR, _pair_files, _read_pairs, TaskSize(1_000_000, 10_000, 10_000, 60))
@@ -194,14 +209,16 @@ def _tag_files(folder: Path) -> dict[str, Path]:
 def _read_tags(files: dict[str, Path]) -> Rows:
     """All comments; every tenth is for dev, the one after it for test."""
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
+    said = []
     for name, file in files.items():
-        with file.open(newline="", encoding="utf-8") as lines:
-            for number, (label, text) in enumerate(list(csv.reader(lines))[1:], start=2):
-                if not label.isdigit() or not 1 <= int(label) <= len(TAG_LABELS):
-                    raise DataError(f"{file}, line {number}: label {label!r}; write 1 to 27")
-                split = {0: "dev", 1: "test"}.get(number % 10, "train")
-                identity, tag = f"{name}-{number}", TAG_LABELS[int(label) - 1]
-                rows[split].append(Instance(identity, identity, TAG.name, text, 0, {}, (), (tag,)))
+        for number, (line, (label, text)) in enumerate(csv_rows(file, ("label", "content")), 2):
+            if not label.isdecimal() or not 1 <= int(label) <= len(TAG_LABELS):
+                raise DataError(f"{file}, line {line}: label {label!r}; write 1 to 27")
+            split = {0: "dev", 1: "test"}.get(number % 10, "train")
+            identity, tag = f"{name}-{number}", TAG_LABELS[int(label) - 1]
+            rows[split].append(Instance(identity, identity, TAG.name, text, 0, {}, (), (tag,)))
+            said.append(Said(identity, split, text, f"{file}, line {line}"))
+    refuse_shared(said, "keep one of the two lines", allowed=SHARED)
     return rows
 
 
@@ -224,11 +241,17 @@ def _news_files(folder: Path) -> dict[str, Path]:
 
 def _read_news(files: dict[str, Path]) -> Rows:
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
+    said = []
     for place, (name, file) in enumerate(files.items()):
         part, label, _ = name.split("/")
-        text = file.read_text(encoding="latin-1").partition("\n\n")[2].strip() or "nothing"
+        text = (
+            content_of(file).decode("latin-1").replace("\r\n", "\n").partition("\n\n")[2].strip()
+            or "nothing"
+        )
         split = "test" if part == "test" else ("dev" if place % 10 == 0 else "train")
         rows[split].append(Instance(name, name, NEWSGROUP.name, text, 0, {}, (), (label,)))
+        said.append(Said(name, split, text, str(file)))
+    refuse_shared(said, "remove one of the two posts", allowed=SHARED)
     return rows
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import random
-import tarfile
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tasktransfer.datasets import personachat
+from tasktransfer.datasets.dailydialog.utterances import read_splits, read_utterances
+from tasktransfer.datasets.dstc7 import dstc7_contexts, dstc7_lines
+from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
-from tasktransfer.designs.panel.sources.texts import plain
 from tasktransfer.errors import DataError
-from tasktransfer.files.json_lines import json_lines
+from tasktransfer.files.data_files import json_lines, json_object, text_lines
+from tasktransfer.files.fields import as_table, each_text, get_texts
 
 DAILY_ZIP, DAILY_SPLIT = "TLiDB_DailyDialog.zip", "dailydialog/split.csv"
 OFFICIAL = {"dev": "dailydialog/validation/dialogues.txt", "test": "dailydialog/test/dialogues.txt"}
@@ -33,13 +32,14 @@ alone."""
 @dataclass(frozen=True, slots=True)
 class Dialogue:
     """``persona``: what the one who answers was told to be, ``revised``: the same in other words;
-    empty: nothing."""
+    empty: nothing. ``place``: its file, with a line if known, for messages."""
 
     name: str
     split: str
     utterances: tuple[str, ...]
     persona: str = ""
     revised: str = ""
+    place: str = ""
 
 
 Files = dict[str, Path]
@@ -69,49 +69,37 @@ def daily_dialog(files: Files) -> Iterator[Dialogue]:
         DataError: a training dialogue equals an official validation or test dialogue, as in the
             splits that FETA drew anew.
     """
-    held_out = {
-        split: [_daily_line(line) for line in files[name].read_text("utf-8").splitlines()]
-        for split, name in OFFICIAL.items()
-    }
-    place_of = {
-        plain(" ".join(said)): f"{OFFICIAL[split]}, line {line}"
-        for split, dialogues in held_out.items()
-        for line, said in enumerate(dialogues, start=1)
-    }
-    split_of = dict(_csv_rows(files[DAILY_SPLIT], ["dialogue_id", "split"]))
-    for name, said in _feta_dialogues(files[DAILY_ZIP]):
+    split_of = read_splits(files[DAILY_SPLIT])
+    train, held_out = (
+        [],
+        {split: list(_official(files[name], split)) for split, name in OFFICIAL.items()},
+    )
+    for name, said in read_utterances(files[DAILY_ZIP]):
         if name not in split_of:
             raise DataError(f"{files[DAILY_SPLIT]}: no split for {name}; add a line")
-        if split_of[name] != "train":
-            continue
-        official = place_of.get(plain(" ".join(said)))
-        if official:
-            raise DataError(
-                f"{files[DAILY_SPLIT]}: {name} is for training, and equals {official}: splits that "
-                "were drawn anew, such as FETA's, mix what rated sets are made of into training; "
-                "take the split.csv that goes by the official files"
-            )
-        yield Dialogue(f"daily-{name}", "train", said)
-    for line, said in enumerate(held_out["dev"], start=1):
-        yield Dialogue(f"daily-valid-{line}", "dev", said)
+        if split_of[name] == "train":
+            place = str(files[DAILY_SPLIT])
+            train.append(Dialogue(f"daily-{name}", "train", said, place=place))
+    official = [replace(one, split="dev or test") for some in held_out.values() for one in some]
+    refuse_shared(
+        as_said([*official, *train]),
+        "splits that were drawn anew, such as FETA's, mix what rated sets are made of into "
+        "training: take the split.csv that goes by the official files",
+        least_words=1,
+    )
+    yield from (*train, *held_out["dev"])
 
 
-def _daily_line(line: str) -> tuple[str, ...]:
-    return tuple(text.strip() for text in line.split("__eou__") if text.strip())
+def _official(file: Path, split: str) -> Iterator[Dialogue]:
+    for line, text in text_lines(file):
+        said = tuple(one.strip() for one in text.split("__eou__") if one.strip())
+        named = f"daily-{'valid' if split == 'dev' else split}-{line}"
+        yield Dialogue(named, split, said, place=f"{file}, line {line}")
 
 
-def _feta_dialogues(file: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            (name,) = [n for n in archive.namelist() if n.endswith("TLiDB_DailyDialog.json")]
-            content = json.loads(archive.read(name))["data"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{file}: no DailyDialog ({error}); copy it again") from error
-    for dialogue in content:
-        yield (
-            dialogue["dialogue_id"],
-            tuple(t["utterance"].strip() for t in dialogue["dialogue"] if t["utterance"].strip()),
-        )
+def as_said(dialogues: Iterable[Dialogue]) -> Iterator[Said]:
+    """Dialogues as the guard between splits takes them."""
+    return (Said(one.name, one.split, " ".join(one.utterances), one.place) for one in dialogues)
 
 
 # --- the others ---------------------------------------------------------------------------------
@@ -123,7 +111,7 @@ def empathetic_dialogues(files: Files) -> Iterator[Dialogue]:
     for dialogue in empathetic.read_dialogues(place):
         if dialogue.split != "test":
             said = tuple(text.replace("_comma_", ",").strip() for text in dialogue.utterances)
-            yield Dialogue(f"ed-{dialogue.name}", dialogue.split, said)
+            yield Dialogue(f"ed-{dialogue.name}", dialogue.split, said, place=str(place))
 
 
 def convai2(files: Files) -> Iterator[Dialogue]:
@@ -149,31 +137,11 @@ def convai2(files: Files) -> Iterator[Dialogue]:
 
 
 def _convai2(file: Path) -> list[Dialogue]:
-    dialogues: list[Dialogue] = []
-    persona: list[str] = []
-    said: list[str] = []
-
-    def end() -> None:
-        if said:
-            name = f"convai2-{len(dialogues) + 1}"
-            dialogues.append(Dialogue(name, "", tuple(said), " ".join(persona)))
-
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
-        place, _, text = line.partition(" ")
-        if place == "1":
-            end()
-            persona, said = [], []
-        if text.startswith("your persona:"):
-            persona.append(text.removeprefix("your persona:").strip())
-            continue
-        turns = [part.strip() for part in text.split("\t")]
-        if len(turns) < 2 or not all(turns[:2]):
-            raise DataError(
-                f"{file}, line {number}: found {text[:60]!r}, expected two utterances with a tab "
-                "between"
-            )
-        said += turns[:2]
-    end()
+    dialogues = []
+    for number, one in enumerate(personachat.read_dialogues(file), start=1):
+        said = tuple(text.strip() for text in one.turns)
+        persona = " ".join(text.strip() for text in one.persona)
+        dialogues.append(Dialogue(f"convai2-{number}", "", said, persona, place=str(file)))
     return dialogues
 
 
@@ -181,29 +149,28 @@ def topical_chat(files: Files) -> Iterator[Dialogue]:
     """Both validation sets, divided."""
     dialogues = []
     for name in TOPICAL:
-        for key, chat in json.loads(files[name].read_bytes()).items():
-            said = tuple(m["message"].strip() for m in chat["content"] if m["message"].strip())
-            dialogues.append(Dialogue(f"{Path(name).stem}-{key}", "", said))
+        chats, place = json_object(files[name])
+        for key, chat in chats.items():
+            here = place.of_row(f"dialogue {key}")
+            said = map(str.strip, each_text(as_table(chat, here), "content", "message", here))
+            named = f"{Path(name).stem}-{key}"
+            spoken = tuple(text for text in said if text)
+            dialogues.append(Dialogue(named, "", spoken, place=str(files[name])))
     yield from divided([one for one in dialogues if len(one.utterances) > 1])
 
 
 def reddit(files: Files) -> Iterator[Dialogue]:
     """A stand-in for conversations: (paragraph, reply), by paragraph. Half of the paragraphs; the
     rated set has the others."""
-    facts = {row["InstanceID"]: row["Context"] for row in dstc7_table(files[DSTC7], "context")}
-    paragraphs = sorted({*facts.values()})
-    mine = {text for text in paragraphs if for_training(text)}
-    pairs = []
-    for row in dstc7_lines(files[DSTC7], "gold_responses")[1:]:
-        text = facts.get(row[0], "")
-        replies = [reply.strip() for reply in row[1:] if reply.strip()]
-        pairs += [
-            Dialogue(f"reddit-{row[0]}-{n}", "", (text, reply))
-            for n, reply in enumerate(replies)
-            if text in mine
-        ]
-    split_of = {text: _split_of(text) for text in mine}
-    yield from (replace(one, split=split_of[one.utterances[0]]) for one in pairs)
+    file = files[DSTC7]
+    facts = dstc7_contexts(file)
+    mine = {text: _split_of(text) for text in {*facts.values()} if for_training(text)}
+    for instance, *told in dstc7_lines(file, "gold_responses")[1:]:
+        text = facts.get(instance, "")
+        replies = [reply.strip() for reply in told if reply.strip()]
+        for number, reply in enumerate(replies if text in mine else ()):
+            name = f"reddit-{instance}-{number}"
+            yield Dialogue(name, mine[text], (text, reply), place=str(file))
 
 
 def for_training(paragraph: str) -> bool:
@@ -235,29 +202,6 @@ def divided(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
     ]
 
 
-# --- DSTC7 --------------------------------------------------------------------------------------
-
-
-def dstc7_table(file: Path, name: str) -> list[dict[str, str]]:
-    """The rows of a table of DSTC7's archive, by the names of its columns."""
-    head, *rows = dstc7_lines(file, name)
-    return [dict(zip(head, row, strict=False)) for row in rows]
-
-
-def dstc7_lines(file: Path, name: str) -> list[list[str]]:
-    """The same as lists, with the head."""
-    wanted = f"dstc7-task2-{name}.tsv"
-    try:
-        with tarfile.open(file) as archive:
-            (member,) = [m for m in archive.getmembers() if m.name.endswith(wanted)]
-            content = archive.extractfile(member)
-            assert content is not None
-            text = io.TextIOWrapper(content, encoding="utf-8-sig", newline="").read()
-    except (OSError, ValueError, tarfile.TarError) as error:
-        raise DataError(f"{file}: no {wanted} ({error}); copy the archive again") from error
-    return [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
-
-
 # --- a user's own -------------------------------------------------------------------------------
 
 
@@ -269,31 +213,18 @@ def of_folder(folder: str) -> Corpus:
 
     def read(files: Files) -> Iterator[Dialogue]:
         for split, name in names.items():
-            for line, row in json_lines(files[name]) if name in files else ():
-                said = row.get("utterances")
-                where = f"{files[name]}, line {line}"
-                if not isinstance(said, list) or len(said) < 2:
-                    raise DataError(f"{where}: utterances: found {said!r}, expected two or more")
-                for place, text in enumerate(said):
-                    if not isinstance(text, str) or not text.strip():
-                        raise DataError(f"{where}: utterance {place + 1} is {text!r}; give text")
-                name_of = str(row.get("id", f"{split}-{line}"))
-                persona = str(row.get("persona", "")).strip()
-                utterances = tuple(text.strip() for text in said)
-                yield Dialogue(f"{folder}-{name_of}", split, utterances, persona)
+            for line, row, place in json_lines(files[name]) if name in files else ():
+                said = tuple(text.strip() for text in get_texts(row, "utterances", place))
+                if len(said) < 2 or not all(said):
+                    told = f"found {said!r:.80}, expected two texts or more"
+                    raise place.at("utterances").error(told)
+                named = row.get("id")
+                name_of = f"{split}-{line}" if named is None else str(named)
+                persona = str(row.get("persona") or "").strip()
+                where = f"{place.file}, {place.row}"
+                yield Dialogue(f"{folder}-{name_of}", split, said, persona, place=where)
 
     return Corpus((names["train"], names["dev"]), read, (names["test"],))
-
-
-def _csv_rows(file: Path, columns: list[str]) -> list[tuple[str, str]]:
-    with file.open(newline="", encoding="utf-8") as lines:
-        head, *rows = csv.reader(lines)
-    if head != columns:
-        raise DataError(f"{file}, line 1: columns {head}, expected {columns}; mend the file")
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(columns):
-            raise DataError(f"{file}, line {number}: found {row}, expected {columns}")
-    return [(row[0], row[1]) for row in rows]
 
 
 CORPORA: dict[str, Corpus] = {

@@ -10,10 +10,11 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from tasktransfer.datasets.dailydialog_pp import FITTING, read_contexts
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize
 from tasktransfer.datasets.file_digests import digest_of_files
+from tasktransfer.datasets.one_split import refuse_shared
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import (
     DIALOGUES,
@@ -35,16 +36,20 @@ from tasktransfer.designs.panel.sources.corpora import (
     Corpus,
     Dialogue,
     Files,
+    as_said,
     of_folder,
 )
 from tasktransfer.designs.panel.sources.rated import SOURCES, Item, of_lines, read_rated
 from tasktransfer.designs.panel.sources.texts import joined
 from tasktransfer.errors import DataError
-from tasktransfer.files.json_lines import json_lines
+from tasktransfer.files.data_files import json_lines
+from tasktransfer.files.fields import Place, Table, get_text, get_texts
 from tasktransfer.tasks.card import SPLITS, Instance
 
 CONTEXT = 4
 """Utterances of a context at most (section V)."""
+LEAST_DIALOGUES = 2
+"""Of a corpus for training and for validation: one of them lends responses to the other."""
 FITS, FITS_NOT = "1", "0"
 PLUS = tuple(f"dailydialog_pp/{name}.jsonl" for name in ("data_positives", "dev", "test"))
 OWN_LABELS = tuple(f"labeller/{split}.jsonl" for split in SPLITS)
@@ -141,11 +146,12 @@ class _World:
     def open(self, folder: Path, few_sample: bool) -> Release:
         """It has no few-sample setting, so it is read whole either way."""
         files = self.files(folder)
+        told: list[str] = []
 
         @cache
         def instances(task: str) -> dict[str, list[Instance]]:
             by_split: dict[str, list[Instance]] = {split: [] for split in SPLITS}
-            for split, one in self._instances(task, files):
+            for split, one in self._instances(task, files, told):
                 by_split[split].append(one)
             return by_split
 
@@ -156,21 +162,44 @@ class _World:
             dialogues={},
             instances=lambda task, split: instances(task)[split],
             synthetic=SYNTHETIC in files,
+            told=told,
         )
 
-    def _instances(self, task: str, files: Files) -> Iterator[tuple[str, Instance]]:
+    def _instances(
+        self, task: str, files: Files, told: list[str]
+    ) -> Iterator[tuple[str, Instance]]:
         if task in self.rated:
             for place, item in enumerate(read_rated(self.rated[task], files)):
                 yield "test", _of_item(task, place, item)
         elif task == self.labeller:
             read = _own_labels if self.labels == OWN_LABELS else _plus
-            yield from read(files)
+            yield from read(files, told)
         elif task == self.given:
             yield from (("train", one) for d in self.corpora for one in _given(task, d, files))
         else:
-            for dialogue in self.corpora[task].read(files):
+            dialogues = list(self.corpora[task].read(files))
+            self._refuse_unusable(task, dialogues, files)
+            for dialogue in dialogues:
                 yield from ((dialogue.split, one) for one in _of_dialogue(task, dialogue))
             yield from _generated(task, files)
+
+    def _refuse_unusable(self, task: str, dialogues: Sequence[Dialogue], files: Files) -> None:
+        """A dialogue in two splits, and a corpus without others to take unfitting responses
+        from."""
+        refuse_shared(
+            as_said(dialogues),
+            "keep it in one of them, and give each dialogue an id of its own",
+            generated=SYNTHETIC in files,
+        )
+        place = files[next(f for f in files if f.startswith(self.corpora[task].files[0]))]
+        for split in ("train", "dev"):
+            count = sum(one.split == split for one in dialogues)
+            if count < LEAST_DIALOGUES:
+                raise DataError(
+                    f"{place}: {task} has {count} dialogues for {split}, and unfitting responses "
+                    f"are taken from another dialogue: give {LEAST_DIALOGUES} or more, or remove "
+                    f"{task} from domains"
+                )
 
 
 def _of_dialogue(task: str, dialogue: Dialogue) -> Iterator[Instance]:
@@ -195,8 +224,8 @@ def _generated(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
     """A user's further positive responses: ``generated/<domain>.jsonl``, an object a line with
     ``context`` (texts) and ``response``; for training alone."""
     name = f"{GENERATED}/{task}.jsonl"
-    for line, row in json_lines(files[name]) if name in files else ():
-        said, response = read_pair(row, f"{files[name]}, line {line}")
+    for line, row, place in json_lines(files[name]) if name in files else ():
+        said, response = read_pair(row, place)
         group = f"generated-{line}"
         one = instance_of(task, group, group, said[-CONTEXT:], response, FITS, how="generated")
         yield "train", one
@@ -206,73 +235,62 @@ def _given(task: str, domain: str, files: Files) -> Iterator[Instance]:
     """Labels of a user's own model: ``probabilities/<domain>.jsonl``, an object a line with
     ``context`` (texts), ``response`` and ``probability`` that it fits."""
     name = f"{PROBABILITIES}/{domain}.jsonl"
-    for line, row in json_lines(files[name]) if name in files else ():
-        where = f"{files[name]}, line {line}"
-        said, response = read_pair(row, where)
+    for line, row, place in json_lines(files[name]) if name in files else ():
+        said, response = read_pair(row, place)
         probability = row.get("probability")
         number = isinstance(probability, int | float) and not isinstance(probability, bool)
         if not number or not 0 <= float(str(probability)) <= 1:
-            raise DataError(f"{where}: probability is {probability!r}; give a number from 0 to 1")
+            told = f"probability is {probability!r:.60}"
+            raise place.error(told, "give a number from 0 to 1")
         target = f"{float(str(probability)):.12g}"
         yield instance_of(task, f"{domain}-{line}", domain, said, response, target)
 
 
-def read_pair(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], str]:
+def read_pair(row: Table, place: Place) -> tuple[tuple[str, ...], str]:
     """Context and response of a line of a user's file.
 
     Raises:
         DataError: either is missing, empty, or no text.
     """
-    context, response = row.get("context"), row.get("response")
-    if not isinstance(context, list) or not all(isinstance(t, str) and t.strip() for t in context):
-        raise DataError(f"{where}: context is {context!r}; give its utterances as a list of texts")
-    if not context:
-        raise DataError(f"{where}: the context is empty; give its utterances")
-    if not isinstance(response, str) or not response.strip():
-        raise DataError(f"{where}: response is {response!r}; give its words, or remove the line")
-    return tuple(text.strip() for text in context), response.strip()
+    context = tuple(text.strip() for text in get_texts(row, "context", place))
+    response = get_text(row, "response", place).strip()
+    if not context or not all(context):
+        told = "holds an empty utterance" if context else "the context is empty"
+        raise place.at("context").error(told, "give its utterances as a list of texts")
+    if not response:
+        raise place.at("response").error("is empty", "give its words, or remove the line")
+    return context, response
 
 
 # --- the labeller's pairs -----------------------------------------------------------------------
 
 
-def _plus(files: Files) -> Iterator[tuple[str, Instance]]:
+def _plus(files: Files, told: list[str]) -> Iterator[tuple[str, Instance]]:
     """DailyDialog++. Training has positive responses alone: as many are taken from other contexts,
     and half of those have their words shuffled."""
-    train = [row for _, row in json_lines(files[PLUS[0]])]
+    places = {split: files[name] for split, name in zip(SPLITS, PLUS, strict=True)}
+    read, shared = read_contexts(places)
+    told += shared
+    train = read["train"]
     chance = random.Random("labeller")
-    for number, row in enumerate(train):
-        group = f"dd++train-{row['dialog_id']}"
-        for place, text in enumerate(row["positive_responses"]):
-            name = f"{group}#{place}"
-            yield "train", instance_of(LABELLER, name, group, _said(row), text.strip(), FITS)
+    for number, one in enumerate(train):
+        for place, text in enumerate(one.responses[FITTING]):
+            name = f"{one.group}#{place}"
+            yield "train", instance_of(LABELLER, name, one.group, one.said, text.strip(), FITS)
             other = train[(number + chance.randrange(1, len(train))) % len(train)]
-            wrong = chance.choice(other["positive_responses"]).strip()
+            wrong = chance.choice(other.responses[FITTING]).strip()
             if place % 2:
                 wrong = _shuffled(text.strip(), chance)
-            yield "train", instance_of(LABELLER, f"{name}-", group, _said(row), wrong, FITS_NOT)
-    kinds = {
-        "positive_responses": FITS,
-        "adversarial_negative_responses": FITS_NOT,
-        "random_negative_responses": FITS_NOT,
-    }
-    for split, name in (("dev", PLUS[1]), ("test", PLUS[2])):
-        for _, row in json_lines(files[name]):
-            group = f"dd++{split}-{row['id']}"
-            for kind, target in kinds.items():
-                for place, text in enumerate(row[kind]):
+            name = f"{name}-"
+            yield "train", instance_of(LABELLER, name, one.group, one.said, wrong, FITS_NOT)
+    for split in ("dev", "test"):
+        for one in read[split]:
+            for kind, texts in one.responses.items():
+                target = FITS if kind == FITTING else FITS_NOT
+                for place, text in enumerate(texts):
                     if text.strip():
-                        named = f"{group}#{kind[0]}{place}"
-                        yield (
-                            split,
-                            instance_of(LABELLER, named, group, _said(row), text.strip(), target),
-                        )
-
-
-def _said(row: Mapping[str, object]) -> tuple[str, ...]:
-    context = row["context"]
-    assert isinstance(context, list)
-    return tuple(str(text).strip() for text in context if str(text).strip())
+                        name, said = f"{one.group}#{kind[0]}{place}", text.strip()
+                        yield split, instance_of(LABELLER, name, one.group, one.said, said, target)
 
 
 def _shuffled(text: str, chance: random.Random) -> str:
@@ -281,14 +299,14 @@ def _shuffled(text: str, chance: random.Random) -> str:
     return " ".join(words)
 
 
-def _own_labels(files: Files) -> Iterator[tuple[str, Instance]]:
+def _own_labels(files: Files, told: list[str]) -> Iterator[tuple[str, Instance]]:
+    task = shared_task(LABELLER, TINY)
     for split, name in zip(SPLITS, OWN_LABELS, strict=True):
-        for line, row in json_lines(files[name]):
-            said, response = read_pair(row, f"{files[name]}, line {line}")
-            target = str(row.get("label"))
+        for line, row, place in json_lines(files[name]):
+            said, response = read_pair(row, place)
+            target, group = str(row.get("label")), f"labels-{split}-{line}"
             if target not in (FITS, FITS_NOT):
-                raise DataError(f"{files[name]}, line {line}: label is {target!r}; write 0 or 1")
-            task, group = shared_task(LABELLER, TINY), f"labels-{split}-{line}"
+                raise place.at("label").error(f"{target!r:.60} is no label", "write 0 or 1")
             yield split, instance_of(task, group, group, said, response, target)
 
 

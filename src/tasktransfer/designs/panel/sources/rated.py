@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from tasktransfer.datasets.dstc7 import dstc7_contexts, dstc7_table
 from tasktransfer.designs.panel.sources.cards import RATED, RatedSet
-from tasktransfer.designs.panel.sources.corpora import (
-    DSTC7,
-    Files,
-    dstc7_table,
-)
+from tasktransfer.designs.panel.sources.corpora import DSTC7, Files
 from tasktransfer.errors import DataError
-from tasktransfer.files.json_lines import json_lines
+from tasktransfer.files import json_text
+from tasktransfer.files.data_files import csv_rows, json_lines, json_objects
+from tasktransfer.files.fields import (
+    Place,
+    each_table,
+    get_list,
+    get_table,
+    get_text,
+    get_texts,
+    member,
+)
 
 GRADE, GUPTA = (
     "evaluation/grade/human_judgement.json",
@@ -27,6 +32,7 @@ GRADE, GUPTA = (
 FED, CONTURE = "evaluation/fed/fed_data.json", "evaluation/conture/conture.json"
 CONTEXT_TURNS = 3
 """Utterances of ConTurE's contexts at most."""
+LEAST_CONTEXTS = 2
 LEFT_OUT = "TeamEC"
 """A system of DSTC7 whose mean ratings are not in the release."""
 _SPEAKER = re.compile(r"^(User|System|Chatbot):\s*")
@@ -64,106 +70,105 @@ class Source:
 
 def _usr(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for number, one in enumerate(json.loads(files[file].read_bytes())):
-            said = _lines(one["context"])
-            for place, response in enumerate(one["responses"]):
-                yield Item(
-                    said,
-                    response["response"].strip(),
-                    _numbers(
-                        response[of.criterion], f"item {number}, response {place}", str(files[file])
-                    ),
-                    str(number),
-                    response["model"],
-                    f"item {number}, response {place}",
-                )
+        for number, (one, place) in enumerate(json_objects(files[file])):
+            said = _lines(get_text(one, "context", place))
+            for at, (response, _) in enumerate(each_table(one, "responses", place)):
+                spot = place.of_row(f"item {number}, response {at}")
+                ratings = _numbers(get_list(response, of.criterion, spot), spot)
+                text = get_text(response, "response", spot).strip()
+                system = get_text(response, "model", spot)
+                yield Item(said, text, ratings, str(number), system, spot.row)
 
     return Source(file, read)
 
 
 def _grade(name: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for one in json.loads(files[GRADE].read_bytes()):
-            if one["Dataset"] == name:
-                row = f"ID {one['ID']}"
-                ratings = _numbers(json.loads(one["HumanScores"]), row, str(files[GRADE]))
-                said = tuple(t.strip() for t in one["Context"].split("|||") if t.strip())
-                yield Item(
-                    said, one["Response"].strip(), ratings, one["Context"], one["DialogModel"], row
-                )
+        for one, place in json_objects(files[GRADE]):
+            if get_text(one, "Dataset", place) == name:
+                spot = place.of_row(f"ID {member(one, 'ID', place)}")
+                context, scores = (get_text(one, key, spot) for key in ("Context", "HumanScores"))
+                response, system = (get_text(one, key, spot) for key in ("Response", "DialogModel"))
+                said = tuple(t.strip() for t in context.split("|||") if t.strip())
+                ratings = _numbers(_listed(scores, spot.at("HumanScores")), spot)
+                yield Item(said, response.strip(), ratings, context, system, spot.row)
 
     return Source(GRADE, read)
 
 
+def _listed(text: str, place: Place) -> list[Any]:
+    """A list in a text."""
+    try:
+        values = json_text.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, list):
+        raise place.error(f"{text!r:.60} is not a list of numbers")
+    return values
+
+
 def _gupta(files: Files, of: RatedSet) -> Iterator[Item]:
-    for line, row in _csv(files[GUPTA]):
-        said = tuple(t.strip() for t in row["context"].split("||||") if t.strip())
-        ratings = _numbers([row["human_average_rating"]], line, str(files[GUPTA]))
-        yield Item(said, row["response"].strip(), ratings, row["context_id"], row["model"], line)
+    columns = ("context", "human_average_rating", "response", "context_id", "model")
+    for line, (context, rating, response, group, model) in csv_rows(files[GUPTA], columns):
+        place = Place(str(files[GUPTA]), row=f"line {line}")
+        said = tuple(t.strip() for t in context.split("||||") if t.strip())
+        yield Item(said, response.strip(), _numbers([rating], place), group, model, place.row)
 
 
 def _zhao(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for line, row in _csv(files[file]):
-            ratings = _numbers([row["rating"]], line, str(files[file]))
-            said, response = _lines(row["context"]), row["response"].strip()
-            yield Item(said, response, ratings, row["context"], "", line)
+        columns = ("context", "response", "rating")
+        for line, (context, response, rating) in csv_rows(files[file], columns):
+            place = Place(str(files[file]), row=f"line {line}")
+            ratings = _numbers([rating], place)
+            yield Item(_lines(context), response.strip(), ratings, context, "", place.row)
 
     return Source(file, read, repeats=True)
 
 
 def _fed(files: Files, of: RatedSet) -> Iterator[Item]:
-    for number, one in enumerate(json.loads(files[FED].read_bytes())):
+    for one, place in json_objects(files[FED]):
         if "response" in one:
-            told = [r for r in one["annotations"][of.criterion] if not isinstance(r, str)]
-            said = tuple(_bare(text) for text in _lines(one["context"]))
-            row = f"item {number}"
-            response = _bare(one["response"])
-            yield Item(
-                said,
-                response,
-                _numbers(told, row, str(files[FED])),
-                one["context"],
-                one["system"],
-                row,
-            )
+            annotations = get_table(one, "annotations", place)
+            given = get_list(annotations, of.criterion, place.at("annotations"))
+            told = [rating for rating in given if not isinstance(rating, str)]  # "N/A ..."
+            context, response = (get_text(one, key, place) for key in ("context", "response"))
+            said = tuple(_bare(text) for text in _lines(context))
+            system = get_text(one, "system", place)
+            yield Item(said, _bare(response), _numbers(told, place), context, system, place.row)
 
 
 def _conture(files: Files, of: RatedSet) -> Iterator[Item]:
-    for one in json.loads(files[CONTURE].read_bytes()):
+    for one, place in json_objects(files[CONTURE]):
+        name = str(member(one, "dialog_id", place))
         before: list[str] = []
-        for place, turn in enumerate(one["turns"]):
-            before.append(_bare(turn["user"]))
-            response = _bare(turn["chatbot"])
-            row = f"dialogue {one['dialog_id']}, turn {place}"
-            ratings = _numbers([turn["overall impression"]], row, str(files[CONTURE]))
+        for at, (turn, _) in enumerate(each_table(one, "turns", place)):
+            spot = place.of_row(f"dialogue {name}, turn {at}")
+            before.append(_bare(get_text(turn, "user", spot)))
+            response = _bare(get_text(turn, "chatbot", spot))
+            ratings = _numbers([member(turn, "overall impression", spot)], spot)
             said = tuple(before[-CONTEXT_TURNS:])
             # Contexts overlap within a dialogue: it is resampled whole.
-            yield Item(said, response, ratings, str(one["dialog_id"]), "", row)
+            yield Item(said, response, ratings, name, "", spot.row)
             before.append(response)
 
 
 def _dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
     """The conversation is not in the release; the grounding paragraph stands in for it."""
     file = files[DSTC7]
-    facts = {row["InstanceID"]: row["Context"] for row in dstc7_table(file, "context")}
+    facts = dstc7_contexts(file)
     ratings: dict[tuple[str, str], list[float]] = {}
-    for row in dstc7_table(file, "human-eval-per-judge"):
-        if row["SystemID"] != LEFT_OUT:
-            key = row["InstanceID"], row["SystemID"]
-            told = _numbers([row[of.criterion]], " ".join(key), str(file))
-            ratings.setdefault(key, []).extend(told)
-    for row in dstc7_table(file, "system_responses"):
-        key = row["InstanceID"], row["SystemID"]
-        if key in ratings and row.get("Response", "").strip():
-            yield Item(
-                (facts[key[0]].strip(),),
-                row["Response"].strip(),
-                tuple(ratings[key]),
-                key[0],
-                key[1],
-                " ".join(key),
-            )
+    columns = ("InstanceID", "SystemID", of.criterion)
+    for instance, system, rating in dstc7_table(file, "human-eval-per-judge", columns):
+        if system != LEFT_OUT:
+            place = Place(str(file), row=f"{instance} {system}")
+            ratings.setdefault((instance, system), []).extend(_numbers([rating], place))
+    columns = ("InstanceID", "SystemID", "Response")
+    for instance, system, response in dstc7_table(file, "system_responses", columns):
+        key, row = (instance, system), f"{instance} {system}"
+        if key in ratings and response.strip():
+            said = (facts.get(instance, "").strip(),)
+            yield Item(said, response.strip(), tuple(ratings[key]), instance, system, row)
 
 
 def of_lines(name: str) -> Source:
@@ -172,23 +177,20 @@ def of_lines(name: str) -> Source:
     file = f"ratings/{name}.jsonl"
 
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
-        for line, row in json_lines(files[file]):
-            where = f"line {line}"
-            for key in ("context", "response", "ratings", "context_id"):
-                if key not in row:
-                    raise DataError(f"{files[file]}, {where}: no {key!r}; {_FORMAT}")
-            context, ratings = row["context"], row["ratings"]
-            if not isinstance(context, list) or not all(isinstance(t, str) for t in context):
-                raise DataError(f"{files[file]}, {where}: context is {context!r}; {_FORMAT}")
-            if not isinstance(ratings, list) or not ratings:
-                raise DataError(f"{files[file]}, {where}: ratings is {ratings!r}; {_FORMAT}")
+        for _, row, place in json_lines(files[file], _FORMAT):
+            said = get_texts(row, "context", place)
+            response = get_text(row, "response", place)
+            ratings = _numbers(get_list(row, "ratings", place), place)
+            group, system = member(row, "context_id", place), row.get("system") or ""
+            if not isinstance(group, str | int):
+                raise place.at("context_id").error(f"{group!r:.60} is not a name")
             yield Item(
-                tuple(text.strip() for text in context),
-                str(row["response"]).strip(),
-                _numbers(ratings, where, str(files[file])),
-                str(row["context_id"]),
-                str(row.get("system", "")),
-                where,
+                tuple(text.strip() for text in said),
+                response.strip(),
+                ratings,
+                str(group),
+                str(system),
+                place.row,
             )
 
     return Source(file, read)
@@ -218,8 +220,9 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
     """All items of a set.
 
     Raises:
-        DataError: an empty response, no context, no context id, a rating off the scale, or the
-            same pair with the same ratings twice; names file, row, value and remedy.
+        DataError: an empty response, no context, no context id, a rating off the scale, the same
+            pair with the same ratings twice, or items of one context alone; names file, row, value
+            and remedy.
     """
     source = SOURCES.get(of.name) or of_lines(of.name)
     file = files[source.file]
@@ -251,20 +254,26 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
                 f"{where}: the same context, response and ratings as in {seen[key]}; keep one"
             )
         seen[key] = item.row
+    contexts = len({item.group for item in kept})
+    if contexts < LEAST_CONTEXTS:
+        raise DataError(
+            f"{file}: found {len(kept)} items of {contexts} contexts for {of.name}, and a "
+            f"correlation with its interval needs {LEAST_CONTEXTS} contexts or more; give the "
+            f"whole file, or remove {of.name} from rated"
+        )
     return kept
 
 
-def _numbers(values: list[Any], row: str, file: str) -> tuple[float, ...]:
+def _numbers(values: Sequence[object], place: Place) -> tuple[float, ...]:
     numbers = []
     for value in values:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number) or isinstance(value, bool):
-            raise DataError(
-                f"{file}, {row}: rating {value!r} is no number; give one, or remove the row"
-            )
+        number = math.nan
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            with suppress(ValueError, OverflowError):
+                number = float(value)
+        if not math.isfinite(number):
+            told = f"rating {value!r:.60} is no number"
+            raise place.error(told, "give one, or remove the row")
         numbers.append(number)
     return tuple(numbers)
 
@@ -276,9 +285,3 @@ def _lines(text: str) -> tuple[str, ...]:
 def _bare(text: str) -> str:
     """An utterance without its speaker; where nothing else was said, with it."""
     return _SPEAKER.sub("", text.strip()).strip() or text.strip()
-
-
-def _csv(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    with file.open(newline="", encoding="utf-8") as lines:
-        for number, row in enumerate(csv.DictReader(lines), start=1):
-            yield f"row {number}", row

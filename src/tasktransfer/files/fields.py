@@ -1,4 +1,4 @@
-"""Typed access to a release's JSON, with errors that say where.
+"""Typed access to what a data file's JSON holds, with errors that say where.
 
 Each function returns the value under a key if it has the type that the reader relies on, and
 raises DataError otherwise. Keys that nobody asks for are ignored.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tasktransfer.errors import DataError
 
@@ -17,12 +17,17 @@ Table = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a release a value stands: file, dialogue, instance, and path of keys."""
+    """Where in a release a value stands: file, row or line, dialogue, instance, and path of keys.
+
+    ``remedy`` ends every message about what is here; empty: each problem says its own.
+    """
 
     file: str
     dialogue: str = ""
     instance: str = ""
     path: str = ""
+    row: str = ""
+    remedy: str = ""
 
     def at(self, key: str | int) -> Place:
         """The place of a member of the value here."""
@@ -30,21 +35,27 @@ class Place:
             path = f"{self.path}[{key}]"
         else:
             path = f"{self.path}.{key}" if self.path else key
-        return Place(self.file, self.dialogue, self.instance, path)
+        return Place(self.file, self.dialogue, self.instance, path, self.row, self.remedy)
 
     def of_instance(self, instance: str) -> Place:
         """The same place, known to belong to the annotation ``instance``."""
-        return Place(self.file, self.dialogue, instance, self.path)
+        return replace(self, instance=instance)
 
-    def error(self, problem: str) -> DataError:
-        """A DataError that names this place."""
+    def of_row(self, row: str) -> Place:
+        """The same place, known to be of a row, with no path as yet."""
+        return replace(self, row=row, path="")
+
+    def error(self, problem: str, remedy: str = "") -> DataError:
+        """A DataError that names this place, and ``remedy`` or that of the place."""
         parts = [
             self.file,
+            self.row,
             f"dialogue {self.dialogue!r}" if self.dialogue else "",
             f"instance {self.instance!r}" if self.instance else "",
             self.path,
         ]
-        return DataError(f"{', '.join(part for part in parts if part)}: {problem}")
+        told = f"; {remedy or self.remedy}" if remedy or self.remedy else ""
+        return DataError(f"{', '.join(part for part in parts if part)}: {problem}{told}")
 
 
 def nearest(value: str, valid: Iterable[str]) -> str:
@@ -115,6 +126,16 @@ def get_texts(table: Table, key: str, place: Place) -> tuple[str, ...]:
         if not isinstance(value, str):
             raise _wrong(value, "a text", place.at(key).at(index))
     return tuple(str(value) for value in values)
+
+
+def each_text(table: Table, key: str, inner: str, place: Place) -> tuple[str, ...]:
+    """The text under ``inner`` of each object in the list under ``key``."""
+    values = get_list(table, key, place)
+    texts = [value.get(inner) if isinstance(value, dict) else None for value in values]
+    if all(isinstance(text, str) for text in texts):
+        return tuple(map(str, texts))
+    # Slower by the places: one of these raises.
+    return tuple(get_text(row, inner, spot) for row, spot in each_table(table, key, place))
 
 
 def each_table(table: Table, key: str, place: Place) -> Iterator[tuple[Table, Place]]:

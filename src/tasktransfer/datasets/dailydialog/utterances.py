@@ -1,0 +1,49 @@
+"""What is said in DailyDialog, without FETA's tasks: for studies that read the dialogues alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tasktransfer.errors import DataError
+from tasktransfer.files.data_files import AGAIN, content_of, csv_rows, in_zip, parsed
+from tasktransfer.files.fields import Place, as_table, each_table, each_text, get_name
+
+RELEASE = "TLiDB_DailyDialog"
+SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
+"""What ``split.csv`` says → the splits that a dialogue is in; none, if in both official files."""
+
+
+def read_utterances(file: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Name and utterances, empty ones left out, of each dialogue of the release's JSON or zip.
+
+    Raises:
+        DataError: names file, dialogue, turn, key and remedy.
+    """
+    packed = file.suffix == ".zip"
+    content = in_zip(file, f"{RELEASE}.json") if packed else content_of(file)
+    place = Place(str(file), remedy=AGAIN)
+    for table, spot in each_table(as_table(parsed(content, file), place), "data", place):
+        name = get_name(table, "dialogue_id", spot)
+        here = Place(str(file), dialogue=name, remedy=AGAIN)
+        said = map(str.strip, each_text(table, "dialogue", "utterance", here))
+        yield name, tuple(text for text in said if text)
+
+
+def read_splits(file: Path) -> dict[str, str]:
+    """Dialogue → what ``split.csv`` says of it: train, valid, test, or valid+test for one that is
+    in both official files.
+
+    Raises:
+        DataError: as ``csv_rows``; another split, or a dialogue twice.
+    """
+    splits: dict[str, str] = {}
+    for line, (name, split) in csv_rows(file, ("dialogue_id", "split")):
+        if split not in SPLITS_OF:
+            raise DataError(
+                f"{file}, line {line}: split {split!r}; write one of {', '.join(SPLITS_OF)}"
+            )
+        if name in splits:
+            raise DataError(f"{file}, line {line}: {name} is in an earlier line too; keep one")
+        splits[name] = split
+    return splits

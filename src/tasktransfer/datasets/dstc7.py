@@ -1,0 +1,40 @@
+"""The tables in the archive of DSTC7's human evaluation (track 2), which are parted by tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tasktransfer.errors import DataError
+from tasktransfer.files.data_files import decoded, in_tar
+
+
+def dstc7_contexts(file: Path) -> dict[str, str]:
+    """Instance → the paragraph that it is about. Raises as ``dstc7_table``."""
+    rows = dstc7_table(file, "context", ("InstanceID", "Context"))
+    return {row[0]: row[1] for row in rows}
+
+
+def dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The named columns of a table; empty where a line ends before.
+
+    Raises:
+        DataError: the archive or the table cannot be read, or lacks a column.
+    """
+    head, *rows = dstc7_lines(file, name)
+    if missing := [column for column in columns if column not in head]:
+        raise DataError(
+            f"{file}, {name}, line 1: no column {', '.join(missing)}; found "
+            f"{', '.join(head)!r:.80}; copy the archive again"
+        )
+    places = [head.index(column) for column in columns]
+    return (tuple(row[at] if at < len(row) else "" for at in places) for row in rows)
+
+
+def dstc7_lines(file: Path, name: str) -> list[list[str]]:
+    """The lines of a table, the first names the columns. Raises as ``dstc7_table``."""
+    text = decoded(in_tar(file, f"dstc7-task2-{name}.tsv"), file)
+    lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
+    if not lines:
+        raise DataError(f"{file}: {name} is empty; copy the archive again")
+    return lines

@@ -1,0 +1,221 @@
+"""The one way in which files of data are read: text, JSON, JSON lines and CSV, whoever wrote them.
+
+Text is UTF-8, and a byte order mark at its beginning is passed over. What cannot be read raises
+DataError with the file, the line or row, and the remedy; no other error escapes. What is then under
+a key is for ``fields`` to say. Standard library only.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
+from tasktransfer.files.fields import Place, Table
+from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
+
+AGAIN = "mend it, or fetch the file again"
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
+_ZIP = Limits(total=2**30, members=10_000)
+_LEFT_OPEN = "is a quotation mark left open before? close it, and double those within a text"
+
+
+# --- bytes and text -----------------------------------------------------------------------------
+
+
+def content_of(file: Path) -> bytes:
+    """All bytes of a file. Raises DataError if it cannot be read."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{file}: is missing; put the file there") from None
+    except OSError as error:
+        told = "give a readable file"
+        raise DataError(f"{file}: cannot be read ({error.strerror}); {told}") from error
+
+
+def in_zip(file: Path, name: str) -> bytes:
+    """The file of a name, in whatever folder of a zip. Raises DataError as ``content_of``, and if
+    the zip is unsafe or has no such file."""
+    try:
+        archive = check_zip(file, _ZIP)
+        member = next((m for m in archive.members if Path(m).name == name), None)
+        if member is not None:
+            return b"".join(archive.chunks(member))
+    except (UnsafeZipError, OSError) as error:
+        raise DataError(f"{file}: cannot be read ({error}); fetch it again") from None
+    flaws = "; ".join(flaw.text for flaw in archive.flaws)
+    raise DataError(f"{file}: holds no sound {name} ({flaws or 'it is not there'}); fetch it again")
+
+
+def in_tar(file: Path, name: str) -> bytes:
+    """The file of a name, in whatever folder of a tar that may be compressed. Raises as
+    ``in_zip``."""
+    try:
+        with tarfile.open(file) as archive:
+            for member in archive:
+                if Path(member.name).name == name and (stream := archive.extractfile(member)):
+                    return stream.read()
+    except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
+        raise DataError(f"{file}: cannot be read ({error}); fetch it again") from None
+    raise DataError(f"{file}: holds no {name}; fetch it again")
+
+
+def decoded(content: bytes, file: str | Path) -> str:
+    """UTF-8 as text, without a byte order mark. Raises DataError for any other encoding."""
+    if content.startswith(_WIDE) or b"\0" in content[:1000]:
+        raise DataError(f"{file}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{file}, line {line}: is not UTF-8 text (byte 0x{content[error.start]:02x} at "
+            f"{error.start:,}; Latin-1?); save it as UTF-8"
+        ) from None
+
+
+def text_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers from 1. Raises DataError as ``decoded``.
+
+    A line ends at a line feed alone: a text may hold other characters that end lines elsewhere.
+    """
+    return _lines(decoded(content_of(file), file))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return ((number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1))
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+
+def parsed(content: bytes, file: str | Path, remedy: str = "fetch the file again") -> Any:
+    """The value of JSON. Raises DataError with line and column."""
+    text = decoded(content, file)
+    try:
+        return json_text.loads(text)
+    except json.JSONDecodeError as error:
+        what = "the file is empty" if not text.strip() else f"broken JSON ({error.msg})"
+        place = f"line {error.lineno}, column {error.colno}"
+        raise DataError(f"{file}, {place}: {what}; {remedy}") from None
+    except ValueError as error:
+        raise DataError(f"{file}: no JSON that can be read: {error}; {remedy}") from None
+
+
+def json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Place]:
+    """The object that a JSON file holds. Raises DataError."""
+    place = Place(str(file), remedy=remedy)
+    return _as_object(parsed(content_of(file), file), place), place
+
+
+def json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Place]]:
+    """The objects in the list that a JSON file holds, each with its place, by number from 0.
+
+    Raises:
+        DataError: the file is no list of objects, or the list is empty.
+    """
+    place = Place(str(file), remedy=remedy)
+    values = parsed(content_of(file), file)
+    if not isinstance(values, list) or not values:
+        raise place.error(f"found {_shown(values)}, expected a list of objects")
+    for number, value in enumerate(values):
+        spot = place.of_row(f"item {number}")
+        yield _as_object(value, spot), spot
+
+
+def json_lines(file: Path, remedy: str = "mend the line") -> Iterator[tuple[int, Table, Place]]:
+    """The objects of a JSON lines file, each with its line, from 1, and its place; empty lines are
+    passed over.
+
+    Raises:
+        DataError: the file cannot be read, or a line is no object.
+    """
+    for number, line in text_lines(file):
+        if not line.strip():
+            continue
+        place = Place(str(file), row=f"line {number}", remedy=remedy)
+        try:
+            value = json_text.loads(line)
+        except ValueError as error:
+            raise place.error(f"no JSON ({error})") from None
+        yield number, _as_object(value, place), place
+
+
+def _as_object(value: Any, place: Place) -> Table:
+    if not isinstance(value, dict):
+        raise place.error(f"found {_shown(value)}, expected an object")
+    return value
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.40}"
+
+
+# --- CSV ----------------------------------------------------------------------------------------
+
+
+def csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The named columns of each row, and the line on which the row begins. The first line names
+    the columns, in any order; others are passed over, and so are empty lines.
+
+    Raises:
+        DataError: a column is missing, a row has another number of them, or a quotation mark is
+            left open.
+    """
+    rows = _numbered_rows(file)
+    _, head = next(rows, (1, []))
+    if missing := [column for column in columns if column not in head]:
+        raise _wrong_head(file, head, columns, missing)
+    places = [head.index(column) for column in columns]
+    for line, row in rows:
+        if len(row) != len(head):
+            raise DataError(
+                f"{file}, line {line}: {len(row)} columns, expected {len(head)} "
+                f"({', '.join(head)}); put texts with commas in quotes"
+            )
+        yield line, [row[place] for place in places]
+
+
+def _numbered_rows(file: Path) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(decoded(content_of(file), file), newline=""), strict=True)
+    line = 1
+    try:
+        for row in reader:
+            if row:
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        what = f"no CSV ({error})"
+        if "field limit" in str(error):
+            what = f"a cell of more than {csv.field_size_limit():,} characters"
+        raise DataError(f"{file}, line {line}: {what}: {_LEFT_OPEN}") from None
+
+
+def _wrong_head(
+    file: Path, head: Sequence[str], columns: Sequence[str], missing: Sequence[str]
+) -> DataError:
+    wanted = f"expected {', '.join(columns)}"
+    if not head:
+        return DataError(f"{file}, line 1: the file is empty, {wanted}; fetch the file again")
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(head) == 1 and mark in head[0]:
+            return DataError(
+                f"{file}, line 1: columns are parted by {name} ({head[0]!r:.60}), {wanted} with "
+                "commas between; save it with commas"
+            )
+    return DataError(
+        f"{file}, line 1: no column {', '.join(missing)}; columns {', '.join(head)!r:.80}, "
+        f"{wanted}; mend the first line"
+    )
