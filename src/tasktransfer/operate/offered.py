@@ -237,6 +237,8 @@ def differences(ours: Recorded, theirs: Recorded) -> list[str]:
 def _comparable(told: Recorded) -> dict[str, Any]:
     if told.rows_file == PREDICTIONS:
         kept = comparable(cast(Record, told.record))
+        # The untrained model is measured where it is asked for, and that is no part of a training.
+        kept["rounds"] = [one for one in kept["rounds"] if one["round"] > 0]
     else:
         kept = {key: value for key, value in told.record.items() if key != "provenance"}
         # What a study calls it is its own.
