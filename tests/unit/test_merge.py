@@ -73,6 +73,19 @@ def test_everything_is_taken_and_then_is_there(ours: Study, theirs: Study) -> No
     assert not [name for name in files("results") if ".part" in name]
 
 
+def test_a_training_that_measured_the_untrained_model_too_is_the_same(
+    ours: Study, theirs: Study
+) -> None:
+    finish_all(ours)
+
+    def measured(record: dict[str, Any]) -> None:
+        record["rounds"].insert(0, {**record["rounds"][0], "round": 0, "train_loss": {}})
+
+    spoil(theirs, theirs.plan.stages[0], measured)
+    assert read_record(Path(theirs.record(theirs.plan.stages[0])))["rounds"][0]["round"] == 0
+    assert merged(ours) == {"there already": 8}
+
+
 def test_a_dry_run_copies_nothing(ours: Study, theirs: Study) -> None:
     assert merged(ours, dry_run=True) == {"taken": 8}
     assert not Path("results/stages").exists()

@@ -112,7 +112,9 @@ def test_tables_and_figures_are_there_and_nothing_is_done_twice(study: Path) -> 
     figures = study / "results" / "figures"
     for name in ("f1_by_epoch", "representations", "bleu_against_f1", "ties"):
         assert (figures / f"{name}.png").stat().st_size > 5000
-    assert "SYNTHETIC" in (figures / "table5.md").read_text()
+    caption = (figures / "table5.md").read_text()
+    assert "SYNTHETIC" in caption
+    assert "stand-in" not in caption
     assert "RecentTopic" in (figures / "one_dialogue.md").read_text()
     for name in ("claims", "agreement", "unsolved", "table3"):
         assert (figures / f"{name}.md").is_file()
@@ -149,6 +151,24 @@ def test_killed_in_a_training_kept_snapshots_are_whole_and_go_on_to_be_chosen_by
     assert "BERT" in chosen_by.to_string()
     told = "BERT's word vectors: vectors.txt"
     assert told in (folder / "results" / "figures" / "table8.md").read_text()
+    one_snapshot_more(folder, longer, stage_folder)
+
+
+def one_snapshot_more(folder: Path, config: dict[str, Any], stage_folder: Path) -> None:
+    """A finished training that lacks a round which is now asked for is made once more, and what was
+    made of its other rounds stays."""
+    fits = {
+        file: file.stat().st_mtime_ns for file in (folder / "results/fits").rglob("rows.parquet")
+    }
+    config["probes"] = {**config["probes"], "snapshots": ["untrained", 2, "last"]}
+    (folder / "study.yaml").write_text(yaml.safe_dump(config))
+    assert "rounds asked for and not kept: 2" in snakemake(folder, "all", "-n")
+    snakemake(folder, "all")
+    assert {"0", "1", "2", "4", "6"} == {each.name for each in (stage_folder / ROUNDS).iterdir()}
+    assert all(file.stat().st_mtime_ns == made for file, made in fits.items())
+    scores = pd.read_parquet(folder / "results" / "tables" / "scores.parquet")
+    assert "epoch 2" in set(scores["snapshot"])
+    assert "Nothing to be done" in snakemake(folder, "all")
 
 
 def killed_in_round(folder: Path, log: Path, number: int) -> None:

@@ -246,6 +246,8 @@ def differences(ours: Recorded, theirs: Recorded) -> list[str]:
 def _comparable(told: Recorded) -> dict[str, Any]:
     if told.rows_file == PREDICTIONS:
         kept = comparable(cast(Record, told.record))
+        # The untrained model is measured where it is asked for, and that is no part of a training.
+        kept["rounds"] = [one for one in kept["rounds"] if one["round"] > 0]
     else:
         # Equal classifiers and tables may be packed otherwise, as rows.
         left_out = ("provenance", "artefacts")

@@ -44,12 +44,15 @@ class Grouped:
     high: float
 
 
-def grouped_correlation(models: Sequence[Model], over: Over, *names: str) -> Grouped:
+def grouped_correlation(
+    models: Sequence[Model], over: Over, *names: str, draws: int = RESAMPLES
+) -> Grouped:
     """The correlation over all points, between models, or within them.
 
     Args:
         models: each with one training or more, of one point or more.
         names: what seeds the resampling, together with the points.
+        draws: resamples of the models.
     """
     statistic = _STATISTICS[over]
     points = sum(len(training) for model in models for training in model)
@@ -58,7 +61,7 @@ def grouped_correlation(models: Sequence[Model], over: Over, *names: str) -> Gro
         return Grouped(points, value, math.nan, math.nan)
     every = np.concatenate([training for model in models for training in model])
     random = generator(*names, over, every)
-    drawn = np.array([statistic(_drawn(models, random)) for _ in range(RESAMPLES)])
+    drawn = np.array([statistic(_drawn(models, random)) for _ in range(draws)])
     told = drawn[~np.isnan(drawn)]
     low, high = np.percentile(told, [2.5, 97.5]) if len(told) else (math.nan, math.nan)
     return Grouped(points, value, float(low), float(high))

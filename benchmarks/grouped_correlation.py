@@ -1,0 +1,66 @@
+"""How often the interval of a grouped rank correlation holds the true value, in simulated studies.
+
+``python -m benchmarks.grouped_correlation`` prints a row a setting: models, trainings of each and
+snapshots of a training, the correlation of the models' means and of the paths of epochs, and the
+share of studies whose interval holds the correlation of many models.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from tasktransfer.stats.grouped_correlation import Model, Over, grouped_correlation
+from tasktransfer.stats.resampling import Floats
+
+OVERS: tuple[Over, ...] = ("all", "between", "within")
+SETTINGS = ((5, 2, 3), (5, 3, 6))
+"""Models, trainings, snapshots."""
+CORRELATIONS = ((0.0, 0.0), (0.6, 0.3), (-0.5, 0.8))
+"""Of models' means, and of the paths that a model's trainings share."""
+MANY = 300
+
+
+def drawn(
+    random: np.random.Generator, size: tuple[int, int, int], correlations: tuple[float, float]
+) -> list[Model]:
+    """A study: model + training + path of epochs + noise, each in both numbers."""
+    models, trainings, snapshots = size
+
+    def both(shape: tuple[int, ...], correlation: float) -> Floats:
+        turn = np.linalg.cholesky(np.array([[1, correlation], [correlation, 1]]))
+        pairs: Floats = random.normal(size=(*shape, 2)) @ turn.T
+        return pairs
+
+    between, within = correlations
+    points = (
+        both((models, 1, 1), between)
+        + both((models, 1, snapshots), within)
+        + 0.5 * both((models, trainings, 1), 0.0)
+        + 0.3 * both((models, trainings, snapshots), 0.0)
+    )
+    return [list(model) for model in points]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--studies", type=int, default=200)
+    asked = parser.parse_args()
+    random = np.random.default_rng(0)
+    print("| models, trainings, snapshots | between | within | over | true | held, % |")
+    print("|---|---|---|---|---|---|")
+    for size in SETTINGS:
+        for correlations in CORRELATIONS:
+            studies = [drawn(random, size, correlations) for _ in range(asked.studies)]
+            many = drawn(random, (MANY, *size[1:]), correlations)
+            for over in OVERS:
+                truth = grouped_correlation(many, over, draws=2).value
+                told = [grouped_correlation(study, over, draws=200) for study in studies]
+                held = np.mean([one.low <= truth <= one.high for one in told])
+                row = (", ".join(map(str, size)), *correlations, over, round(truth, 2))
+                print("|", " | ".join(map(str, row)), f"| {100 * held:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
