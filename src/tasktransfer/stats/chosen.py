@@ -13,9 +13,9 @@ The baseline, a delta of 0, is a candidate everywhere.
 
 Held-out values share seeds and dialogues crosswise, so that no plain interval holds. The width is
 that of studies of noise alone, in which 95 % of the held-out means lie: normal noise of seeds with
-the covariance that sources and halves have over seeds, and of dialogues with that which sources
-have over dialogues, less what seeds add to it by chance. Effects leave it as it is. It is widened
-as Student's t is, by the degrees of freedom of the seeds' covariances.
+the variances that sources and halves have over seeds, and of dialogues with the covariance that
+sources have over dialogues, less what seeds add to it by chance. Effects leave it as it is. It is
+widened as Student's t is, by the degrees of freedom of the seeds' variances.
 
 Noise of a source's training that all its targets share makes it too narrow: it holds 0 in 92 of 100
 studies if half a run's deviation is shared.
@@ -136,8 +136,16 @@ def _noise(target: Target, kept: float, chance: np.random.Generator, studies: in
     """The held-out mean of each study of noise, (studies,). ``kept``: how much of the dialogues'
     pull is common to all seeds."""
     halves, common = target.halves, target.pulls.mean(axis=1)
-    seeds = halves.shape[-1]
+    sources, seeds = halves.shape[2:]
     residuals = halves - halves.mean(axis=-1, keepdims=True)
+    # Few seeds tell neither a source's own variance nor how sources correlate; noise would choose
+    # those that chance made vary most. Half of a variance is the target's, and sources share what
+    # their mean does: that of their baseline.
+    variances = np.square(residuals).mean(axis=(0, 1, 3))
+    shrunk = (variances + variances.mean()) / 2
+    residuals *= np.sqrt(shrunk / np.where(variances > 0, variances, 1.0))[:, None]
+    shared = residuals.mean(axis=2, keepdims=True)
+    own = (residuals - shared)[..., None, :]
     in_half = 2 * np.stack([target.firsts, ~target.firsts]).astype(np.float64)
     # (2, splits, sources, dialogues): how far a dialogue pulls the delta on its half.
     reach = kept * in_half[:, :, None, :] * common
@@ -145,8 +153,9 @@ def _noise(target: Target, kept: float, chance: np.random.Generator, studies: in
     for begin in range(0, studies, _AT_ONCE):
         some = min(_AT_ONCE, studies - begin)
         of_seed = chance.standard_normal((some, 1, 1, seeds, seeds)) / (seeds - 1) ** 0.5
+        of_source = chance.standard_normal((some, 1, 1, sources, seeds, seeds)) / (seeds - 1) ** 0.5
         of_dialogue = chance.standard_normal((some, common.shape[-1]))
         alike = np.moveaxis(reach @ of_dialogue.T, -1, 0)[..., None]
-        noise = residuals @ of_seed + alike
+        noise = shared @ of_seed + (own @ of_source)[..., 0, :] + alike
         result.append(heldout(np.moveaxis(noise, 0, 1)).mean(axis=(1, 2)))
     return np.concatenate(result)
