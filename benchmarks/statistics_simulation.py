@@ -12,7 +12,8 @@ PART is one of
                 p is below 0.05, 0.01 and 0.001 without effect
     one_seed    the same test where no seed varies and each cell has one
     baselines   20 baseline seeds against 5
-    top1        how many intervals of top1_heldout hold 0 without any effect
+    top1        mean of top1_heldout without any effect, and how many of its intervals hold 0,
+                where test dialogues bring luck of 0 to 1 deviations of a run
     heatmaps    share of cells that are marked, and of these of marks that are false
     verdicts    what cells are said to be, held against controls that give none, half or all of
                 their gain: false "beats all controls" (wanted: at most 5 %)
@@ -41,6 +42,7 @@ from simulated_studies import (
     Regime,
     heatmap,
     studies,
+    top1_target,
     true_delta,
     welch_satterthwaite,
 )
@@ -214,15 +216,21 @@ def _share(judged: Sequence[tuple[Kind, str]], kind: Kind, verdict: str) -> str:
 
 
 def top1(count: int = 1500) -> None:
-    """Held-out top-1 without any effect: sources of a target lean on one baseline."""
-    print("sources, targets, seeds | hold 0")
-    for shape in ((9, 10, 5), (6, 7, 5), (2, 3, 5), (9, 10, 3)):
-        sources, targets, seeds = shape
-        chance = np.random.default_rng([6, *shape])
-        scores = chance.standard_normal((count, sources, targets, seeds))
-        deltas = scores - chance.standard_normal((count, 1, targets, seeds))
-        held = [abs(heldout(one).mean()) <= half_width(one, chance) for one in deltas]
-        print(f"{sources}, {targets}, {seeds} | {100 * np.mean(held):.1f}   ({count} studies)")
+    """Held-out top-1 without any effect, where test dialogues bring luck that seeds share."""
+    print("sources, targets, seeds | luck of the dialogues | mean, its error | hold 0")
+    for sources, targets, seeds in ((9, 10, 5), (6, 7, 5), (2, 3, 5), (9, 10, 3)):
+        for luck in (0.0, 0.25, 0.5, 1.0):
+            chance = np.random.default_rng([6, sources, targets, seeds, int(100 * luck)])
+            means, held = [], []
+            for _ in range(count):
+                study = [top1_target(sources, seeds, luck, chance) for _ in range(targets)]
+                means.append(np.mean([heldout(one.halves).mean() for one in study]))
+                held.append(abs(means[-1]) <= half_width(study, chance, 400))
+            print(
+                f"{sources}, {targets}, {seeds} | {luck:g} | {np.mean(means):+.3f}, "
+                f"{np.std(means) / count**0.5:.3f} | {100 * np.mean(held):.1f}   ({count} studies)",
+                flush=True,
+            )
 
 
 def _covered(sure: Sequence[Confidence], true: float) -> float:

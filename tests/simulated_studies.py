@@ -31,6 +31,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.metrics import Coded
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
+from tasktransfer.stats.chosen import Target, halved
 from tasktransfer.stats.draws import Units
 from tasktransfer.tasks.card import Task
 
@@ -257,6 +258,33 @@ def heatmap(
             estimates.append(bootstrap.estimate(transfer, baseline, judge.units(test)))
     p = np.array([sure.p for sure in bootstrap.confidences(estimates)])
     return p.reshape(tasks, tasks - 1)
+
+
+def top1_target(
+    sources: int,
+    seeds: int,
+    luck: float,
+    chance: np.random.Generator,
+    *,
+    dialogues: int = 40,
+    effect: float = 0.0,
+) -> Target:
+    """Deltas of sources without effect (the first may have one) that lean on one baseline, in
+    deviations of a run over seeds, of which a quarter of the variance is noise of each answer.
+    ``luck``: the deviation of a score that the test dialogues bring, to all seeds alike."""
+    of_seed = 0.75**0.5 * chance.standard_normal((sources + 1, seeds, 1))
+    of_dialogue = luck * chance.standard_normal((sources + 1, 1, dialogues))
+    of_both = 0.5 * chance.standard_normal((sources + 1, seeds, dialogues))
+    scores = of_seed + dialogues**0.5 * (of_dialogue + of_both)
+    deltas = scores[1:] - scores[0]
+    deltas[0] += effect
+    firsts = halved(dialogues, chance)
+    halves = np.stack(
+        [deltas @ half.T / half.sum(axis=1) for half in (1.0 * firsts, 1.0 * ~firsts)]
+    )
+    apart = deltas - deltas.mean(axis=-1, keepdims=True)
+    pulls = apart / (dialogues * (dialogues - 1)) ** 0.5
+    return Target(np.moveaxis(halves, -1, 1), firsts, pulls)
 
 
 @dataclass(frozen=True)

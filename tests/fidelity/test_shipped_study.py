@@ -9,7 +9,11 @@ import pytest
 
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config, open_study
+from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.results import Results, read_results
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import Pack, read_pack, unpacked
 from tasktransfer.results.study import Study
@@ -34,6 +38,70 @@ def study(pack: Pack, tmp_path_factory: pytest.TempPathFactory) -> Study:
         opened = open_study(PRESET, there, need_inputs=False)
         assert merge_results(opened, folder)["counts"]["refused"] == 0
     return opened
+
+
+@pytest.fixture(scope="module")
+def results(study: Study) -> Results:
+    """Its tables and statistics, made here."""
+    commands.collect(study, complete=True)
+    commands.statistics(study)
+    return read_results(study.tables)
+
+
+def test_the_readmes_table_is_of_these_tables(results: Results) -> None:
+    text = (ROOT / "README.md").read_text().split("## A first real picture")[1].split("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if " of 6 |" in line]
+    cells = results.statistics.cells
+    gains = cells[cells["delta"] > 0].groupby(["dataset", "algorithm"]).size()
+    printed = table2(results)
+    assert printed is not None
+    sigma = printed.set_index(["dataset", "algorithm"])["average_delta_sigma"]
+    expected = []
+    for row in results.statistics.summary.itertuples():
+        place = (row.dataset, row.algorithm)
+        expected.append(
+            [
+                str(row.dataset),
+                algorithm_label(str(row.algorithm)).lower(),
+                signed(row.mean),
+                f"{signed(row.joint_low)} to {signed(row.joint_high)}",
+                f"{sigma[place]:.1f}",
+                f"{gains.get(place, 0)} of {row.n_cells}",
+            ]
+        )
+    told = [[name, method.lower(), *numbers] for name, method, *numbers in lines]
+    assert told == expected
+
+
+def signed(value: float) -> str:
+    """As the README prints a delta."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def test_what_the_readme_says_of_its_cells(results: Results) -> None:
+    cells = results.statistics.cells
+    marked = cells[cells["significant"]]
+    assert cells.groupby("dataset").size().tolist() == [18, 18]
+    (row,) = marked.itertuples()
+    assert (row.dataset, row.source) == ("Friends", "character_identification")
+    assert (row.algorithm, round(row.delta, 1), round(row.q, 3)) == ("multitask", -3.6, 0.037)
+    emotions = cells[cells["source"].str.contains("emotion") & cells["target"].str.contains("emo")]
+    emotions = emotions[emotions["dataset"] == "Friends"]
+    assert (len(emotions), (emotions["delta"] > 0).sum()) == (6, 5)
+
+
+def test_the_standard_error_of_a_share_of_right_answers_is_the_closed_form(
+    results: Results,
+) -> None:
+    """Of the cell whose error random draws once put at 0.569."""
+    cells = results.statistics.cells
+    of_cell = (
+        cells["target"].eq("adversarial_response_selection")
+        & cells["source"].eq("dialogue_act_classification")
+        & cells["algorithm"].eq("multitask")
+    )
+    (row,) = cells[of_cell].itertuples()
+    assert row.standard_error == pytest.approx(0.632, abs=0.0005)
 
 
 def test_the_records_are_those_that_the_preset_plans_today(pack: Pack, study: Study) -> None:

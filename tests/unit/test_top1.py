@@ -8,52 +8,67 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from simulated_studies import top1_target
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.top1 import top1
-from tasktransfer.stats.chosen import chosen_by, half_width, heldout
+from tasktransfer.stats.chosen import Target, chosen_by, half_width, halved, heldout
 
 SOURCES, TARGETS, SEEDS = 9, 4, 5
 
 
-def null_studies(count: int, targets: int = TARGETS, seed: int = 0) -> np.ndarray[Any, Any]:
-    """Deltas without effect, in deviations of a run: studies × sources × targets × seeds. All
-    sources of a target lean on one baseline."""
-    chance = np.random.default_rng(seed)
-    scores = chance.standard_normal((count, SOURCES, targets, SEEDS))
-    return scores - chance.standard_normal((count, 1, targets, SEEDS))
+def null_study(luck: float, chance: np.random.Generator, effect: float = 0.0) -> list[Target]:
+    """Nine sources of four targets that bring nothing, or the first of them ``effect``."""
+    return [top1_target(SOURCES, SEEDS, luck, chance, effect=effect) for _ in range(TARGETS)]
 
 
-def test_without_effect_the_papers_top1_is_luck_and_the_heldout_is_not() -> None:
-    studies = null_studies(4000)
-    papers = studies.mean(axis=3).max(axis=1).clip(min=0).mean()
-    assert papers == pytest.approx(0.69, abs=0.02)
-    assert heldout(studies).mean() == pytest.approx(0, abs=0.02)
+@pytest.mark.parametrize("luck", [0.0, 0.5, 1.0])
+def test_without_effect_the_papers_top1_is_luck_and_the_heldout_is_not(luck: float) -> None:
+    chance = np.random.default_rng(0)
+    targets = [target for _ in range(500) for target in null_study(luck, chance)]
+    means = np.array([heldout(target.halves).mean() for target in targets])
+    papers = [target.halves.mean(axis=(0, 1, 3)).max().clip(min=0) for target in targets]
+    assert np.mean(papers) > 0.6
+    assert abs(means.mean()) < 3 * means.std() / len(means) ** 0.5
+    # It can see luck: were dialogues shared, the mean would be above 0.5 and 1.
+    assert 3 * means.std() / len(means) ** 0.5 < 0.12
 
 
-def test_without_effect_the_heldout_interval_holds_zero_in_95_of_100_studies() -> None:
-    studies = null_studies(500)
-    means = heldout(studies).mean(axis=(1, 2))
+@pytest.mark.parametrize("luck", [0.0, 1.0])
+def test_without_effect_the_heldout_interval_holds_zero_in_95_of_100_studies(luck: float) -> None:
     chance = np.random.default_rng(1)
-    held = [
-        abs(mean) <= half_width(study, chance, studies=200)
-        for study, mean in zip(studies, means, strict=True)
-    ]
-    assert 0.93 <= np.mean(held) <= 0.97
+    held = []
+    for _ in range(200):
+        study = null_study(luck, chance)
+        mean = np.mean([heldout(target.halves).mean() for target in study])
+        held.append(abs(mean) <= half_width(study, chance, studies=200))
+    # 200 studies: 95 % is off by 1.5 points.
+    assert 0.91 <= np.mean(held) <= 0.99
 
 
 def test_an_effect_is_found_and_does_not_widen_the_interval() -> None:
-    study = null_studies(1)[0]
-    chance = np.random.default_rng(2)
-    strong = study + 20 * (np.arange(SOURCES) == 3)[:, None, None]
-    before, after = (half_width(values, chance) for values in (study, strong))
-    assert heldout(strong).mean() == pytest.approx(strong[3].mean())
-    assert after < 2 * before
+    weak, strong = (null_study(0.5, np.random.default_rng(2), effect) for effect in (0.0, 20.0))
+    chance = np.random.default_rng(3)
+    before, after = (half_width(study, chance) for study in (weak, strong))
+    own = np.mean([target.halves[:, :, 0].mean() for target in strong])
+    assert np.mean([heldout(target.halves).mean() for target in strong]) == pytest.approx(own)
+    assert after == pytest.approx(before, rel=0.2)
 
 
-def test_a_seed_has_no_part_in_choosing_its_own_source() -> None:
-    values = np.array([[[9.0, -1.0, -1.0]], [[1.0, 1.0, 1.0]]])  # a lucky seed of the first source
-    # Seed 0 is judged with the second source; the others choose the first by its lucky seed.
-    assert heldout(values).tolist() == [[1.0, -1.0, -1.0]]
+def test_neither_a_seed_nor_a_half_has_a_part_in_choosing_what_it_judges() -> None:
+    """Sources and seeds of either half: a lucky seed of the first source on the first half."""
+    first = np.array([[9.0, -1.0, -1.0], [1.0, 1.0, 1.0]])
+    second = np.array([[2.0, 3.0, 4.0], [5.0, 6.0, 7.0]])
+    # The second half chooses the second source; of the first, seed 0's others too, while the other
+    # seeds choose the first source by its lucky seed.
+    judged_by_first, judged_by_second = [1.0, 1.0, 1.0], [5.0, 3.0, 4.0]
+    found = heldout(np.stack([first, second]))
+    assert found.tolist() == np.mean([judged_by_first, judged_by_second], axis=0).tolist()
+
+
+def test_halves_part_the_dialogues() -> None:
+    firsts = halved(7, np.random.default_rng(0), splits=4)
+    assert firsts.sum(axis=1).tolist() == [3, 3, 3, 3]
+    assert len({tuple(row) for row in firsts.tolist()}) > 1
 
 
 def test_the_baseline_is_chosen_where_no_source_looks_better() -> None:
@@ -81,7 +96,7 @@ def frames(test: dict[str, list[float]], dev: dict[str, list[float]]) -> Any:
 def test_dev_scores_choose_and_test_scores_are_reported() -> None:
     test = {"A": [3.0, 5.0], "B": [8.0, 8.0]}
     dev = {"A": [2.0, 2.0], "B": [1.0, 1.0]}
-    (row,) = top1(*frames(test, dev)).to_dict("records")
+    (row,) = top1(*frames(test, dev), {}).to_dict("records")
     assert (row["top1"], row["top1_dev"]) == (8.0, 4.0)
     assert row["top1_dev_low"] < 4 < row["top1_dev_high"]
     assert (row["n_targets"], row["n_pairs"], row["n_seeds"]) == (1, 2, 2)
@@ -89,22 +104,28 @@ def test_dev_scores_choose_and_test_scores_are_reported() -> None:
 
 def test_a_pair_that_lacks_a_seed_is_no_candidate() -> None:
     deltas, runs = frames({"A": [3.0, 5.0], "B": [8.0, 8.0]}, {"A": [1, 1], "B": [2, 2]})
-    row = top1(deltas[~((deltas["source"] == "B") & (deltas["seed"] == 1))], runs).iloc[0]
+    row = top1(deltas[~((deltas["source"] == "B") & (deltas["seed"] == 1))], runs, {}).iloc[0]
     assert (row["n_pairs"], row["top1"], row["top1_dev"]) == (1, 4.0, 4.0)
 
 
 def test_where_the_baseline_is_always_chosen_there_is_no_interval() -> None:
-    row = top1(*frames({"A": [-3.0, -1.0]}, {"A": [-1.0, -2.0]})).iloc[0]
-    assert (row["top1_dev"], row["top1_heldout"]) == (0.0, 0.0)
+    row = top1(*frames({"A": [-3.0, -1.0]}, {"A": [-1.0, -2.0]}), {}).iloc[0]
+    assert row["top1_dev"] == 0.0
     assert np.isnan([row["top1_dev_low"], row["top1_dev_high"]]).all()
 
 
+def test_without_predictions_nothing_is_held_out() -> None:
+    """Seeds alone would keep the luck of the dialogues."""
+    row = top1(*frames({"A": [3.0, 5.0]}, {"A": [1.0, 1.0]}), {}).iloc[0]
+    assert np.isnan([row["top1_heldout"], row["top1_heldout_low"]]).all()
+
+
 def test_one_seed_has_no_interval_and_nothing_held_out() -> None:
-    row = top1(*frames({"A": [3.0]}, {"A": [1.0]})).iloc[0]
+    row = top1(*frames({"A": [3.0]}, {"A": [1.0]}), {}).iloc[0]
     assert row["top1_dev"] == 3.0
     assert np.isnan([row["top1_dev_low"], row["top1_heldout"], row["top1_heldout_low"]]).all()
 
 
 def test_without_transfers_there_is_no_row() -> None:
     empty = columns.frame("deltas", [])
-    assert top1(empty, columns.frame("runs", [])).empty
+    assert top1(empty, columns.frame("runs", []), {}).empty

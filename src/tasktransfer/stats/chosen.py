@@ -2,33 +2,69 @@
 
 A maximum of noisy means lies above every true mean: with nine sources, five seeds and no effect at
 all it is 0.69 of the standard deviation of one run. A value is honest if what it is measured on had
-no part in the choice. The baseline, a delta of 0, is a candidate everywhere.
+no part in the choice. Two kinds of luck are in a mean over seeds: that of the seeds, and that of
+the test dialogues, which all seeds of a source share. So a source is chosen by the other seeds on
+one half of the dialogues, and judged by this seed on the other half; each half judges once, and
+several random halves are taken. Judges share neither a seed nor a dialogue with those who chose,
+and the expectation without effect is 0. The price is that half of the dialogues choose worse than
+all of them, so that a held-out value is that of a somewhat worse choice.
 
-Held-out values of two seeds share the seeds that chose, and so are positively correlated (0.13 with
-nine sources and five seeds): Student's t over seeds would hold the truth in 90 of 100 studies only.
-So the width of their interval is that of studies of noise alone, in which 95 % of the held-out
-means lie. They are made in two ways, and the narrower is taken:
+The baseline, a delta of 0, is a candidate everywhere.
 
-- the deltas of a target and seed are multiplied by a random sign, all sources together since they
-  share their baseline. Exact without effect, if noise is symmetric; effects make it wider
-- normal noise with the covariance that the sources' deltas have over seeds, widened as Student's t
-  is. Effects leave it as it is; with few seeds it is too wide
+Held-out values share seeds and dialogues crosswise, so that no plain interval holds. The width is
+that of studies of noise alone, in which 95 % of the held-out means lie: normal noise of seeds with
+the variances that sources and halves have over seeds, and of dialogues with the covariance that
+sources have over dialogues, less what seeds add to it by chance. Effects leave it as it is. It is
+widened as Student's t is, by the degrees of freedom of the seeds' variances.
 
-Noise of a source that all its targets share makes both too narrow: they hold 0 in 92 of 100 studies
-if half a run's deviation is shared.
+Noise of a source's training that all its targets share makes it too narrow: it holds 0 in 92 of 100
+studies if half a run's deviation is shared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from tasktransfer.stats.resampling import Floats
 
+SPLITS = 5
+"""Random halves of the dialogues."""
 STUDIES = 1000
-"""Of noise alone, in each of the two ways."""
+"""Of noise alone."""
 
 LEVEL = 0.95
+
+_AT_ONCE = 50
+"""Studies of noise in memory."""
+
+Halves = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The sources' deltas on one target.
+
+    ``halves``: on the first and second half of the dialogues, (2, splits, sources, seeds);
+    ``firsts``: which dialogues are the first half, (splits, dialogues);
+    ``pulls``: how far each dialogue pulls the delta on all of them, (sources, seeds, dialogues), so
+    that the sum of squares over dialogues is the delta's variance over test sets.
+    """
+
+    halves: Floats
+    firsts: Halves
+    pulls: Floats
+
+
+def halved(dialogues: int, chance: np.random.Generator, splits: int = SPLITS) -> Halves:
+    """Random halves, (splits, dialogues): True in the first, which is the smaller one."""
+    order = np.tile(np.arange(dialogues), (splits, 1))
+    firsts: Halves = chance.permuted(order, axis=1) < dialogues // 2
+    return firsts
 
 
 def chosen_by(means: Floats, values: Floats) -> Floats:
@@ -49,21 +85,21 @@ def chosen_by(means: Floats, values: Floats) -> Floats:
     return result
 
 
-def heldout(values: Floats) -> Floats:
-    """Deltas of the sources that the other seeds choose.
+def heldout(halves: Floats) -> Floats:
+    """Deltas of the sources that the other seeds choose on the other half.
 
     Args:
-        values: (..., sources, targets, seeds), two seeds or more.
+        halves: (2, ..., sources, seeds), two seeds or more.
 
     Returns:
-        (..., targets, seeds)
+        (..., seeds), the mean over which half judges.
     """
-    seeds, total = values.shape[-1], values.sum(axis=-1)
-    each = [
-        chosen_by((total - values[..., seed]) / (seeds - 1), values[..., [seed]])
-        for seed in range(seeds)
-    ]
-    result: Floats = np.concatenate(each, axis=-1)
+    seeds = halves.shape[-1]
+    others = (halves.sum(axis=-1, keepdims=True) - halves) / (seeds - 1)
+    which = others.argmax(axis=-2)[..., None, :]
+    best = np.take_along_axis(others, which, axis=-2)[..., 0, :]
+    judged = np.take_along_axis(halves[::-1], which, axis=-2)[..., 0, :]
+    result: Floats = np.where(best > 0, judged, 0.0).mean(axis=0)
     return result
 
 
@@ -79,20 +115,47 @@ def mean_over_seeds(values: Floats) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-def half_width(values: Floats, chance: np.random.Generator, studies: int = STUDIES) -> float:
-    """How far the mean of held-out values strays from 0 in 95 % of studies of noise alone.
-
-    Args:
-        values: (sources, targets, seeds), NaN where there is no pair.
-        studies: how many are drawn in each way.
-    """
-    _, targets, seeds = values.shape
-    signs = chance.choice((-1.0, 1.0), (studies, 1, targets, seeds))
-    flipped = np.abs(heldout(values * signs).mean(axis=(1, 2)))
-    residuals = (values - values.mean(axis=2, keepdims=True)).transpose(1, 0, 2)
-    normal = chance.standard_normal((studies, targets, seeds, seeds)) / (seeds - 1) ** 0.5
-    noise = (residuals @ normal).transpose(0, 2, 1, 3)
-    drawn = np.abs(heldout(noise).mean(axis=(1, 2)))
+def half_width(
+    targets: Sequence[Target], chance: np.random.Generator, studies: int = STUDIES
+) -> float:
+    """How far the mean of held-out values strays from 0 in 95 % of studies of noise alone."""
+    # What seeds differ in on a dialogue is in the noise of seeds already.
+    common = sum(float(np.nansum(one.pulls.mean(axis=1) ** 2)) for one in targets)
+    of_seeds = sum(
+        float(np.nansum(one.pulls.var(axis=1, ddof=1))) / one.pulls.shape[1] for one in targets
+    )
+    kept = max(0.0, 1 - of_seeds / common) ** 0.5 if common > 0 else 0.0
+    means = sum(_noise(one, kept, chance, studies) for one in targets) / len(targets)
+    degrees = len(targets) * (targets[0].halves.shape[-1] - 1)
     tail = (1 + LEVEL) / 2
-    widening = float(stats.t.ppf(tail, targets * (seeds - 1)) / stats.norm.ppf(tail))
-    return min(float(np.quantile(flipped, LEVEL)), widening * float(np.quantile(drawn, LEVEL)))
+    widening = float(stats.t.ppf(tail, degrees) / stats.norm.ppf(tail))
+    return widening * float(np.quantile(np.abs(means), LEVEL))
+
+
+def _noise(target: Target, kept: float, chance: np.random.Generator, studies: int) -> Floats:
+    """The held-out mean of each study of noise, (studies,). ``kept``: how much of the dialogues'
+    pull is common to all seeds."""
+    halves, common = target.halves, target.pulls.mean(axis=1)
+    sources, seeds = halves.shape[2:]
+    residuals = halves - halves.mean(axis=-1, keepdims=True)
+    # Few seeds tell neither a source's own variance nor how sources correlate; noise would choose
+    # those that chance made vary most. Half of a variance is the target's, and sources share what
+    # their mean does: that of their baseline.
+    variances = np.square(residuals).mean(axis=(0, 1, 3))
+    shrunk = (variances + variances.mean()) / 2
+    residuals *= np.sqrt(shrunk / np.where(variances > 0, variances, 1.0))[:, None]
+    shared = residuals.mean(axis=2, keepdims=True)
+    own = (residuals - shared)[..., None, :]
+    in_half = 2 * np.stack([target.firsts, ~target.firsts]).astype(np.float64)
+    # (2, splits, sources, dialogues): how far a dialogue pulls the delta on its half.
+    reach = kept * in_half[:, :, None, :] * common
+    result = []
+    for begin in range(0, studies, _AT_ONCE):
+        some = min(_AT_ONCE, studies - begin)
+        of_seed = chance.standard_normal((some, 1, 1, seeds, seeds)) / (seeds - 1) ** 0.5
+        of_source = chance.standard_normal((some, 1, 1, sources, seeds, seeds)) / (seeds - 1) ** 0.5
+        of_dialogue = chance.standard_normal((some, common.shape[-1]))
+        alike = np.moveaxis(reach @ of_dialogue.T, -1, 0)[..., None]
+        noise = shared @ of_seed + (own @ of_source)[..., 0, :] + alike
+        result.append(heldout(np.moveaxis(noise, 0, 1)).mean(axis=(1, 2)))
+    return np.concatenate(result)

@@ -51,10 +51,12 @@ Unit = Literal["dialogue", "instance"]
 @dataclass(frozen=True)
 class Units:
     """What is drawn of a test set. ``of_instance``: the unit of each of its n instances, (n,),
-    numbered from 0 in the order of their first instances."""
+    numbered from 0 in the order of their first instances. ``names``: of the dialogues, in that
+    order; empty where they have none."""
 
     of_instance: npt.NDArray[np.int64]
     kind: Unit
+    names: tuple[str, ...] = ()
 
     @property
     def instances(self) -> int:
@@ -103,7 +105,7 @@ def dialogues(ids: Sequence[str]) -> Units:
     """Units of a test set whose instances are of these dialogues, one id an instance."""
     numbers: dict[str, int] = {}
     of_instance = [numbers.setdefault(name, len(numbers)) for name in ids]
-    return Units(np.array(of_instance, np.int64), "dialogue")
+    return Units(np.array(of_instance, np.int64), "dialogue", tuple(numbers))
 
 
 def single_instances(count: int) -> Units:

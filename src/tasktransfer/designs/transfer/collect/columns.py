@@ -134,8 +134,14 @@ SUMMARY: Columns = (
     ("n_cells", pa.int64(), "single-source cells behind the row"),
     ("n_seeds", pa.int64(), "seeds behind the row"),
     ("mean", pa.float64(), "mean over cells of the mean delta over seeds, points (Table 2's)"),
-    ("mean_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed, cannot be told"),
+    ("mean_low", pa.float64(), "lower end of its 95 % interval over seeds alone; NaN: one seed"),
     ("mean_high", pa.float64(), "upper end"),
+    (
+        "joint_low",
+        pa.float64(),
+        "lower end of that over seeds and dialogues; NaN: cannot be told",
+    ),
+    ("joint_high", pa.float64(), "upper end"),
     ("iqm", pa.float64(), "interquartile mean of the deltas of all cells and seeds, points"),
     ("iqm_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
     ("iqm_high", pa.float64(), "upper end"),
@@ -238,7 +244,11 @@ TOP1: Columns = (
     ("top1_dev", pa.float64(), "delta of the source that is best on dev; 0: the baseline is"),
     ("top1_dev_low", pa.float64(), "lower end of its 95 % interval; NaN: cannot be told"),
     ("top1_dev_high", pa.float64(), "upper end"),
-    ("top1_heldout", pa.float64(), "delta, seed by seed, of the source best on the other seeds"),
+    (
+        "top1_heldout",
+        pa.float64(),
+        "delta of the source that other seeds and dialogues choose",
+    ),
     ("top1_heldout_low", pa.float64(), "lower end of its 95 % interval; NaN: cannot be told"),
     ("top1_heldout_high", pa.float64(), "upper end"),
 )

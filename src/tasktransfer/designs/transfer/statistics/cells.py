@@ -24,8 +24,8 @@ from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.planned import BASELINE
 from tasktransfer.designs.transfer.collect.rows import Row
+from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
 from tasktransfer.designs.transfer.statistics.units import Tested, units_of
-from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
@@ -38,41 +38,13 @@ no effect."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """A run as its cells need it; ``file`` is None where it left no predictions."""
-
-    model: str
-    digest: str
-    seed: int
-    score: float
-    fidelity: Scoring
-    file: str | None
-    rows: int | None
-    sha256: str | None
-    test_set: str | None
-    instances: int
-    data_revision: str
-    few_sample: bool
-
-    @property
-    def tested(self) -> Tested:
-        """Its predictions."""
-        assert self.file is not None
-        assert self.rows is not None
-        assert self.sha256 is not None
-        return Tested(
-            self.file, int(self.rows), self.sha256, self.data_revision, bool(self.few_sample)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _Cell:
     """A transfer run set: its names (dataset ... target), its transfer runs and the baselines that
     they are compared with, each by ascending seed."""
 
     names: Row
-    transfers: tuple[_Run, ...]
-    baselines: tuple[_Run, ...]
+    transfers: tuple[Run, ...]
+    baselines: tuple[Run, ...]
 
     @property
     def dataset(self) -> str:
@@ -93,7 +65,7 @@ class _Cell:
         return test_set, instances, fidelity
 
     @property
-    def runs(self) -> tuple[_Run, ...]:
+    def runs(self) -> tuple[Run, ...]:
         return (*self.transfers, *self.baselines)
 
 
@@ -158,14 +130,14 @@ _NUMBERS = columns.names("cells")[7:-3]
 
 
 def _run_sets(tables: Tables, more_baseline_seeds: Collection[int]) -> list[_Cell]:
-    runs = _runs(tables.runs)
-    baselines: dict[Row, list[_Run]] = defaultdict(list)
+    runs = runs_of(tables.runs)
+    baselines: dict[Row, list[Run]] = defaultdict(list)
     alone = tables.runs[tables.runs["algorithm"] == BASELINE]
     for *task, digest in alone[["dataset", "model", "target", "digest"]].itertuples(
         index=False, name=None
     ):
         baselines[tuple(task)].append(runs[task[1], digest])
-    sets: dict[Row, list[_Run]] = defaultdict(list)
+    sets: dict[Row, list[Run]] = defaultdict(list)
     compared = tables.deltas[tables.deltas["delta"].notna()]
     for *names, digest in compared[[*_NAMES, "digest"]].itertuples(index=False, name=None):
         sets[(*names[:3], tuple(names[3]), *names[4:])].append(runs[names[1], digest])
@@ -177,20 +149,11 @@ def _run_sets(tables: Tables, more_baseline_seeds: Collection[int]) -> list[_Cel
     return result
 
 
-def _by_seed(runs: Iterable[_Run]) -> tuple[_Run, ...]:
+def _by_seed(runs: Iterable[Run]) -> tuple[Run, ...]:
     return tuple(sorted(runs, key=lambda run: run.seed))
 
 
-def _runs(table: pd.DataFrame) -> dict[tuple[str, str], _Run]:
-    """(model, digest of the stage) → run. Two models of a study may have the same weights, and
-    with them the same stages."""
-    wanted = ["model", "digest", "seed", "score", "fidelity", "predictions", "predictions_rows"]
-    wanted += ["predictions_sha256", "test_set", "test_size", "data_revision", "few_sample"]
-    plain = table[wanted].astype(object).where(table[wanted].notna(), None)
-    return {(row[0], row[1]): _Run(*row) for row in plain.itertuples(index=False, name=None)}
-
-
-def _scores(runs: Sequence[_Run]) -> Floats:
+def _scores(runs: Sequence[Run]) -> Floats:
     return np.asarray([run.score for run in runs], np.float64)
 
 
@@ -241,7 +204,7 @@ def _inputs(cell: _Cell, drawn: _Drawn) -> str:
     return digest_of([settings, scored_by, of_test_set, cell.names, members])
 
 
-def _depends_on(run: _Run) -> Row:
+def _depends_on(run: Run) -> Row:
     return run.seed, run.digest, run.score, run.sha256, run.test_set
 
 
@@ -307,8 +270,8 @@ def _resampled(cells: list[_Cell], root: Path, units: Units) -> Iterator[tuple[_
 
     score_of = functools.partial(metrics.score_of_sums, task, fidelity=fidelity)
 
-    def scores(*runs: _Run) -> Floats:
-        read = [units.summed(_tally(run, root, tallies)) for run in runs]
+    def scores(*runs: Run) -> Floats:
+        read = [units.summed(tally_of(run, root, tallies)) for run in runs]
         return draws.jackknifed_scores(np.stack(read), score_of)
 
     baseline = functools.cache(scores)
@@ -325,16 +288,8 @@ def _resampled(cells: list[_Cell], root: Path, units: Units) -> Iterator[tuple[_
         )
 
 
-def _trainings(runs: Sequence[_Run], resampled: Floats | None = None) -> Trainings:
+def _trainings(runs: Sequence[Run], resampled: Floats | None = None) -> Trainings:
     return Trainings(tuple(run.seed for run in runs), _scores(runs), resampled)
-
-
-def _tally(run: _Run, root: Path, tallies: Tallies) -> metrics.Sums:
-    tested = run.tested
-    try:
-        return tallies.read(root / tested.file, tested.expected)
-    except TaskTransferError as error:
-        raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
 
 
 def _numbers(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confidence) -> Row:

@@ -19,6 +19,7 @@ from tasktransfer.designs.transfer.collect.store import (
 )
 from tasktransfer.designs.transfer.statistics.agreement import agreement
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
+from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.collapsed import collapsed
 from tasktransfer.designs.transfer.statistics.controls import (
@@ -85,8 +86,10 @@ def of_tables(
     progress("cells: intervals and tests from the predictions")
     heatmap_cells = cells(tables, root, previous.get("cells"), more_baseline_seeds(metadata))
     deltas = tables.deltas
+    progress("scores by dialogue")
+    dialogues = by_dialogue(tables, root)
     progress("summary, variance and asymmetry")
-    summaries = summary(deltas, order)
+    summaries = summary(deltas, order, dialogues)
     parts = variance(deltas, order)
     pairs = asymmetry(heatmap_cells, deltas, order)
     progress("agreement of the transfer matrices")
@@ -105,7 +108,7 @@ def of_tables(
         overlap_effect=overlap_effect(shared, deltas, order),
         control_cells=over_controls,
         controls=controls(over_controls, heatmap_cells, configured(tables)),
-        top1=top1(deltas, tables.runs, order),
+        top1=top1(deltas, tables.runs, dialogues, order),
         collapsed=collapsed(tables, root, previous.get("collapsed")),
     )
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
+from tasktransfer.designs.transfer.statistics.joint import joint_interval
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
 from tasktransfer.stats.resampling import Floats, generator
 from tasktransfer.tables.metadata import Order
@@ -65,12 +68,17 @@ class _Draws:
     cells: Floats
 
 
-def summary(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
+def summary(
+    deltas: pd.DataFrame,
+    order: Order | None = None,
+    dialogues: Mapping[tuple[str, str], ByDialogue] = MappingProxyType({}),
+) -> pd.DataFrame:
     """One row per dataset, model and algorithm.
 
     Args:
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
         order: of the rows (``Metadata.order``).
+        dialogues: of ``by_dialogue``; without them there is no joint interval.
 
     Returns:
         Columns of ``columns.SUMMARY``. ``mean`` weighs every pair of tasks the same, as Table 2
@@ -81,12 +89,16 @@ def summary(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
     for dataset, tasks, groups in by_dataset(deltas, order):
         for model in dict.fromkeys(model for model, _ in groups):
             own = {name: group for (other, name), group in groups.items() if other == model}
-            rows += _of_model(dataset, model, tasks, own)
+            rows += _of_model(dataset, model, tasks, own, dialogues)
     return frame("summary", rows)
 
 
 def _of_model(
-    dataset: str, model: str, tasks: Sequence[str], groups: Mapping[str, pd.DataFrame]
+    dataset: str,
+    model: str,
+    tasks: Sequence[str],
+    groups: Mapping[str, pd.DataFrame],
+    dialogues: Mapping[tuple[str, str], ByDialogue],
 ) -> list[tuple[Any, ...]]:
     packed = {name: _packed(group, tasks) for name, group in groups.items()}
     most = max(one.values.shape[1] for one in packed.values())
@@ -103,6 +115,7 @@ def _of_model(
             (
                 *(dataset, model, name, len(one.pairs), one.seeds),
                 *_ends(float(cells.mean()), resampled.mean, widening),
+                *joint_interval(groups[name], dialogues),
                 *_ends(float(_iqm(flat)), resampled.iqm, widening),
                 *_ends(
                     float(_wins(flat).mean()), resampled.positive, widening, least=0.0, most=1.0

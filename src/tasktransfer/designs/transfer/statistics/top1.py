@@ -1,35 +1,46 @@
-"""Top-1 without the luck of the draw: the source chosen on dev, or on the other seeds.
+"""Top-1 without the luck of the draw: the source chosen on dev, or by what does not judge it.
 
 The paper's top-1 takes, per target, the source with the best mean on the test scores that it then
 reports. Two others beside it (``stats.chosen``):
 
 ``top1_dev``      the source is chosen by dev scores, over all seeds. Dev and test of one training
                   move together, so that a little luck remains
-``top1_heldout``  the source is chosen by the test scores of the other seeds, and judged by this
-                  seed; the mean over seeds. Without effect its expectation is 0
+``top1_heldout``  the source is chosen by the test scores of the other seeds on one half of the
+                  dialogues, and judged by this seed on the other half; the mean over seeds and
+                  halves. Without effect its expectation is 0: judges share neither seeds nor
+                  dialogues with those who chose
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube, single_source
-from tasktransfer.stats.chosen import chosen_by, half_width, heldout, mean_over_seeds
+from tasktransfer.stats.chosen import Target, chosen_by, half_width, heldout, mean_over_seeds
 from tasktransfer.stats.resampling import Floats, generator
 from tasktransfer.tables.metadata import Order
 
 
-def top1(deltas: pd.DataFrame, runs: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
+def top1(
+    deltas: pd.DataFrame,
+    runs: pd.DataFrame,
+    dialogues: Mapping[tuple[str, str], ByDialogue],
+    order: Order | None = None,
+) -> pd.DataFrame:
     """One row per dataset, model and algorithm.
 
     Args:
         deltas: columns of ``columns.DELTAS``; runs of several sources are left alone.
         runs: columns of ``columns.RUNS``, which have the dev scores.
+        dialogues: of ``by_dialogue``; without a target of a group, nothing of it is held out.
         order: of the rows (``Metadata.order``).
 
     Returns:
@@ -53,28 +64,61 @@ def top1(deltas: pd.DataFrame, runs: pd.DataFrame, order: Order | None = None) -
             whole = np.asarray(~np.isnan(test).any(axis=2, keepdims=True), np.bool_)
             targets = whole.any(axis=(0, 2))
             test, dev = (np.where(whole, values, np.nan)[:, targets] for values in (test, dev))
-            rows.append((*key, *_numbers(test, dev, key)))
+            names = [tasks[place] for place in np.flatnonzero(targets)]
+            of_halves = _targets(group, whole[:, targets, 0], tasks, names, seeds, dialogues)
+            rows.append((*key, *_numbers(test, dev), *_heldout(of_halves, key)))
     return frame("top1", rows)
 
 
-def _numbers(test: Floats, dev: Floats, key: tuple[str, str, str]) -> tuple[Any, ...]:
+def _numbers(test: Floats, dev: Floats) -> tuple[Any, ...]:
+    """The columns up to those of what is held out."""
     _, targets, seeds = test.shape
     pairs = int((~np.isnan(test[:, :, 0])).sum())
     if targets == 0:
-        return 0, 0, seeds, *[np.nan] * 7
+        return 0, 0, seeds, *[np.nan] * 4
     best = np.nanmax(test.mean(axis=2), axis=0).clip(min=0).mean()
-    return (
-        *(targets, pairs, seeds, float(best)),
-        *mean_over_seeds(chosen_by(dev.mean(axis=2), test)),
-        *_by_noise(test, key),
-    )
+    return targets, pairs, seeds, float(best), *mean_over_seeds(chosen_by(dev.mean(axis=2), test))
 
 
-def _by_noise(values: Floats, key: tuple[str, str, str]) -> tuple[float, float, float]:
+def _targets(
+    group: pd.DataFrame,
+    whole: npt.NDArray[np.bool_],
+    sources: Sequence[str],
+    targets: Sequence[str],
+    seeds: Sequence[int],
+    dialogues: Mapping[tuple[str, str], ByDialogue],
+) -> list[Target] | None:
+    """The deltas of each target by halves and dialogues; None where some run has no predictions.
+    ``whole``: which pairs are candidates, (sources, targets)."""
+    runs = {
+        (source, target, seed): ((model, run), (model, baseline))
+        for source, target, seed, model, run, baseline in group[
+            ["source", "target", "seed", "model", "digest", "baseline_digest"]
+        ].itertuples(index=False, name=None)
+    }
+    result = []
+    for column, target in enumerate(targets):
+        tested = dialogues.get((str(group["dataset"].iloc[0]), target))
+        candidates = [name for name, kept in zip(sources, whole[:, column], strict=True) if kept]
+        pairs = [[runs[source, target, seed] for seed in seeds] for source in candidates]
+        if tested is None or any(
+            name not in tested.halves for row in pairs for both in row for name in both
+        ):
+            return None
+        halves, pulls = (
+            np.array([[of[run] - of[baseline] for run, baseline in row] for row in pairs])
+            for of in (tested.halves, tested.pulls)
+        )
+        result.append(Target(np.moveaxis(halves, (0, 1), (2, 3)), tested.firsts, pulls))
+    return result
+
+
+def _heldout(targets: list[Target] | None, key: tuple[str, str, str]) -> tuple[float, float, float]:
     """Mean of the held-out values and its interval."""
-    if values.shape[2] < 2:
+    if not targets or targets[0].halves.shape[-1] < 2:
         return np.nan, np.nan, np.nan
-    mean, half = float(heldout(values).mean()), half_width(values, generator("top1", *key))
+    mean = float(np.mean([heldout(target.halves).mean() for target in targets]))
+    half = half_width(targets, generator("top1", *key))
     if half == 0:  # the baseline is chosen in every study of noise, too
         half = np.nan
     return mean, mean - half, mean + half

@@ -1,0 +1,96 @@
+"""Scores of single-source runs and baselines by the dialogues of their test set.
+
+What is asked of several targets, or of parts of a test set, cannot come from the cells: the best
+source of each target (``top1``) and the mean over pairs (``joint``). Every run's predictions are
+read for it, and of each run a few numbers a dialogue are kept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from tasktransfer import metrics
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
+from tasktransfer.designs.transfer.statistics.units import units_of
+from tasktransfer.results.tallies import Tallies
+from tasktransfer.stats import draws
+from tasktransfer.stats.chosen import Halves, halved
+from tasktransfer.stats.draws import Floats
+from tasktransfer.stats.resampling import generator
+
+RunName = tuple[str, str]
+"""Model, and digest of the stage."""
+
+
+@dataclass(frozen=True)
+class ByDialogue:
+    """A target's runs on the dialogues of its test set.
+
+    ``names``: of the dialogues; ``degrees``: of freedom, ``Units.degrees``; ``firsts``: which
+    dialogues are the first half, (splits, dialogues); ``halves``: each run's score on the first
+    and the second half, (2, splits); ``pulls``: how far each dialogue pulls it, (dialogues,), with
+    a sum of squares that is the score's variance over test sets.
+    """
+
+    names: tuple[str, ...]
+    degrees: float
+    firsts: Halves
+    halves: Mapping[RunName, Floats]
+    pulls: Mapping[RunName, Floats]
+
+
+def by_dialogue(tables: Tables, root: Path) -> dict[tuple[str, str], ByDialogue]:
+    """Dataset and target → its runs by dialogue, of all that have predictions.
+
+    Targets whose runs have several test sets, or one of fewer than four dialogues, are left out.
+
+    Args:
+        tables: what ``collect`` gave.
+        root: the results folder that the paths in the tables are relative to.
+
+    Raises:
+        RecordError: a predictions file is not the one that was collected; names it.
+    """
+    single = tables.runs[(tables.runs["n_sources"] <= 1) & tables.runs["predictions"].notna()]
+    every = runs_of(single)
+    members: dict[tuple[str, str], dict[RunName, Run]] = defaultdict(dict)
+    for dataset, target, *name in single[["dataset", "target", "model", "digest"]].itertuples(
+        index=False, name=None
+    ):
+        members[dataset, target][tuple(name)] = every[tuple(name)]
+    found = {place: _of_target(*place, runs, root) for place, runs in members.items()}
+    return {place: one for place, one in found.items() if one is not None}
+
+
+def _of_target(
+    dataset: str, target: str, runs: Mapping[RunName, Run], root: Path
+) -> ByDialogue | None:
+    tested_on = {(run.test_set, run.instances, run.fidelity) for run in runs.values()}
+    if len(tested_on) > 1:
+        return None
+    ((_, instances, fidelity),) = tested_on
+    tested = [run.tested for run in runs.values()]
+    units = units_of(root, dataset, target, instances, tested)
+    if units.count < 4:
+        return None
+    task = get_task(dataset, target)
+    score = partial(metrics.score_of_sums, task, fidelity=fidelity)
+    tallies = Tallies(task, fidelity, instances)
+    firsts = halved(units.count, generator("halves", dataset, target))
+    in_half = np.stack([firsts, ~firsts]).astype(np.float64)
+    halves, pulls = {}, {}
+    for name, run in runs.items():
+        tally = units.summed(tally_of(run, root, tallies)).astype(np.float64)
+        halves[name] = np.asarray(score(in_half @ tally), np.float64)
+        without = draws.jackknifed_scores(tally, score)
+        pulls[name] = (without.mean() - without) / (units.count - 1) ** 0.5
+    alone = tuple(f"{target} {place}" for place in range(units.count))
+    return ByDialogue(units.names or alone, units.degrees, firsts, halves, pulls)

@@ -1,0 +1,71 @@
+"""The mean delta over pairs, with the interval of other seeds and other dialogues together.
+
+Tasks are the benchmark and no sample. Seeds are: all sources of a target share its baselines, so
+that a target's mean over sources varies over seeds as one number, and targets vary independently.
+Dialogues are: one that several tasks of a dataset are tested on counts in all of them at once. The
+two are put together as in the cells (``stats.bootstrap``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
+from tasktransfer.stats.bootstrap import Estimate, confidence
+from tasktransfer.stats.resampling import Floats
+
+
+def joint_interval(
+    group: pd.DataFrame, dialogues: Mapping[tuple[str, str], ByDialogue]
+) -> tuple[float, float]:
+    """Both ends of the 95 % interval of the mean delta over pairs; NaN with one seed, where a pair
+    lacks a seed, or where a run has no predictions.
+
+    Args:
+        group: the single-source deltas of one dataset, model and algorithm.
+    """
+    seeds = sorted(group["seed"].unique())
+    pairs = group.groupby(["source", "target"]).ngroups
+    if len(seeds) < 2 or len(group) != pairs * len(seeds):
+        return np.nan, np.nan
+    of_seeds: list[float] = []
+    in_both = 0.0
+    pulled: dict[str, float] = defaultdict(float)
+    degrees: list[float] = []
+    for (dataset, target), rows in group.groupby(["dataset", "target"], sort=False):
+        tested = dialogues.get((str(dataset), str(target)))
+        pulls = None if tested is None else _pulls(rows, tested, seeds)
+        if tested is None or pulls is None:
+            return np.nan, np.nan
+        deltas = rows.groupby("seed")["delta"].sum().loc[seeds].to_numpy() / (pairs * len(seeds))
+        pulls /= pairs * len(seeds)
+        of_seeds.append(len(seeds) * float(deltas.var(ddof=1)))
+        in_both += len(seeds) * float(pulls.var(axis=0, ddof=1).sum())
+        for name, pull in zip(tested.names, pulls.sum(axis=0), strict=True):
+            pulled[name] += float(pull)
+        degrees.append(tested.degrees)
+    of_dialogues = max(0.0, float(np.square([*pulled.values()]).sum()) - in_both)
+    squares = float(np.square(of_seeds).sum())
+    of_targets = sum(of_seeds) ** 2 / squares if squares else 1.0
+    parts = (
+        (sum(of_seeds), of_targets * (len(seeds) - 1)),
+        (of_dialogues, min(degrees)),
+    )
+    sure = confidence(Estimate(float(group["delta"].mean()), parts, len(seeds)))
+    return sure.low, sure.high
+
+
+def _pulls(rows: pd.DataFrame, tested: ByDialogue, seeds: list[int]) -> Floats | None:
+    """The sum over sources of how far each dialogue pulls their deltas, (seeds, dialogues)."""
+    total = np.zeros((len(seeds), len(tested.names)))
+    names = rows[["model", "seed", "digest", "baseline_digest"]]
+    for model, seed, run, baseline in names.itertuples(index=False, name=None):
+        if (model, run) not in tested.pulls or (model, baseline) not in tested.pulls:
+            return None
+        pull = tested.pulls[model, run] - tested.pulls[model, baseline]
+        total[seeds.index(seed)] += pull
+    return total

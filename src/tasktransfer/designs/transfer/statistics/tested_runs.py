@@ -1,0 +1,64 @@
+"""The runs of the table ``runs``, with what they answered on their test sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tasktransfer import metrics
+from tasktransfer.core.fidelity import Scoring
+from tasktransfer.designs.transfer.statistics.units import Tested
+from tasktransfer.errors import RecordError, TaskTransferError
+from tasktransfer.results.tallies import Tallies
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as statistics need it; ``file`` is None where it left no predictions."""
+
+    model: str
+    digest: str
+    seed: int
+    score: float
+    fidelity: Scoring
+    file: str | None
+    rows: int | None
+    sha256: str | None
+    test_set: str | None
+    instances: int
+    data_revision: str
+    few_sample: bool
+
+    @property
+    def tested(self) -> Tested:
+        """Its predictions."""
+        assert self.file is not None
+        assert self.rows is not None
+        assert self.sha256 is not None
+        return Tested(
+            self.file, int(self.rows), self.sha256, self.data_revision, bool(self.few_sample)
+        )
+
+
+def runs_of(table: pd.DataFrame) -> dict[tuple[str, str], Run]:
+    """(model, digest of the stage) → run. Two models of a study may have the same weights, and
+    with them the same stages."""
+    wanted = ["model", "digest", "seed", "score", "fidelity", "predictions", "predictions_rows"]
+    wanted += ["predictions_sha256", "test_set", "test_size", "data_revision", "few_sample"]
+    plain = table[wanted].astype(object).where(table[wanted].notna(), None)
+    return {(row[0], row[1]): Run(*row) for row in plain.itertuples(index=False, name=None)}
+
+
+def tally_of(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
+    """What each instance adds to the sums of the run's score, (instances, columns).
+
+    Raises:
+        RecordError: the predictions are not those that were collected; names the file.
+    """
+    tested = run.tested
+    try:
+        return tallies.read(root / tested.file, tested.expected)
+    except TaskTransferError as error:
+        raise RecordError(f"{error} (it was right when it was collected: collect again)") from error
