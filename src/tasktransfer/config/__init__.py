@@ -28,6 +28,7 @@ from tasktransfer.config.sections import (
     ModelConfig,
     TinyWorldConfig,
     TrainingConfig,
+    WholeData,
 )
 from tasktransfer.config.yaml_file import Document
 from tasktransfer.core.validation import MAX_PROBLEMS, Problem, Schema, problems_of
@@ -45,6 +46,7 @@ __all__ = [
     "ModelConfig",
     "TinyWorldConfig",
     "TrainingConfig",
+    "WholeData",
     "checked",
     "read",
     "schema",

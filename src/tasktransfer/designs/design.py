@@ -75,6 +75,7 @@ class Design:
     adds for a config that can be run. ``recipes`` of derived data, ``learners`` of fits and
     ``measures`` of evaluations: those that only this design has, by name.
     ``datasets``: those that only this design reads, which are there when a config names it.
+    ``grows_with``: keys of a config that a plan is as many times as large as.
     ``rules``: files in ``workflow/rules`` that only this design needs.
     """
 
@@ -95,5 +96,6 @@ class Design:
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
     datasets: tuple[Dataset, ...] = ()
+    grows_with: tuple[str, ...] = ("seeds", "models")
     rules: tuple[str, ...] = ()
     tables_version: int = 1

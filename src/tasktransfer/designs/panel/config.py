@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tasktransfer.config import CommonConfig, DataConfig, ModelConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Count, ModelName, Section
+from tasktransfer.config import CommonConfig, ModelConfig, TrainingConfig, WholeData, fields
+from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import Family, Training
 from tasktransfer.core.validation import Problem, refuse, unknown
@@ -29,23 +29,23 @@ METHODS: tuple[Method, ...] = (
 Persona = Literal["none", "original", "revised"]
 DrawnBy = Literal["contexts", "items"]
 Rate = Annotated[float, Field(gt=0, le=1), NUMBER]
+Percent = Annotated[int, Field(ge=1, le=90)]
 Share = Annotated[float, Field(ge=0.5, le=1), NUMBER]
 
 
 class LeaksConfig(Section):
     """What counts as a leak from rated sets into training."""
 
-    words: Count = Field(default=6, description="least words of a shared utterance")
+    words: int = Field(default=6, ge=1, le=1000, description="least words of a shared utterance")
     drop: bool = Field(
         default=True,
         description="leave out dialogues that share one; false marks every table and figure",
     )
 
 
-class PanelData(DataConfig):
+class PanelData(WholeData):
     """Which dialogues and ratings are read."""
 
-    few_sample: bool = Field(default=False, description="of no use here: there is no such setting")
     leaks: LeaksConfig = Field(default=LeaksConfig(), description="the leak filter")
 
 
@@ -68,7 +68,7 @@ class PanelTraining(TrainingConfig):
         default=None,
         description="AdamW's constant learning rate where a section gives none; null: the paper's",
     )
-    batch_size: Count = Field(default=32, description="instances per step")
+    batch_size: fields.BatchSize = Field(default=32, description="instances per step")
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
         default=0.01, description="of AdamW; torch's own default, the paper says none"
     )
@@ -84,10 +84,10 @@ class StageConfig(Section):
     """The learning rate where neither the section nor training gives one."""
 
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
-    epochs: Count = Field(description="passes over the training pairs at most")
+    epochs: fields.Epochs = Field(description="passes over the training pairs at most")
     every: Count | None = Field(description="updates of a round; null: an epoch")
     patience: Count | None = Field(description="rounds without a better one that end it")
-    batch_size: Count | None = Field(default=None, description="null: that of training")
+    batch_size: fields.BatchSize | None = Field(default=None, description="null: that of training")
 
 
 class LabellerConfig(StageConfig):
@@ -95,7 +95,7 @@ class LabellerConfig(StageConfig):
 
     paper_rate: ClassVar[float] = 3e-5  # ours: DEB was trained by others
 
-    epochs: Count = Field(default=2, description="passes over the training pairs at most")
+    epochs: fields.Epochs = Field(default=2, description="passes over the training pairs at most")
     every: Count | None = Field(default=None, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=None, description="rounds without a better one")
     model: ModelName = Field(description="an encoder of models")
@@ -111,7 +111,7 @@ class JointConfig(StageConfig):
 
     paper_rate: ClassVar[float] = 5e-6
 
-    epochs: Count = Field(default=3, description="passes over the training pairs at most")
+    epochs: fields.Epochs = Field(default=3, description="passes over the training pairs at most")
     every: Count | None = Field(default=2000, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=10, description="rounds without a better one")
     sampler: Literal["uniform", "mixed"] = Field(
@@ -125,7 +125,7 @@ class ExpertsConfig(StageConfig):
 
     paper_rate: ClassVar[float] = 1e-5
 
-    epochs: Count = Field(default=10, description="passes over the training pairs at most")
+    epochs: fields.Epochs = Field(default=10, description="passes over the training pairs at most")
     every: Count | None = Field(default=1024, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=3, description="rounds without a better one")
 
@@ -154,7 +154,7 @@ class PairsConfig(Section):
         "in probabilities/<domain>.jsonl; made: how a pair was made does",
     )
     sure: Share = Field(default=0.9, description="least probability of a label that is kept")
-    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="of the perturbations")
+    seed: fields.Seed = Field(default=0, description="of the perturbations")
 
 
 class FewShotConfig(Section):
@@ -162,19 +162,19 @@ class FewShotConfig(Section):
 
     paper_rate: ClassVar[float] = 1e-5
 
-    sets: Annotated[tuple[str, ...], LIST, DISTINCT] = Field(description="rated sets")
-    percent: Annotated[tuple[Annotated[int, Field(ge=1, le=90)], ...], LIST, DISTINCT] = Field(
+    sets: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(description="rated sets")
+    percent: Annotated[tuple[Percent, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=(10, 20, 30, 40), description="of the items that are drawn; half of them validate"
     )
-    draws: Count = Field(default=10, description="draws of items")
+    draws: int = Field(default=10, ge=1, le=100, description="draws of items")
     by: Annotated[tuple[DrawnBy, ...], LIST, Field(min_length=1), DISTINCT] = Field(
         default=("contexts",),
         description="contexts: they are drawn with all their items, so that held-out items share "
         "none with learnt ones; items: each item is drawn by itself, as in the paper",
     )
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
-    batch_size: Count = Field(default=2, description="instances per step")
-    epochs: Count = Field(default=30, description="passes at most; the paper does not say")
+    batch_size: fields.BatchSize = Field(default=2, description="instances per step")
+    epochs: fields.Epochs = Field(default=30, description="passes at most; the paper does not say")
     patience: Count = Field(default=10, description="epochs without a better correlation")
     whole: bool = Field(
         default=False, description="the panel's encoder moves too; the paper does not say"
@@ -185,7 +185,7 @@ class SelectionConfig(Section):
     """The true response among others (VII-D)."""
 
     domain: str = Field(default="ConvAI2", description="the domain whose dialogues are asked about")
-    personas: Annotated[tuple[Persona, ...], LIST, DISTINCT] = Field(
+    personas: Annotated[tuple[Persona, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=("none", "original"), description="what comes before the context"
     )
     candidates: int = Field(default=20, ge=2, le=1000, description="responses to choose from")
@@ -197,21 +197,21 @@ class PanelConfig(CommonConfig):
     """A panel study."""
 
     data: PanelData = Field(default=PanelData(), description="which dialogues and ratings are read")
-    models: Annotated[
-        tuple[PanelModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
-    ] = Field(description="encoders: the first is the panel's")
+    models: Annotated[tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(named_once)] = Field(
+        description="encoders: the first is the panel's"
+    )
     training: PanelTraining = Field(default=PanelTraining(), description="hyperparameters")
-    domains: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+    domains: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=DOMAINS[:4], description="what experts are trained on"
     )
-    rated: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+    rated: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=tuple(name for name in AT_HAND if name != "Reddit_DSTC7"),
         description="the rated sets",
     )
-    methods: Annotated[tuple[Method, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+    methods: Annotated[tuple[Method, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=METHODS, description="what is compared"
     )
-    reduction: Count = Field(default=16, description="of the adapters' bottlenecks")
+    reduction: int = Field(default=16, ge=1, le=1024, description="of the adapters' bottlenecks")
     pairs: PairsConfig = Field(default=PairsConfig(), description="training pairs")
     labeller: LabellerConfig | None = Field(
         default=None, description="what labels the pairs, where pairs.labels is labeller"

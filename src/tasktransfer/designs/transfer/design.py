@@ -87,6 +87,7 @@ TRANSFER = Design(
     name="transfer",
     config=TransferConfig,
     kinds=STAGE_KINDS,
+    grows_with=("seeds", "baseline_seeds", "models"),
     plan=plan,
     outputs=_outputs,
     collect=commands.collect,
