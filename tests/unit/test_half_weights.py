@@ -7,6 +7,8 @@ import torch
 
 from small_models import Loader
 from tasktransfer.core.specs import FAMILIES, Family
+from tasktransfer.datasets import get_task
+from tasktransfer.models.heads import fresh_head
 from tasktransfer.training.ahead import micro_batches
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.half_weights import HalfWeights
@@ -43,3 +45,25 @@ def test_the_gradient_is_autocasts(load: Loader, family: Family, tokens: int) ->
             for parameter in moving:
                 parameter.mul_(1.1)
     assert all(p.dtype == torch.float32 for p in model.module.parameters())
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["by autocast", "cast together"])
+def test_logits_are_not_rounded_to_bfloat16(together: bool) -> None:
+    """Between 256 and 512 bfloat16 has the even numbers only: 300 and 301 are one."""
+    encoder = torch.nn.Linear(4, 4)
+    head = fresh_head(4, get_task("DailyDialog", "emotion_recognition"), 0, "normal")
+    module = torch.nn.ModuleDict({"encoder": encoder, "head": head})
+    with torch.no_grad():
+        head.weight.zero_()
+        head.bias.zero_()
+        head.bias[:2] = torch.tensor([300.0, 301.0])
+
+    def logits() -> torch.Tensor:
+        return head(encoder(torch.ones(3, 4)))  # type: ignore[no-any-return]
+
+    with torch.autocast("cpu", torch.bfloat16):
+        assert encoder(torch.ones(3, 4)).dtype == torch.bfloat16
+        made = HalfWeights(module).within(logits) if together else logits()
+    assert made.dtype == torch.float32
+    assert made.argmax(-1).tolist() == [1] * 3
+    assert made[0, :2].tolist() == [300.0, 301.0]

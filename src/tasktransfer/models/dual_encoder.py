@@ -203,13 +203,15 @@ class DualEncoder:
 
     def _logits(self, task: str, inputs: Inputs) -> Tensor:
         heads: Any = self.module["heads"]
-        logits: Tensor = heads[task](self._encoded(inputs, CONTEXT)).float()
+        logits: Tensor = heads[task](self._encoded(inputs, CONTEXT))
         return logits
 
 
 def mean_over_tokens(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
-    """The mean of an encoder's last layer over the tokens that are there, (rows, hidden size)."""
+    """The mean of an encoder's last layer over the tokens that are there, (rows, hidden size), in
+    float32."""
     states: Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    states = states.to(torch.promote_types(states.dtype, torch.float32))
     weights = mask[:, :, None].to(states.dtype)
     return (states * weights).sum(1) / weights.sum(1)
 

@@ -275,7 +275,7 @@ class Encoder:
         read = self._read_padded if inputs.pack is None else self._read_packed
         with self.adapters.using(task.name) if self.adapters is not None else nullcontext():
             hidden = self.dropout(read(inputs, each_token))
-        logits: Tensor = self.heads[task.name](hidden).float()
+        logits: Tensor = self.heads[task.name](hidden)
         if each_token and inputs.pack is not None:
             return logits[inputs["wanted"]]
         if task.kind == "multiple_choice":

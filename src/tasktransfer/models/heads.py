@@ -16,6 +16,16 @@ TLIDB_MULTI_LABEL_THRESHOLD = 0.1
 """The toolkit takes the labels whose softmax exceeds this (feta-spec, quirks)."""
 
 
+class Head(nn.Linear):
+    """A linear layer that computes in the format of its weights, float32, whatever the encoder
+    under it computed in: rounded to bfloat16, two logits next to each other are often equal
+    (docs/decisions/0024-logits-in-float32.md)."""
+
+    def forward(self, states: Tensor) -> Tensor:  # torch names it input
+        with torch.autocast(states.device.type, enabled=False):
+            return functional.linear(states.to(self.weight.dtype), self.weight, self.bias)
+
+
 def head_width(task: Task) -> int:
     """Number of outputs of a task's head."""
     match task.kind:
@@ -34,9 +44,9 @@ def has_unanswerable(task: Task) -> bool:
     return any(metric.unanswerable_phrases for metric in task.metrics)
 
 
-def fresh_head(hidden: int, task: Task, seed: int, start: str) -> nn.Linear:
+def fresh_head(hidden: int, task: Task, seed: int, start: str) -> Head:
     """A head whose start depends on seed and task only, not on which other heads are made."""
-    head = nn.Linear(hidden, head_width(task))
+    head = Head(hidden, head_width(task))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))
     with torch.no_grad():
         if start == "xavier":

@@ -137,9 +137,7 @@ class ReplyWriter:
     def _logits(self, task: str, inputs: Inputs) -> Tensor:
         encoder = self.model.module.get_encoder()
         heads: Any = self.module["heads"]
-        logits: Tensor = heads[task](
-            mean_over_tokens(encoder, inputs["ids"], inputs["mask"])
-        ).float()
+        logits: Tensor = heads[task](mean_over_tokens(encoder, inputs["ids"], inputs["mask"]))
         return logits
 
     def _encoding(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> Tensor:

@@ -188,7 +188,8 @@ class Provenance(TypedDict):
         Annotated[
             list[Name],
             Field(
-                description="fast paths that were on: packed, attention, dropout, trees, workers"
+                description="how it was computed: packed, attention, dropout, trees, "
+                "first_tokens, workers; float32_heads: logits are not rounded to bfloat16"
             ),
         ]
     ]

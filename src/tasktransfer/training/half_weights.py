@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from tasktransfer.models.heads import Head
+
 
 class HalfWeights:
     """The weights of a module's matrix products in bfloat16, beside their own.
 
     What a product shares with an embedding is left to autocast: the embedding reads it in float32.
+    Heads compute in float32.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -25,7 +28,7 @@ class HalfWeights:
         products = {
             id(parameter)
             for part in module.modules()
-            if isinstance(part, nn.Linear | Conv1D)
+            if isinstance(part, nn.Linear | Conv1D) and not isinstance(part, Head)
             for parameter in part.parameters(recurse=False)
         }
         wanted = products - shared

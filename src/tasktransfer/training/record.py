@@ -111,7 +111,11 @@ def build_provenance(
         },
         "peak_memory_mb": peak_memory_mb(),
         "peak_gpu_memory_mb": peak_gpu_memory_mb(setup.device),
-        "paths": [*model.paths, *["workers"] * (setup.workers.count > 1)],
+        "paths": [
+            *model.paths,
+            *["workers"] * (setup.workers.count > 1),
+            *["float32_heads"] * (setup.precision == "bfloat16"),
+        ],
         "energy_joules": joules,
         "notes": [*notes, *resumed, *setup.notes],
     }
