@@ -176,8 +176,13 @@ def test_a_finished_training_that_lacks_a_round_is_made_once_more_and_loses_none
     assert not is_there(asking(keeping()))
     again = train(small, keeping(1), tmp_path)
     assert kept_in(tmp_path) == [0, 1, 2]
-    assert comparable(first) == comparable(again)
+    for part in ("rounds", "best_round", "test", "predictions"):
+        assert comparable(first)[part] == comparable(again)[part]
     assert is_there(asking(keeping()))
+    before = (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns
+    train(small, small_stage(EMOTIONS, training=TRAINING), tmp_path)  # keeps its best round alone
+    assert kept_in(tmp_path) == [0, 1, 2]
+    assert (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns > before
 
 
 def test_an_interrupted_training_starts_over_where_a_round_before_is_asked_for(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 UNITS = 100
-EPOCHS, PATIENCE = 100, 5
+EPOCHS, PATIENCE = 200, 5
 """Passes at most, and how many without a lower loss end the fit."""
 HELD_OUT = 0.1
 """Of the training dialogues."""

@@ -122,15 +122,15 @@ class DamagedRecords:
         record = study.record(node)
         if not os.path.lexists(record):
             return []
-        problem = damage_of(study, node)
+        problem, why = damage_of(study, node), "damaged, trained once more"
         if problem is None and isinstance(node, Stage):
-            problem = lacking_rounds(study, node)
+            problem, why = lacking_rounds(study, node), "trained once more"
         if problem is None:
             return []
         if record not in self._records:
             self._records[record] = (Path(record).lstat().st_mtime, problem)
             self._write()
-            print(f"damaged, trained once more: {problem}", file=sys.stderr)
+            print(f"{why}: {problem}", file=sys.stderr)
         return [str(self.file)]
 
     def _write(self) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tasktransfer.core.nodes import Round
 from tasktransfer.core.specs import Selection
-from tasktransfer.errors import ModelError
+from tasktransfer.errors import ModelError, RecordError
+from tasktransfer.files import json_text
 from tasktransfer.results.artefacts import checked
-from tasktransfer.results.records import read_record
 from tasktransfer.results.state import RECORD
 
 CHECKPOINT = "checkpoint"
@@ -82,7 +82,13 @@ def last_of(stage_folder: Path) -> int:
     Raises:
         RecordError: its record is missing or damaged.
     """
-    return read_record(stage_folder / RECORD)["rounds"][-1]["round"]
+    file = stage_folder / RECORD
+    try:
+        return int(json_text.read(file)["rounds"][-1]["round"])
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise RecordError(
+            f"{file}: does not tell the last round ({error}); train the stage again"
+        ) from None
 
 
 def kept_in(stage_folder: Path) -> list[int]:

@@ -89,6 +89,7 @@ def train_stage(job: Job) -> Record:
     snapshots = Snapshots(
         job.out, belongs_to(stage, setup, model), progress.say, refused=partial(_not_kept, job)
     )
+    keeps = job.keeps_rounds or bool(kept_in(job.out))
     trained = train(
         model,
         stage,
@@ -98,7 +99,7 @@ def train_stage(job: Job) -> Record:
         setup,
         progress,
         snapshots,
-        partial(_keep_round, model, job.out / ROUNDS, stage) if job.keeps_rounds else None,
+        partial(_keep_round, model, job.out / ROUNDS, stage) if keeps else None,
     )
     _remove_rounds_after(job.out, trained.last)
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds

@@ -167,8 +167,8 @@ def _bleu_against_f1(
         of_means = claims[(claims["corpus"] == corpus) & (claims["probe"] == "all")]
         claim = of_means.set_index("over")
         axis.set(xlabel="BLEU-2 on the dev split", ylabel="mean micro-F1 over probes")
-        told = (f"{over} {_with_interval(claim.loc[over])}" for over in ("all", "within"))
-        title = f"{corpus}: rank correlation over\n{', '.join(told)} models"
+        of_all, within = (_with_interval(claim.loc[over]) for over in ("all", "within"))
+        title = f"{corpus}: rank correlation\nof all points {of_all}, within models {within}"
         axis.set_title(title, fontsize=9)
     _legend(figure, axes)
     _entitle(figure, f"{metadata.mark}{metadata.study}")
