@@ -33,7 +33,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
     Raises:
         ConfigError: the study has no panel, or not of this seed.
-        DataError: a line is no pair; names file and line.
+        DataError: a line is no pair, which names file and line, or there is none.
         ModelError: an expert is missing.
     """
     from tasktransfer.evaluation.judge import judged_by  # noqa: PLC0415  # imports torch
@@ -51,6 +51,11 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
             )
         name = str(number)
         instances.append(instance_of("", name, name, context, response, FITS))
+    if not instances:
+        raise DataError(
+            f"{file}: no pairs; give a line of JSON each: "
+            '{"context": ["Hi.", "How are you?"], "response": "Fine."}'
+        )
 
     def by(run: Run) -> list[float]:
         (asked,) = run.evaluations
