@@ -30,20 +30,22 @@ ONE_LABELLER = {"model": "minilm", "epochs": 1, "limit_train": 4000, "limit_dev"
 LABELLED = {"pairs.labels": "labeller", "labeller": {**ONE_LABELLER, "learning_rate": 1e-4}}
 BY_TWIN = {"pairs.labels": "labeller", "labeller": {**ONE_LABELLER, "twin": True}}
 TWIN = {"methods": ["twin"], "twin": {"epochs": 2}}
+EVERY = ["drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_and_fill"]
+RANDOM = {"pairs.perturbations": ["random_utterance"]}
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "base": {},
     "twin": TWIN,
-    "twin, learning rate 1e-4": {**TWIN, "twin": {"epochs": 2, "learning_rate": 1e-4}},
+    "twin, all perturbations": {**TWIN, "twin": {"epochs": 2, "perturbations": EVERY}},
+    "random utterances alone": RANDOM,
     "labels of the labeller": LABELLED,
-    "labels of a labeller of two towers": BY_TWIN,
-    "twin, labels of the labeller": {**TWIN, **LABELLED},
-    "twin, labels of a labeller of two towers": {**TWIN, **BY_TWIN},
     "pooler": {"models.reads": "pooler"},
+    "twin, learning rate 1e-4": {**TWIN, "twin": {"epochs": 2, "learning_rate": 1e-4}},
     "learning rate 2e-5": {"joint.learning_rate": 2e-5},
     "learning rate 4e-4": {"joint.learning_rate": 4e-4},
     "50 updates": {"joint.epochs": 1},
     "300 updates": {"joint.epochs": 6},
+    "labels of a labeller of two towers": BY_TWIN,
 }
 
 

@@ -100,7 +100,8 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
         DataError: the dialogues are not there yet.
     """
     config = panel_config(study)
-    made = next(data for data in study.plan.derived if data.recipe == plans.PAIRS)
+    every = (data for data in study.plan.derived if data.recipe == plans.PAIRS)
+    made = next(data for data in every if plans.of_the_paper(config, data))
     filtered = made.uses[0]
     assert isinstance(filtered, Data)
     cache = Path(study.cache(filtered))

@@ -46,13 +46,16 @@ FITTING = 0.6
 QUALITY = {(True, True): 0.95, (True, False): 0.7, (False, True): 0.3, (False, False): 0.05}
 """(about the right topic, words in order) → planted quality, 0 to 1. A rule that reads the reply
 alone sees the order, whose correlation with quality is 0.35."""
+UNFITTING = ((False, True), (False, True), (True, False))
+"""(about the right topic, words in order) of what the labeller learns not to fit: most of it is
+about the other topic, which is the harder part."""
 NOISE = 0.12
 RATERS = 3
 RESPONSES = 4
 RATED_SHARE = 0.12
 """Contexts of a rated set, as a share of a domain's dialogues."""
 SPLITS = {"train": 0.7, "dev": 0.15, "test": 0.15}
-LABELLED = {"train": 4.0, "dev": 0.4, "test": 0.4}
+LABELLED = {"train": 6.0, "dev": 0.4, "test": 0.4}
 """Pairs that the labeller learns from, as a share of a domain's dialogues."""
 
 
@@ -116,7 +119,7 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
         for _ in range(round(dialogues * share)):
             domain = pick(chance, tuple(CHANGES))
             fits = chance.random() < 0.5
-            right, ordered = (True, True) if fits else chance.choice(((False, True), (True, False)))
+            right, ordered = (True, True) if fits else chance.choice(UNFITTING)
             said, reply = _exchange(chance, domain, right=right, ordered=ordered)
             rows.append({"context": [said], "response": reply, "label": int(fits)})
         _write(folder / "labeller" / f"{split}.jsonl", rows)
@@ -162,7 +165,7 @@ TINY = TinyPart(
     write=write,
     sizes={
         **_DOMAIN,
-        "tiny_labeller": TinySize(4.8, 20),
+        "tiny_labeller": TinySize(6.8, 20),
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
     shares=dict.fromkeys((True, False), SPLITS),
