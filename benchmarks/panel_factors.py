@@ -34,9 +34,9 @@ EVERY = ["drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_
 RANDOM = {"pairs.perturbations": ["random_utterance"]}
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "base": {},
     "twin": TWIN,
     "twin, all perturbations": {**TWIN, "twin": {"epochs": 2, "perturbations": EVERY}},
+    "base": {},
     "random utterances alone": RANDOM,
     "labels of the labeller": LABELLED,
     "pooler": {"models.reads": "pooler"},
@@ -99,7 +99,7 @@ def print_row(name: str, config: dict[str, Any]) -> None:
     columns = {**design_columns()}
     own, _ = read_frame(tables / "correlations.parquet", columns["correlations"])
     spent, _ = read_frame(tables / "resources.parquet", columns["resources"])
-    if name == "base":
+    if name == next(iter(SETTINGS)):
         for method in own["method"].unique():
             if method not in config["methods"]:
                 print(f"{method:45}{_told(own, method)}", flush=True)

@@ -95,9 +95,9 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Labelled pairs of every domain, and all of them together as ``everything``.
 
     Settings: ``domains``; ``perturbations``: names of the table above; ``train`` and ``dev``: pairs
-    asked for, per domain; ``made``: how many are made for each that is asked for; ``labels``: of the labeller, given, or as made; ``sure``:
-    the least probability of a label; ``seed``; ``everything``, ``labeller`` and ``given``: names of
-    their tasks.
+    asked for, per domain; ``made``: how many are made for each that is asked for; ``labels``: of
+    the labeller, given, or as made; ``sure``: the least probability of a label; ``seed``;
+    ``everything``, ``labeller`` and ``given``: names of their tasks.
 
     Raises:
         DataError: the labeller is sure of nothing, or says the same of everything.
