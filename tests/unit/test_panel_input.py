@@ -6,6 +6,7 @@ import json
 import random
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,8 @@ def test_perturbations_by_their_rules(given: pairs.Given) -> None:
         filled = pairs.mask_and_fill(given, chance).split()
         changed = [new for old, new in zip(words, filled, strict=True) if old != new]
         assert len(changed) == 1  # 15 % of ten words
+        short = replace(given, response="a b c d e f")  # of six words it is less than one
+        assert pairs.mask_and_fill(short, chance) == short.response
         assert changed[0] in {"a", "strange", "thing"}
 
 
@@ -308,6 +311,21 @@ def test_few_ratings_are_halved_and_marked(world: Path) -> None:
     asked = {"task": "Harbour_Tiny", "percent": 40, "by": "items", "draw": 2}
     again = ratings.few_ratings(ingredients(world, **asked))
     assert again["Harbour_Tiny", "train"] != train
+
+
+def test_items_that_are_not_drawn_share_no_context_with_those_that_are(world: Path) -> None:
+    asked = {"task": "Harbour_Tiny", "percent": 40, "draw": 1}
+    shared = {}
+    for by in ("contexts", "items"):
+        derived = ratings.few_ratings(ingredients(world, **asked, by=by))
+        train, dev, test = (derived["Harbour_Tiny", split] for split in SPLITS)
+        every = len(test)
+        assert round(0.2 * every) <= len(train) < round(0.2 * every) + tiny.RESPONSES
+        contexts = {one.dialogue_id for one in (*train, *dev)}
+        held = [one for one in test if not one.id.endswith(ratings.DRAWN)]
+        shared[by] = sum(one.dialogue_id in contexts for one in held)
+    assert shared["contexts"] == 0
+    assert shared["items"] > 0.5 * every * 0.6
 
 
 def test_the_true_response_is_among_others_of_its_split(world: Path) -> None:

@@ -92,7 +92,7 @@ def test_merging_trains_nothing() -> None:
 def test_few_shot_starts_from_one_checkpoint_of_the_averaged_panel_and_of_single() -> None:
     config, made = planned("panel-laptop")
     few = [stage for stage in made.stages if stage.kind == "few"]
-    assert len(few) == 2 * 2 * 2
+    assert len(few) == 2 * 2 * 2 * 2  # methods, sets, draws, by contexts and by items
     for stage in few:
         (task,) = stage.train_tasks
         assert {parent.seed for parent in stage.parents} == {config.seeds[0]}
@@ -125,6 +125,82 @@ def test_without_the_filter_every_digest_is_another() -> None:
     assert config.data.leaks.drop
 
 
+def test_what_is_only_learnt_from_is_filtered_too() -> None:
+    """Items of a set that few-shot transfer is scored on may leak as those of any other."""
+    few = {"sets": ["Market_Tiny"], "draws": 1}
+    rated = ["Harbour_Tiny", "Orchard_Tiny"]
+    _, made = planned("panel-demo", rated=rated, few_shot=few)
+    against = [data.settings["against"] for data in made.derived if data.recipe == "without_leaks"]
+    assert against == [[*rated, "Market_Tiny"]]
+
+
+def test_controls_train_nothing_but_what_they_are() -> None:
+    """`untrained` is an evaluation of the released encoder; `leaky` a training a method."""
+    _, plain = planned("panel-laptop", controls=[])
+    _, with_control = planned("panel-laptop", controls=["untrained"])
+    assert {s.digest for s in plain.stages} == {s.digest for s in with_control.stages}
+    runs = [run for run in with_control.runs if run.method == "untrained"]
+    assert len(runs) == len({run.evaluations[0].digest for run in runs}) > 0
+    _, leaky = planned("panel-laptop", controls=["leaky"], methods=["panel-mean", "single", "twin"])
+    _, other = planned("panel-laptop", controls=[], methods=["panel-mean", "single", "twin"])
+    more = [s for s in leaky.stages if s.digest not in {o.digest for o in other.stages}]
+    seeds = {s.seed for s in more}
+    assert [(s.kind, s.seed) for s in more] == [(k, n) for n in seeds for k in ("single", "twin")]
+
+
+def test_the_cosine_of_the_released_encoder_is_rated_in_every_study() -> None:
+    for preset in ("panel", "panel-demo", "panel-laptop"):
+        _, made = planned(preset, controls=[])
+        cosines = [run for run in made.runs if run.method.startswith("cosine-")]
+        assert [run.evaluations[0].settings["cosine"] for run in cosines] == [
+            "last", "whole", "most",
+        ]  # fmt: skip
+        assert not any(run.stages for run in cosines)
+
+
+RATES = {
+    "joint": "joint", "expert": "experts", "single": "joint", "whole": "joint", "twin": "twin",
+    "few": "few_shot", "labeller": "labeller",
+}  # fmt: skip
+
+
+def test_a_learning_rate_is_the_sections_or_trainings_or_the_papers() -> None:
+    methods = ["panel", "panel-mean", "collection", "single", "twin"]
+    sections = {name: {"learning_rate": None} for name in ("joint", "experts", "twin")}
+    few = {"sets": ["FED_Turn"], "draws": 1, "percent": [40], "learning_rate": None}
+    labeller = {"model": "minilm", "learning_rate": None}
+    every = {**sections, "methods": methods, "few_shot": few, "labeller": labeller}
+    every["pairs"] = {"labels": "labeller"}
+
+    def rates(**changes: Any) -> dict[str, float]:
+        training = {"learning_rate": None, **changes.pop("training", {})}
+        _, made = planned("panel-laptop", **{**every, "training": training, **changes})
+        return {stage.kind: stage.training.learning_rate for stage in made.stages}
+
+    paper = rates()
+    assert (paper["joint"], paper["expert"], paper["few"]) == (5e-6, 1e-5, 1e-5)
+    given = rates(training={"learning_rate": 7e-4})
+    assert {given[kind] for kind in RATES} == {7e-4}
+    for kind, section in RATES.items():
+        own = (
+            rates(**{section: {**every[section], "learning_rate": 3e-4}})
+            if section in every
+            else {}
+        )
+        assert own.get(kind, 3e-4) == 3e-4
+
+
+def test_classifiers_read_the_first_token_unless_the_pooler_is_asked_for() -> None:
+    _, made = planned("panel-laptop")
+    reads = {stage.kind: stage.model.reads for stage in made.stages}
+    assert reads["twin"] == "pair"
+    assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"first_token"}
+    model = {"name": "minilm", "family": "encoder", "checkpoint": "./models/all-MiniLM-L6-v2"}
+    _, made = planned("panel-laptop", models=[{**model, "reads": "pooler"}])
+    reads = {stage.kind: stage.model.reads for stage in made.stages}
+    assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"own_pooler"}
+
+
 def test_stand_ins_are_named_where_they_stand_in() -> None:
     laptop = stand_ins(planned("panel-laptop")[0])
     assert laptop["RoBERTa-base"] == "models/all-MiniLM-L6-v2"
@@ -153,7 +229,7 @@ def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
         ({"labeller": {"model": "deb"}}, "labeller.model"),
         ({"selection": {"domain": "Reddit"}}, "selection.domain"),
         ({"methods": ["panel", "collection"]}, "few_shot"),
-        ({"controls": ["leaky"], "methods": ["panel-mean"]}, "add single to methods"),
+        ({"controls": ["leaky"], "methods": ["panel-mean"]}, "add one of them to methods"),
         ({"pairs": {"labels": "made"}}, "labeller"),
     ],
 )

@@ -12,8 +12,15 @@ import pytest
 from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.printed import table5, table7
 from tasktransfer.designs.panel.statistics import OWN_MINUS_OTHERS, statistics
-from tasktransfer.metrics.measures import spearman
-from tasktransfer.stats.clustered import spearman_draws, split_half, williams
+from tasktransfer.metrics.measures import balanced_accuracy, spearman
+from tasktransfer.stats.clustered import (
+    paired_difference,
+    reliability,
+    spearman_draws,
+    split_half,
+    williams,
+)
+from tasktransfer.stats.draws import unit_weights
 from tasktransfer.stats.shares import wilson
 from tasktransfer.tables.store import frame_of
 
@@ -180,6 +187,69 @@ def test_annotators_that_agree_and_that_do_not() -> None:
     apart = [random.random(4).tolist() for _ in quality]
     assert abs(split_half(apart)) < 0.2
     assert math.isnan(split_half([[1.0]] * 10))
+
+
+def test_a_ceiling_is_what_the_mean_of_all_annotators_allows() -> None:
+    """Simulated: a perfect metric rates true quality; its correlation with the mean rating is the
+    square root of the reliability, and not how far halves of the annotators agree."""
+    random = np.random.default_rng(2)
+    for raters, noise in ((3, 1.0), (8, 3.0), (10, 0.5)):
+        quality = random.standard_normal(4000)
+        ratings = quality[:, None] + noise * random.standard_normal((4000, raters))
+        each = ratings.tolist()
+        reliable = reliability(each, split_half(each, splits=5))
+        # Ranks agree a little less than what they are ranks of.
+        assert reliable == pytest.approx(1 / (1 + noise**2 / raters), abs=0.05)
+        reached = np.corrcoef(quality, ratings.mean(1))[0, 1]
+        assert math.sqrt(reliable) == pytest.approx(reached, abs=0.03)
+    assert reliability([[1.0, 2.0]] * 5, 0.5) == pytest.approx(2 / 3)  # 2 a / (1 + a)
+    assert reliability([[1.0, 2.0]] * 5, -0.1) == 0
+    assert math.isnan(reliability([[1.0]] * 5, math.nan))
+
+
+def test_two_raters_are_compared_by_drawing_contexts() -> None:
+    """The responses to a context are alike: drawing items would be surer than anybody can be."""
+    random = np.random.default_rng(3)
+    gold, one, other = (np.repeat(random.random(40), 5) for _ in range(3))
+    one = one + gold
+    contexts = np.repeat(np.arange(40), 5)
+    by_context = unit_weights("d", "t", 40)[:, contexts]
+    by_item = unit_weights("d", "t", 200)
+    wide = paired_difference(one, other, gold, by_context, 40)
+    narrow = paired_difference(one, other, gold, by_item, 200)
+    assert wide[0] == narrow[0] == pytest.approx(spearman(one, gold) - spearman(other, gold))
+    assert wide[1] < narrow[1] < narrow[2] < wide[2]
+    assert wide[3] > narrow[3]
+    same = paired_difference(one, one, gold, by_context, 40)
+    assert same[0] == 0
+    assert math.isnan(same[3])
+
+
+def test_controls_stand_beside_every_method_and_are_compared_seed_by_seed() -> None:
+    ratings, items = studied()
+    cosine = ratings[ratings["method"] == "single"].assign(method="cosine-last")
+    cosine = cosine[cosine["seed"] == 0]
+    found = made(pd.concat([ratings, cosine]), items)
+    methods = set(found["correlations"]["method"])
+    assert {"word-overlap", "length", "cosine-last", "panel"} <= methods
+    tests = found["tests"]
+    assert {*tests["against"]} == {"single", "collection", "cosine-last"}
+    assert not {"word-overlap", "length", "cosine-last"} & {*tests["method"]}
+    where = {"method": "single", "against": "cosine-last", "set": "Harbour_Tiny"}
+    assert number(tests, "difference", **where, seed="0") == 0
+    some = tests[(tests["method"] == "single") & (tests["against"] == "cosine-last")]
+    assert some["seed"].tolist() == ["mean", "0", "1", "2"] * 2  # one control beside all seeds
+    reached = found["ceilings"].set_index("set").loc["Harbour_Tiny"]
+    value = number(found["correlations"], "value", method="word-overlap", set="Harbour_Tiny")
+    assert reached["overlap"] == pytest.approx(value)
+    assert reached["ceiling"] == pytest.approx(10 * math.sqrt(reached["reliability"]))
+
+
+def test_a_constant_is_no_labeller() -> None:
+    gold = np.array([1.0, 0, 0])
+    assert balanced_accuracy(np.zeros(3), gold) == 50
+    assert balanced_accuracy(np.array([0.9, 0.2, 0.6]), gold) == 75
+    assert balanced_accuracy(np.ones(2), np.ones(2)) == 100
 
 
 def test_wilson_by_hand() -> None:

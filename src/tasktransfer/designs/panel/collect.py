@@ -84,7 +84,7 @@ def _metadata(study: Study, records: int, pairs: list[Row]) -> Metadata:
     asked = config.pairs
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs asked for in each domain"
     short = [
-        f"{row['domain']} {row['split']} {row['pairs']:,}"
+        f"{row['domain']} {row['split']} ({row['data']}) {row['pairs']:,}"
         for row in (dict(zip(_names("pairs"), one, strict=True)) for one in pairs)
         if row["pairs"] is not None and row["pairs"] < row["asked"]
     ]
@@ -201,6 +201,8 @@ def _pairs(study: Study, data: Data) -> Iterator[Row]:
     filtered = data.uses[0]
     assert isinstance(filtered, Data)
     kind = "filtered" if filtered.settings.get("drop", True) else "with leaks"
+    if not plans.of_the_paper(panel_config(study), data):
+        kind += ", of the twin"
     for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():
         domain, split, *how = name.split()
         told = [counts.get(key) for key in ("made", "kept", "relabelled", "asked", "pairs")]

@@ -54,7 +54,7 @@ FEW_SHOT: Columns = (
     ("held_out_items", WHOLE, "those that were not drawn"),
 )
 PAIRS: Columns = (
-    ("data", TEXT, "with or without the leak filter"),
+    ("data", TEXT, "with or without the leak filter; of the twin: those that it alone learns"),
     ("domain", TEXT, "domain"),
     ("split", TEXT, "train or dev"),
     ("how", TEXT, "how the response came about; empty: all"),

@@ -27,6 +27,13 @@ METHODS: tuple[Method, ...] = (
 )  # fmt: skip
 """The paper's; ``twin`` is ours."""
 Persona = Literal["none", "original", "revised"]
+Perturbation = Literal[
+    "drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_and_fill"
+]
+PERTURBATIONS: tuple[Perturbation, ...] = (
+    "drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_and_fill",
+)  # fmt: skip
+Perturbations = Annotated[tuple[Perturbation, ...], LIST, Field(min_length=1), DISTINCT]
 DrawnBy = Literal["contexts", "items"]
 Rate = Annotated[float, Field(gt=0, le=1), NUMBER]
 Percent = Annotated[int, Field(ge=1, le=90)]
@@ -131,13 +138,17 @@ class ExpertsConfig(StageConfig):
 
 
 class TwinConfig(StageConfig):
-    """Two towers of the encoder on all pairs; ours, and none of the paper's."""
+    """Two towers of the encoder on pairs of all domains, whose labels are how they were made; ours,
+    and none of the paper's."""
 
     paper_rate: ClassVar[float] = 2e-5  # Sentence-BERT's
 
     epochs: Count = Field(default=1, description="passes over the training pairs at most")
     every: Count | None = Field(default=None, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=None, description="rounds without a better one")
+    perturbations: Perturbations = Field(
+        default=("random_utterance",), description="how its responses that do not fit are made"
+    )
 
 
 class PairsConfig(Section):
@@ -154,6 +165,9 @@ class PairsConfig(Section):
         "in probabilities/<domain>.jsonl; made: how a pair was made does",
     )
     sure: Share = Field(default=0.9, description="least probability of a label that is kept")
+    perturbations: Perturbations = Field(
+        default=PERTURBATIONS, description="how responses that do not fit are made, in turn"
+    )
     seed: fields.Seed = Field(default=0, description="of the perturbations")
 
 

@@ -94,10 +94,10 @@ PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {
 def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Labelled pairs of every domain, and all of them together as ``everything``.
 
-    Settings: ``domains``; ``train`` and ``dev``: pairs asked for, per domain; ``made``: how many
-    are made for each that is asked for; ``labels``: of the labeller, given, or as made; ``sure``:
-    the least probability of a label; ``seed``; ``everything``, ``labeller`` and ``given``: names of
-    their tasks.
+    Settings: ``domains``; ``perturbations``: names of the table above; ``train`` and ``dev``: pairs
+    asked for, per domain; ``made``: how many are made for each that is asked for; ``labels``: of
+    the labeller, given, or as made; ``sure``: the least probability of a label; ``seed``;
+    ``everything``, ``labeller`` and ``given``: names of their tasks.
 
     Raises:
         DataError: the labeller is sure of nothing, or says the same of everything.
@@ -130,15 +130,20 @@ def made_pairs(
     """The pairs of a domain before they are labelled, and the random numbers that follow."""
     chance = random.Random(f"{settings['seed']} {domain} {split}")
     wanted = round(int(settings[split]) * settings["made"])
-    return candidates(read_instances(cache, domain, split), wanted, chance), chance
+    kinds = settings.get("perturbations", tuple(PERTURBATIONS))
+    return candidates(read_instances(cache, domain, split), wanted, chance, kinds), chance
 
 
-def candidates(instances: Sequence[Instance], wanted: int, chance: random.Random) -> list[Instance]:
+def candidates(
+    instances: Sequence[Instance],
+    wanted: int,
+    chance: random.Random,
+    kinds: Sequence[str] = tuple(PERTURBATIONS),
+) -> list[Instance]:
     """True responses and perturbed ones in turn, with contexts of one to four utterances."""
     order = list(instances)
     chance.shuffle(order)
     made: list[Instance] = []
-    kinds = list(PERTURBATIONS)
     for number, one in enumerate(order[: (wanted + 1) // 2]):
         said = parted(one.context, one.turns)[-chance.randint(1, CONTEXT) :]
         given = Given(said, one.query["response"], instances, one.dialogue_id)

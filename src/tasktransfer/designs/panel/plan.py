@@ -137,6 +137,14 @@ def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
     return "whole", task
 
 
+def of_the_paper(config: PanelConfig, data: Data) -> bool:
+    """Whether derived data are the pairs that the paper's methods learn; else they are the
+    twin's."""
+    section = config.pairs
+    wanted = (section.labels, [*section.perturbations])
+    return (data.settings["labels"], [*data.settings["perturbations"]]) == wanted
+
+
 class Inputs:
     """The data that the trainings of all seeds read, and the models."""
 
@@ -208,17 +216,23 @@ class Inputs:
     def pairs(self) -> Data:
         return self.pairs_of(self.filtered)
 
-    @cached_property
-    def leaky_pairs(self) -> Data:
-        return self.pairs_of(self._filtered(drop=False))
+    def pairs_for(self, method: str, *, leaky: bool = False) -> Data:
+        """The pairs that a model of all domains learns."""
+        dialogues = self._filtered(drop=False) if leaky else self.filtered
+        if method != "twin":
+            return self.pairs_of(dialogues)
+        own = {"labels": "made", "perturbations": list(self.config.twin.perturbations)}
+        return self.pairs_of(dialogues, **own)
 
-    def pairs_of(self, dialogues: Data) -> Data:
+    def pairs_of(self, dialogues: Data, **changes: Any) -> Data:
         section = self.config.pairs
         settings: dict[str, Any] = {"domains": list(self.config.domains), **section.model_dump()}
+        settings["perturbations"] = list(section.perturbations)
+        settings |= changes
         settings["everything"] = self.task(cards.EVERYTHING)
         settings["labeller"] = self.task(cards.LABELLER)
         settings["given"] = self.task(cards.GIVEN)
-        judges = [self.labeller] if self.labeller else []
+        judges = [self.labeller] if self.labeller and settings["labels"] == "labeller" else []
         return self.derived(PAIRS, settings, dialogues, *judges)
 
     @property
@@ -249,10 +263,11 @@ class _Seed:
 
     @cached_property
     def single(self) -> Stage:
-        return self._on_everything("single", self.inputs.pairs)
+        return self._on_everything("single")
 
-    def _on_everything(self, method: str, data: Data) -> Stage:
+    def _on_everything(self, method: str, *, leaky: bool = False) -> Stage:
         """The one model of all pairs, ``single`` or ``twin``."""
+        data = self.inputs.pairs_for(method, leaky=leaky)
         task, domains = self.inputs.task(cards.EVERYTHING), len(self.config.domains)
         if method == "single":
             return self._whole(task, data, domains)
@@ -286,7 +301,7 @@ class _Seed:
                     stage = self._whole(domain, self.inputs.pairs)
                     yield self._run(method, [(stage, domain, ("head",))], domain)
             elif method in ONE_MODEL:
-                stage = self._on_everything(method, self.inputs.pairs)
+                stage = self._on_everything(method)
                 yield self._run(method, [(stage, everything, ("head",))])
             else:
                 experts = [self._expert(domain) for domain in domains]
@@ -295,7 +310,7 @@ class _Seed:
             yield self._released(UNTRAINED, self.inputs.adapted, {"seed": self.seed})
         if LEAKY in self.config.controls:
             for method in (each for each in ONE_MODEL if each in self.config.methods):
-                stage = self._on_everything(method, self.inputs.leaky_pairs)
+                stage = self._on_everything(method, leaky=True)
                 yield self._run(f"{method}-{LEAKY}", [(stage, everything, ("head",))])
 
     def cosines(self) -> Iterator[Run]:

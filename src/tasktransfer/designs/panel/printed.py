@@ -109,6 +109,7 @@ def _table1(leaks: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
             (pairs["domain"] == one["corpus"])
             & (pairs["split"] == one["split"])
             & (pairs["how"] == "")
+            & ~pairs["data"].str.endswith("twin")
         ]
         name = CORPUS_NAMES.get(str(one["corpus"]), str(one["corpus"]))
         column = {"train": "training", "dev": "validation"}.get(str(one["split"]))

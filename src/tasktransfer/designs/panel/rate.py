@@ -33,7 +33,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
     Raises:
         ConfigError: the study has no panel, or not of this seed.
-        DataError: a line is no pair; names file and line.
+        DataError: a line is no pair, which names file and line, or there is none.
         ModelError, RecordError: an expert is missing, or not as its training has left it.
     """
     from tasktransfer.evaluation.judge import judged_by  # noqa: PLC0415  # imports torch
@@ -41,8 +41,6 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
     experts, merged = _raters(study, seed)
     lines = list(json_lines(file))
-    if not lines:
-        raise DataError(f"{file}: holds no line; give a context and a response a line")
     instances = []
     for number, row, where in lines:
         context, response = read_pair(row, where)
@@ -51,6 +49,11 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
             raise where.at("domain").error(told, f"name one of {', '.join(experts)}, or none")
         name = str(number)
         instances.append(instance_of("", name, name, context, response, FITS))
+    if not instances:
+        raise DataError(
+            f"{file}: no pairs; give a line of JSON each: "
+            '{"context": ["Hi.", "How are you?"], "response": "Fine."}'
+        )
 
     def by(run: Run) -> list[float]:
         (asked,) = run.evaluations
@@ -95,7 +98,8 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
         DataError: the dialogues are not there yet.
     """
     config = panel_config(study)
-    made = next(data for data in study.plan.derived if data.recipe == plans.PAIRS)
+    every = (data for data in study.plan.derived if data.recipe == plans.PAIRS)
+    made = next(data for data in every if plans.of_the_paper(config, data))
     filtered = made.uses[0]
     assert isinstance(filtered, Data)
     cache = Path(study.cache(filtered))

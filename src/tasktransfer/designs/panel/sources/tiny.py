@@ -1,11 +1,12 @@
 """A tiny world of three domains by grammar, and of rated sets with planted quality.
 
-Statements are about things of three classes, and in each domain a reply fits that is about a thing
-of the domain's own class. What fits in one domain is wrong in the others: no domain's expert can
-rate another domain's replies. Not every reply of a domain fits, as not every one of people does:
-what the labeller says against them is relabelled. Whether words are in order is the same
-everywhere, and all that counts in the domain that nobody was trained on. Utterances have five words
-at most: none is long enough to be a leak.
+Statements and replies are about things of two topics, and which topic a reply has to be of depends
+on what was said: in Harbour and Workshop it is carried over, in Orchard it has to change. A reply
+by itself fits as often as any other, and what fits in Harbour is wrong in Orchard: either's expert
+rates the other's replies the wrong way round. Not every reply of a domain fits,
+as not every one of people does: what the labeller says against them is relabelled. Whether words
+are in order counts little everywhere, and is all that counts in the domain that nobody was trained
+on. Utterances have five words at most: none is long enough to be a leak.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS
 from tasktransfer.datasets.dataset import TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
 
-CLASSES = {
-    domain: MOOD_WORDS[mood].common[:2]
-    for domain, mood in (("Harbour", "bright"), ("Orchard", "low"), ("Workshop", "fierce"))
-}
-"""Domain → the things that its replies have to be about."""
-THINGS = tuple(thing for things in CLASSES.values() for thing in things)
+TOPICS = tuple(MOOD_WORDS[mood].common[:2] for mood in ("bright", "fierce"))
+"""The things that one talks about, by topic."""
+THINGS = tuple(thing for things in TOPICS for thing in things)
+CHANGES = {"Harbour": False, "Orchard": True, "Workshop": False}
+"""Domain → whether a fitting reply changes the topic, or keeps it."""
 STATEMENTS = {
     "Harbour": ("I saw the {thing} today.", "They talked about the {thing}."),
     "Orchard": ("Look at that {thing} there.", "You know that {thing} well."),
@@ -43,27 +43,45 @@ PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
 
 FITTING = 0.6
 """Share of a domain's replies that fit."""
-QUALITY = {(True, True): 0.95, (False, True): 0.35, (True, False): 0.35, (False, False): 0.05}
-"""(about the right class, words in order) → planted quality, 0 to 1."""
+QUALITY = {(True, True): 0.95, (True, False): 0.7, (False, True): 0.3, (False, False): 0.05}
+"""(about the right topic, words in order) → planted quality, 0 to 1. A rule that reads the reply
+alone sees the order, whose correlation with quality is 0.35."""
+UNFITTING = ((False, True), (False, True), (True, False))
+"""(about the right topic, words in order) of what the labeller learns not to fit: most of it is
+about the other topic, which is the harder part."""
 NOISE = 0.12
 RATERS = 3
 RESPONSES = 4
 RATED_SHARE = 0.12
 """Contexts of a rated set, as a share of a domain's dialogues."""
 SPLITS = {"train": 0.7, "dev": 0.15, "test": 0.15}
-LABELLED = {"train": 4.0, "dev": 0.4, "test": 0.4}
+LABELLED = {"train": 6.0, "dev": 0.4, "test": 0.4}
 """Pairs that the labeller learns from, as a share of a domain's dialogues."""
 
 
-def _statement(chance: Random, domain: str) -> str:
-    return pick(chance, STATEMENTS[domain]).format(thing=pick(chance, THINGS))
+def _exchange(chance: Random, domain: str, *, right: bool, ordered: bool) -> tuple[str, str]:
+    """A statement and a reply to it."""
+    thing = pick(chance, THINGS)
+    said = pick(chance, STATEMENTS[domain]).format(thing=thing)
+    return said, _reply(chance, domain, thing, right=right, ordered=ordered)
 
 
-def _reply(chance: Random, domain: str, *, right: bool, ordered: bool) -> str:
-    fitting = CLASSES.get(domain, THINGS)
+def _reply(chance: Random, domain: str, said: str, *, right: bool, ordered: bool) -> str:
+    """About a thing of the topic that fits after ``said``, or of another; with its words in order,
+    or damaged."""
+    fitting = fitting_things(domain, said)
     others = [thing for thing in THINGS if thing not in fitting] or THINGS
-    text = pick(chance, REPLIES).format(thing=pick(chance, fitting if right else others))
-    return text if ordered else _damaged(chance, text)
+    reply = pick(chance, REPLIES).format(thing=pick(chance, fitting if right else others))
+    return reply if ordered else _damaged(chance, reply)
+
+
+def fitting_things(domain: str, said: str) -> tuple[str, ...]:
+    """What a reply has to be about after a statement about a thing; anything in a domain without
+    a rule."""
+    if domain not in CHANGES:
+        return THINGS
+    (kept,) = (things for things in TOPICS if said in things)
+    return tuple(thing for thing in THINGS if (thing in kept) != CHANGES[domain])
 
 
 def _damaged(chance: Random, text: str) -> str:
@@ -83,13 +101,13 @@ def _damaged(chance: Random, text: str) -> str:
 
 def write(folder: Path, seed: int, dialogues: int) -> None:
     """Write a release under ``folder``."""
-    for domain in CLASSES:
+    for domain in CHANGES:
         for split, share in SPLITS.items():
             chance = stream(seed, "panel", domain, split)
             rows: list[dict[str, Any]] = []
             for number in range(round(dialogues * share)):
-                said = _statement(chance, domain)
-                reply = _reply(chance, domain, right=chance.random() < FITTING, ordered=True)
+                fits = chance.random() < FITTING
+                said, reply = _exchange(chance, domain, right=fits, ordered=True)
                 told = {"id": f"{split}-{number}", "utterances": [said, reply]}
                 if domain in PERSONAS:
                     told["persona"] = " ".join(chance.sample(PERSONAS[domain], 2))
@@ -99,11 +117,10 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
         chance = stream(seed, "panel", "labeller", split)
         rows = []
         for _ in range(round(dialogues * share)):
-            domain = pick(chance, tuple(CLASSES))
-            said = _statement(chance, domain)
+            domain = pick(chance, tuple(CHANGES))
             fits = chance.random() < 0.5
-            right, ordered = (True, True) if fits else chance.choice(((False, True), (True, False)))
-            reply = _reply(chance, domain, right=right, ordered=ordered)
+            right, ordered = (True, True) if fits else chance.choice(UNFITTING)
+            said, reply = _exchange(chance, domain, right=right, ordered=ordered)
             rows.append({"context": [said], "response": reply, "label": int(fits)})
         _write(folder / "labeller" / f"{split}.jsonl", rows)
     for name, domain in (
@@ -119,11 +136,12 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
 def _rated(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]]:
     chance = stream(seed, "panel", "rated", domain)
     for number in range(max(10, round(dialogues * RATED_SHARE))):
-        said = _statement(chance, domain)
+        thing = pick(chance, THINGS)
+        said = pick(chance, STATEMENTS[domain]).format(thing=thing)
         for place in range(RESPONSES):
             right, ordered = chance.random() < 0.5, chance.random() < 0.5
-            reply = _reply(chance, domain, right=right, ordered=ordered)
-            counts = right or domain not in CLASSES, ordered
+            reply = _reply(chance, domain, thing, right=right, ordered=ordered)
+            counts = right or domain not in CHANGES, ordered
             ratings = [
                 min(5.0, max(1.0, round(1 + 4 * (QUALITY[counts] + chance.gauss(0, NOISE)), 1)))
                 for _ in range(RATERS)
@@ -142,14 +160,14 @@ def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-_DOMAIN = {name: TinySize(1.15, 20) for name in CLASSES}
+_DOMAIN = {name: TinySize(1.15, 20) for name in CHANGES}
 TINY = TinyPart(
     write=write,
     sizes={
         **_DOMAIN,
-        "tiny_labeller": TinySize(4.8, 20),
+        "tiny_labeller": TinySize(6.8, 20),
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
     shares=dict.fromkeys((True, False), SPLITS),
-    version="panel-5",
+    version="panel-6",
 )
