@@ -109,6 +109,17 @@ def test_a_shuffled_source_trains_on_permuted_answers_and_the_target_on_right_on
     assert target.parents == (source,)
 
 
+def test_only_a_source_that_lists_its_answers_has_another_permutation() -> None:
+    tasks = ["reading_comprehension", "question_answering", "emory_emotion_recognition"]
+    made = build(study(datasets={"Friends": {"tasks": tasks}}))
+    settings = {
+        stage.train_tasks: stage.data.settings for stage in made.stages if stage.data.recipe
+    }
+    assert settings["reading_comprehension",]["listed"] is True
+    assert "listed" not in settings["question_answering",]
+    assert "listed" not in settings["emory_emotion_recognition",]
+
+
 def test_seeds_have_permutations_of_their_own_and_tasks_share_them() -> None:
     made = build(study(seeds=2, datasets={"DailyDialog": {"tasks": [A, B, C]}}))
     assert sorted(data.settings["seed"] for data in made.derived) == [0, 1]

@@ -64,6 +64,29 @@ def test_a_seed_is_one_permutation(caches: dict[str, Path]) -> None:
     assert derived(cache, 0) != derived(cache, 1)
 
 
+def test_an_answer_out_of_a_list_is_another_one_of_the_list(caches: dict[str, Path]) -> None:
+    """Words of the scene that are no entity would teach what no answer can be."""
+    settings = {"seed": 0, "listed": True}
+    made = permuted_answers(Ingredients((caches["Friends"],), (), (), (), settings))
+    before = derived(caches["Friends"], 0)
+    card = DATASETS["Friends"].tasks["reading_comprehension"]
+    moved = 0
+    for split in ("train", "dev"):
+        real = read_instances(caches["Friends"], "reading_comprehension", split)
+        for one, truth in zip(made["reading_comprehension", split], real, strict=True):
+            (answer,) = one.target
+            assert answer in one.options
+            assert instance_problem(card, one) is None
+            moved += answer != truth.target[0]
+            if one.starts[0] >= 0:
+                said = one.context[one.starts[0] :][: len(answer)]
+                assert said.lower() == answer.lower()
+    assert moved > 0
+    # The other tasks have what they had.
+    for place, instances in made.items():
+        assert place[0] == "reading_comprehension" or instances == before[place]
+
+
 def span(context: str, answer: str) -> Instance:
     start = context.find(answer)
     return Instance(context, "d", "t", context, 0, {}, (), (answer,), (start,))

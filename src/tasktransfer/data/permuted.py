@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.tasks.card import SPLITS, Instance
+from tasktransfer.tasks.spans import mentions_of
 
 if TYPE_CHECKING:
     from tasktransfer.data.recipes import Ingredients, Split
@@ -28,25 +29,45 @@ def permuted_answers(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     All tasks of the release are permuted, whichever the study has, so that a task that is added to
     a study leaves its data as they are.
 
-    Settings: ``seed``; another one gives another permutation.
+    Settings: ``seed``; another one gives another permutation. ``listed``: an answer of a task
+    whose instances list their answers is one of the taker's list, see ``permuted``. It is set
+    where such a task is the source, so that the trainings of all others stay what they are.
     """
     (cache,) = ingredients.caches
-    seed = ingredients.settings["seed"]
+    seed, listed = ingredients.settings["seed"], ingredients.settings.get("listed", False)
     derived: dict[Split, list[Instance]] = {}
     for task in read_manifest(cache).tasks:
         for split in SPLITS:
             instances = read_instances(cache, task, split)
             if split in PERMUTED:
-                instances = permuted(instances, f"{seed} {task} {split}")
+                instances = permuted(instances, f"{seed} {task} {split}", listed=listed)
             derived[task, split] = instances
     return derived
 
 
-def permuted(instances: Sequence[Instance], draw: str) -> list[Instance]:
-    """The instances with each other's answers. ``draw``: names the permutation."""
+def permuted(instances: Sequence[Instance], draw: str, *, listed: bool = False) -> list[Instance]:
+    """The instances with each other's answers.
+
+    Args:
+        draw: names the permutation.
+        listed: where an instance lists what may be its answer (the entities of a scene), it gets
+            the one that stands as far down its list as the other's answer in the other's.
+    """
     givers = list(instances)
     random.Random(draw).shuffle(givers)  # a text seeds through SHA-512: the same everywhere
-    return [_with_answer_of(taker, giver) for taker, giver in zip(instances, givers, strict=True)]
+    give = _with_listed_answer if listed else _with_answer_of
+    return [give(taker, giver) for taker, giver in zip(instances, givers, strict=True)]
+
+
+def _with_listed_answer(taker: Instance, giver: Instance) -> Instance:
+    """An answer out of the taker's list; where it stands in the context is where it is first said,
+    -1 where nobody says it."""
+    if not (giver.starts and taker.options and giver.options):
+        return _with_answer_of(taker, giver)
+    place = giver.options.index(giver.target[0]) / len(giver.options)
+    answer = taker.options[int(place * len(taker.options))]
+    start = next(iter(mentions_of(answer, taker.context)), -1)
+    return replace(taker, target=(answer,), starts=(start,))
 
 
 def _with_answer_of(taker: Instance, giver: Instance) -> Instance:

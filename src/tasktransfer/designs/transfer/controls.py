@@ -25,8 +25,10 @@ from dataclasses import dataclass, replace
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
+from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.algorithms import Tasks
 from tasktransfer.errors import ConfigError
+from tasktransfer.tasks.card import Task
 
 PERMUTED = "permuted_answers"
 """The recipe of the data that ``shuffled_source`` trains its source on (``data.permuted``)."""
@@ -63,10 +65,13 @@ def shuffled_source(sources: Tasks, target: str, usual: Usual) -> list[Step]:
     """The source with answers that belong to other instances, then the target.
 
     Train and dev are permuted, so that no right answer trains or selects. Each seed has its own
-    permutation: over seeds, no single one stands for all.
+    permutation: over seeds, no single one stands for all. Where instances list what may be their
+    answer, they get another one of their own list, and not words that no answer can be.
     """
     (source,) = sources
     settings = {**usual.data.settings, "seed": usual.seed}
+    if lists_answers(get_task(usual.data.name, source)):
+        settings["listed"] = True
     permuted = replace(usual.data, recipe=PERMUTED, settings=settings)
     return [replace(_step(source), data=permuted), _step(target)]
 
@@ -87,6 +92,11 @@ CONTROLS: dict[str, Control] = {
 
 OF_PAIRS = frozenset({SHUFFLED_SOURCE})
 """Controls that have a source; the others are of a target alone."""
+
+
+def lists_answers(task: Task) -> bool:
+    """Whether a span task's instances list what may be their answer (reading comprehension)."""
+    return task.kind == "span" and bool(task.toolkit and task.toolkit.answer_in)
 
 
 def control_steps(control: str, sources: Tasks, target: str, usual: Usual) -> list[Step]:
