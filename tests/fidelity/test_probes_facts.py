@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections import Counter
 from functools import cache
@@ -161,10 +162,12 @@ def test_no_label_looks_ahead() -> None:
 @pytest.mark.parametrize("exchanges", [1, 3, 6])
 def test_no_label_of_personachat_looks_ahead(exchanges: int, tmp_path: Path) -> None:
     """Every dialogue cut after some exchanges has the labels there that it had before."""
-    whole = (SHARED / "convai2" / "valid_self_original_no_cands.txt").read_text()
-    cut = chat_labels(tmp_path / "cut", whole, cut_after(whole, exchanges), exchanges)
-    assert sum(cut.values()) > 1000 * exchanges * 0.9
-    assert cut == chat_labels(tmp_path / "whole", whole, whole, exchanges)
+    text = (SHARED / "convai2" / "valid_self_original_no_cands.txt").read_text()
+    begins = [match.start() for match in re.finditer(r"^1 ", text, re.MULTILINE)]
+    train, valid = text[: begins[200]], text[begins[200] :]
+    cut = chat_labels(tmp_path / "cut", train, cut_after(valid, exchanges), exchanges)
+    assert sum(cut.values()) > 800 * exchanges * 0.9
+    assert cut == chat_labels(tmp_path / "whole", train, valid, exchanges)
 
 
 def chat_labels(folder: Path, train: str, valid: str, exchanges: int) -> Counter[tuple[Any, ...]]:

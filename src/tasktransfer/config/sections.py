@@ -324,6 +324,15 @@ class CommonConfig(Section):
         """The datasets that are studied; a design's config says which."""
         return ()
 
+    @property
+    def files_read(self) -> Mapping[str, str]:
+        """Files that only tables and figures read, by the key that names them."""
+        return {}
+
+    def keys_of(self, dataset: str, task: str) -> str:
+        """The keys that name a task of a dataset, for messages."""
+        return ", ".join(dict.fromkeys(_keys(self.model_dump(), task))) or "what reads it"
+
     def vocabulary_of(self, model: str) -> tuple[str, ...]:
         """The datasets whose training texts give a built model its words: those that it is trained
         on, so that what else is studied changes no model."""
@@ -353,3 +362,15 @@ class CommonConfig(Section):
                 if model.get(key, "") is None:
                     del model[key]
         return content
+
+
+def _keys(value: Any, name: str, key: str = "") -> Iterator[str]:
+    """The keys under which something is named in plain values."""
+    if isinstance(value, Mapping):
+        for inner, item in value.items():
+            yield from _keys(item, name, f"{key}.{inner}" if key else str(inner))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _keys(item, name, key)
+    elif value == name:
+        yield key

@@ -83,6 +83,8 @@ class Reader:
         open: (folder, few_sample) → the release. A dataset without a few-sample setting is read
             whole either way. Raises DataError for a release that is absent or damaged.
         missing: words for messages, see ``missing_in_release``.
+        splits: task → the splits on which its releases have it; a task that is not named is made
+            by a recipe alone. None: each task is on all splits.
     """
 
     version: int
@@ -90,6 +92,7 @@ class Reader:
     revision: Callable[[Path, Path | None], str]
     open: Callable[[Path, bool], Release]
     missing: Callable[[str, tuple[str, ...] | None, bool], str] = missing_in_release
+    splits: Mapping[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,21 @@
-"""What the data of a study lacks, told before anything is trained.
+"""What the data of a study lacks, told before anything is run.
 
 Asked at every start of Snakemake: light and fast. What the prepared instances hold
-stands in their manifest. A release that is not prepared yet is read for it once, and what it holds
-is remembered in ``<results>/data/holdings.json``.
+stands in their manifest. A release that is not prepared yet is read for it once, as far as the
+study needs it, and what it holds is remembered by its content in ``<results>/data/holdings.json``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from tasktransfer.core.nodes import Data
+from tasktransfer.config.places import on_disk
+from tasktransfer.core.nodes import Data, Evaluation, Node, Stage
 from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.forecast.sizes import read_manifest
@@ -20,13 +23,17 @@ from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS
 
-Held = Mapping[str, list[str]]
-"""Task → the splits on which there is an instance of it."""
+Held = Mapping[str, list[str] | None]
+"""Task → the splits on which there is an instance of it; None: it is not annotated."""
+
+Needed = Mapping[str, set[str]]
+"""Task → splits."""
 
 
 def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
-    """What trainings that are not finished need of the data and do not find there: a message with
-    its remedy for each task, or for the release as a whole if it is gone or cannot be read.
+    """What nodes that are not finished need of the data and do not find there: a message with its
+    remedy for each task, or for the release as a whole if it is gone or cannot be read; and other
+    files that the config names and that are not there.
 
     What is tokenised already, and studies whose records are all there, need no data.
 
@@ -35,7 +42,9 @@ def lacking(study: Study, dataset: str | None = None) -> tuple[str, ...]:
         dataset: look at this one only.
     """
     names = [name for name in study.config.dataset_names if dataset in (None, name)]
-    return tuple(message for name in names for message in _lacking(study, name))
+    absent = [] if dataset else _absent_files(study.config.files_read)
+    # One file may lack what several tasks need.
+    return tuple(dict.fromkeys([*(m for name in names for m in _lacking(study, name)), *absent]))
 
 
 def refuse_lacking(study: Study, dataset: str | None = None) -> None:
@@ -48,48 +57,109 @@ def refuse_lacking(study: Study, dataset: str | None = None) -> None:
         raise DataError("\n".join(messages))
 
 
+def _absent_files(named: Mapping[str, str]) -> Iterator[str]:
+    for key, place in named.items():
+        file = Path(on_disk(place))
+        if not file.exists():
+            yield f"{place}: is missing, and {key} names it: put it there, or change {key}"
+        elif file.is_file() and not file.stat().st_size:
+            yield f"{place}: is empty, and {key} names it: give the whole file, or change {key}"
+
+
 def _lacking(study: Study, dataset: str) -> Iterator[str]:
-    held = _prepared(study, dataset)
-    tasks = {t for stage in study.plan.stages if stage.dataset == dataset for t in stage.tasks}
-    if held is not None and all(len(held.get(task, ())) == len(SPLITS) for task in tasks):
+    prepared = _prepared(study, dataset)
+    if prepared is not None and not _absent(_needed(study, dataset, study.plan.nodes), prepared):
         return
-    needed = _needed(study, dataset)
+    finished = look(study).finished
+    left = (node for node in study.plan.nodes if node.digest not in finished)
+    needed, held = _needed(study, dataset, left), prepared
     if not needed:
         return
     if held is None and study.config.data.generated:
         tiny = DATASETS[dataset].tiny
         held = {task: list(SPLITS) for task in (tiny.sizes if tiny else ())}
-    try:
-        held = held if held is not None else _released(study, dataset)
-    except DataError as error:
-        yield str(error)
-        return
+    if held is None:
+        try:
+            held, damaged = _released(study, dataset, needed)
+        except DataError as error:
+            held, damaged = {task: list(SPLITS) for task in needed}, [str(error)]
+        yield from damaged
+    for task, splits in _absent(needed, held).items():
+        yield _message(study, dataset, task, splits or None)
+
+
+def _absent(needed: Needed, held: Held) -> dict[str, list[str]]:
+    """Task → the splits that lack it, of those that do; none: it is not annotated at all."""
+    absent: dict[str, list[str]] = {}
     for task, splits in needed.items():
-        absent = [split for split in SPLITS if split in splits - set(held.get(task, ()))]
-        if absent:
-            yield _message(study, dataset, task, absent if task in held else None)
+        there = held.get(task)
+        if there is None:
+            absent[task] = []
+        elif lacks := [split for split in SPLITS if split in splits and split not in there]:
+            absent[task] = lacks
+    return absent
 
 
-def _needed(study: Study, dataset: str) -> dict[str, set[str]]:
-    """Task → the splits that trainings read which are neither finished nor tokenised."""
-    encoded = {
-        (data.digest, model): Path(folder, "manifest.json").exists()
-        for folder, (data, model) in study.encoded_folders.items()
-        if data.name == dataset
-    }
-    if all(encoded.values()):
-        return {}
+# --- what is needed -----------------------------------------------------------------------------
+
+
+def _needed(study: Study, dataset: str, nodes: Iterable[Node]) -> Needed:
+    """What nodes read of a dataset's instances, tokenised ones left out."""
     needed: dict[str, set[str]] = {}
-    for stage in look(study).left(study):
-        if stage.dataset != dataset or encoded[stage.data.digest, stage.model.name]:
-            continue
-        if any(isinstance(used, Data) for used in stage.data.uses):
-            continue  # derived from data that it names: whose recipe says what it lacks
-        tasks = {"train": stage.train_tasks, "dev": stage.select_on, "test": stage.tested}
-        for split in SPLITS:
-            for task in tasks[split]:
+    for node in nodes:
+        for data, task, split in _reads(study, node):
+            if data.name == dataset and not data.recipe:
                 needed.setdefault(task, set()).add(split)
     return needed
+
+
+def _reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
+    """Data, task and split of what a node reads."""
+    match node:
+        case Stage():
+            if not _tokenised(study, node.data, (node.model.name,)):
+                tasks = {"train": node.train_tasks, "dev": node.select_on, "test": node.tested}
+                yield from ((node.data, task, s) for s in SPLITS for task in tasks[s])
+        case Evaluation():
+            asked = [(node.data, node.task, str(node.split))]
+            for data, task, split in (*asked, *((p.data, p.task, "train") for p in node.pools)):
+                if not node.model_names or not _tokenised(study, data, node.model_names):
+                    yield data, task, split
+        case Data():
+            yield from _derived_from(study, node)
+        case _:
+            for task in node.tasks:
+                yield from ((node.data, task, split) for split in ("train", "test"))
+
+
+def _derived_from(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
+    """What derived data read of a release: the tasks that their settings name or that others read
+    of them; all, if none is named. Nothing where the dataset does not say what its releases have,
+    or where they read other derived data."""
+    has = DATASETS[node.name].reader.splits
+    if not node.recipe or has is None:
+        return
+    read = [used for used in node.uses if isinstance(used, Data)]
+    if any(used.recipe for used in read):
+        return
+    named = {*_texts(node.settings), *study.tasks(node)} & has.keys()
+    for task in named or has:
+        yield from ((Data(node.name, node.revision), task, split) for split in has[task])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in plain values."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for item in value.values() for text in _texts(item))
+    elif isinstance(value, list | tuple):
+        yield from (text for item in value for text in _texts(item))
+
+
+def _tokenised(study: Study, data: Data, models: Iterable[str]) -> bool:
+    folders = (study.encoded(data, model) for model in models)
+    return all(Path(folder, "manifest.json").exists() for folder in folders)
 
 
 # --- what the data holds ------------------------------------------------------------------------
@@ -106,23 +176,32 @@ def _prepared(study: Study, dataset: str) -> Held | None:
         return None
 
 
-def _released(study: Study, dataset: str) -> Held:
-    """By the release itself, or by what is remembered of it."""
+def _released(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, list[str]]:
+    """By the release itself, or by what is remembered of it; and what of it cannot be read."""
     memo = Path(study.config.results, "data", "holdings.json")
     reader = DATASETS[dataset].reader
     reader.find(Path(study.release_of(dataset)))  # remembered or not, it has to be there
     key = f"{Path(study.instances(dataset)).name}, reader {reader.version}"
     remembered: dict[str, Held] = json_text.read_object(memo)
-    if key not in remembered:
+    held, damaged = dict(remembered.get(key, {})), list[str]()
+    if unread := [task for task in tasks if task not in held]:
         release = reader.open(Path(study.release_of(dataset)), study.config.data.few_sample)
-        # The first instance of a task on each split tells, and no further one is read.
-        remembered[key] = {
-            task: [split for split in SPLITS if any(True for _ in release.instances(task, split))]
-            for task in release.tasks
-        }
+        for task in unread:
+            try:
+                held[task] = _held(release, task)
+            except DataError as error:
+                damaged.append(str(error))
         with replacing(memo) as part:
-            part.write_text(json.dumps(remembered, indent=1) + "\n")
-    return remembered[key]
+            part.write_text(json.dumps({**remembered, key: held}, indent=1) + "\n")
+    # What cannot be read is told as such, and not as missing.
+    return {task: held.get(task, list(SPLITS)) for task in tasks}, damaged
+
+
+def _held(release: Release, task: str) -> list[str] | None:
+    """The first instance of a task on each split tells, and no further one is read."""
+    if task not in release.tasks:
+        return None
+    return [split for split in SPLITS if any(True for _ in release.instances(task, split))]
 
 
 # --- what is said -------------------------------------------------------------------------------
@@ -139,5 +218,5 @@ def _message(study: Study, dataset: str, task: str, splits: list[str] | None) ->
     what = reader.missing(task, absent, study.config.data.few_sample)
     return (
         f"{place}: {what}. {study.config_file} needs it: remove {task!r} from "
-        f"datasets.{dataset}.tasks and multi_source, or give a release that has it (data.release)"
+        f"{study.config.keys_of(dataset, task)}, or give a release that has it (data.release)"
     )

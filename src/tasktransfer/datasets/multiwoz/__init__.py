@@ -118,7 +118,9 @@ def _open(folder: Path, few_sample: bool) -> Release:
 MULTIWOZ = Dataset(
     name=NAME,
     cards=CARDS,
-    reader=Reader(version=1, find=_find, revision=_revision, open=_open),
+    reader=Reader(
+        version=1, find=_find, revision=_revision, open=_open, splits={REPLY.name: SPLITS}
+    ),
     sizes={REPLY.name: TaskSize(10_303, 2_226, 2_208, 75)},
     sizes_from="validation and test set of MultiWOZ 2.0, split anew",
 )

@@ -211,7 +211,9 @@ def _open(folder: Path, few_sample: bool) -> Release:
 PERSONACHAT = Dataset(
     name=NAME,
     cards=CARDS,
-    reader=Reader(version=1, find=_find, revision=_revision, open=_open),
+    reader=Reader(
+        version=1, find=_find, revision=_revision, open=_open, splits={REPLY.name: SPLITS}
+    ),
     sizes={REPLY.name: TaskSize(5_460, 1_170, 1_170, 75)},
     sizes_from="validation set of ConvAI2, split anew",
 )

@@ -170,6 +170,11 @@ class ProbesConfig(CommonConfig):
     def dataset_names(self) -> tuple[str, ...]:
         return self.corpora
 
+    @property
+    def files_read(self) -> Mapping[str, str]:
+        named = {key: getattr(self.probes, key) for key in ("word_vectors", "judgements")}
+        return {f"probes.{key}": place for key, place in named.items() if place is not None}
+
     @classmethod
     def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield from super().contradictions(parts)

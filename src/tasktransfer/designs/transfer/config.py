@@ -205,6 +205,9 @@ class TransferConfig(CommonConfig):
     def _in_force(self) -> Self:
         return self.model_copy(update={"multi_source": self.multi_source.in_force(self.algorithms)})
 
+    def keys_of(self, dataset: str, task: str) -> str:
+        return f"datasets.{dataset}.tasks and multi_source"
+
     @property
     def dataset_names(self) -> tuple[str, ...]:
         """The datasets that are studied."""

@@ -275,7 +275,13 @@ def shared_utterances(dialogues: list[Dialogue], fewest_words: int = 4) -> tuple
 EMPATHETIC_DIALOGUES = Dataset(
     name=ED,
     cards=ED_CARDS,
-    reader=Reader(version=1, find=find, revision=revision, open=open_release),
+    reader=Reader(
+        version=1,
+        find=find,
+        revision=revision,
+        open=open_release,
+        splits={card.name: SPLITS for card in ED_CARDS},
+    ),
     sizes={
         NEXT.name: TaskSize(64_663, 9_305, 8_423, 75),
         REPLY.name: TaskSize(40_270, 5_736, 5_257, 60),

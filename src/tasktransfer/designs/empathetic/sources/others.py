@@ -69,7 +69,8 @@ def _dataset(
             synthetic="synthetic" in there,
         )
 
-    reader = Reader(version=1, find=find, revision=revision, open=open_release)
+    splits = {card.name: SPLITS}
+    reader = Reader(version=1, find=find, revision=revision, open=open_release, splits=splits)
     return Dataset(card.dataset, (card,), reader, {card.name: size}, "the corpus", tiny=tiny)
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from tasktransfer.datasets.dailydialog_pp import FITTING, read_contexts
-from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize
+from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, missing_in_release
 from tasktransfer.datasets.file_digests import digest_of_files
 from tasktransfer.datasets.one_split import refuse_shared
 from tasktransfer.designs.panel.sources import tiny
@@ -139,6 +139,18 @@ class _World:
         rated = [name for name, file in self.rated_files.items() if file in files]
         given = [self.given] if any(f.startswith(f"{PROBABILITIES}/") for f in files) else []
         return (*domains, *labels, *given, *rated)
+
+    def missing(self, task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
+        """As ``missing_in_release``, with the files that a task is read from."""
+        files = (
+            self.corpora[task].files
+            if task in self.corpora
+            else self.labels
+            if task == self.labeller
+            else (self.rated_files.get(task, f"{PROBABILITIES}/"),)
+        )
+        said = missing_in_release(task, splits, few_sample)
+        return f"{said}, which is read from {', '.join(files)}"
 
     def revision(self, folder: Path, memo: Path | None) -> str:
         return digest_of_files(self.files(folder), memo)
@@ -327,7 +339,19 @@ SOURCE_FILES = REAL.rated_files | TINY_WORLD.rated_files
 
 
 def _reader(world: _World) -> Reader:
-    return Reader(version=1, find=world.find, revision=world.revision, open=world.open)
+    return Reader(
+        version=1,
+        find=world.find,
+        revision=world.revision,
+        open=world.open,
+        missing=world.missing,
+        splits={
+            **dict.fromkeys(world.corpora, ("train", "dev")),
+            world.labeller: SPLITS,
+            world.given: ("train",),
+            **dict.fromkeys(world.rated, ("test",)),
+        },
+    )
 
 
 PANEL_DIALOGUES = Dataset(
