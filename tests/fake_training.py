@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any, get_args
 from unittest import mock
 
@@ -20,9 +21,11 @@ from small_models import small_stage
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.evaluation.judge import answers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training import ahead, loop
 from tasktransfer.training.evaluate import predict
+from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import Precision
 from tasktransfer.training.progress import Progress
@@ -42,11 +45,13 @@ TRAIN_TOKENS, EVAL_TOKENS = 32768, 65536
 
 def everything() -> dict[str, Any]:
     """``counts`` of an update by family, of models of base shape; ``problems`` of small models of
-    every family with every kind of task; ``faults`` that were planted, and what noticed them;
+    every family with every kind of task; ``evaluations`` by family: how a small model was run, and
+    the error, if there was one; ``faults`` that were planted, and what noticed them;
     ``nondeterministic`` operations of small models that are to be deterministic, by family."""
     return {
         "counts": of_base_shapes(),
         "bytes_a_token": of_memory(),
+        "evaluations": of_evaluations(),
         "problems": of_every_kind(),
         "faults": of_planted_faults(),
         "nondeterministic": of_deterministic_trainings(),
@@ -96,6 +101,32 @@ def of_every_kind() -> dict[str, str]:
                 problem, _ = _tried(family, dataset, name)
                 problems[f"{family} {kind}"] = problem
     return {where: problem for where, problem in problems.items() if problem}
+
+
+def of_evaluations() -> dict[str, dict[str, Any]]:
+    """How the evaluations of a trained model run it on a GPU of 80 GiB, as its config says."""
+    seen: dict[str, dict[str, Any]] = {}
+    memory = SimpleNamespace(total_memory=80 << 30)
+    for family in FAMILIES:
+        dataset, name = KINDS["utterance_classification"]
+        split = batch_of(family, dataset, name, 6)
+        model = model_of(family, get_task(dataset, name), layers=2)
+        with (
+            watched(len(split)) as counts,
+            mock.patch.object(torch.cuda, "get_device_properties", lambda device: memory),
+        ):
+            move(model)
+            device = Hardware().device()
+            setup = Hardware().setup(model, family, device)
+            answers(model, split, setup)
+        seen[family] = {
+            "device": device.type,
+            "precision": setup.precision,
+            "tokens": setup.eval_budget.tokens,
+            "launches": counts.operations.total(),
+            "casts": counts.operations["_to_copy"],
+        }
+    return seen
 
 
 def of_planted_faults() -> dict[str, dict[str, Any]]:

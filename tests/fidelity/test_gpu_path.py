@@ -13,7 +13,7 @@ import pytest
 import fake_cuda
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.training.precision import Precision
-from tasktransfer.training.token_budgets import BYTES_A_TOKEN
+from tasktransfer.training.token_budgets import BYTES_A_TOKEN, GPU_MOST
 
 CEILINGS = {
     "encoder": {"launches": 688, "blocking_copies": 0, "copies": 1, "casts": 125},
@@ -66,6 +66,14 @@ def test_token_budgets_know_what_a_token_needs(
 
 def test_every_kind_of_task_trains_and_predicts_on_one_device(asked: dict[str, Any]) -> None:
     assert asked["problems"] == {}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_evaluation_runs_a_model_as_a_training_does(asked: dict[str, Any], family: str) -> None:
+    """In bfloat16, where ``auto`` says so, and with as many tokens at a time as fit."""
+    seen = asked["evaluations"][family]
+    assert (seen["device"], seen["precision"], seen["tokens"]) == ("cuda", "bfloat16", GPU_MOST[1])
+    assert seen["launches"] > 0 < seen["casts"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,7 +1,9 @@
 """Which examples go through a model together. Pure numpy.
 
-No result depends on it beyond floating-point noise: a batch's losses are added up over its
-micro-batches before the one update, and a prediction knows nothing of its neighbours.
+Without dropout no result depends on it beyond floating-point noise: a batch's losses are added up
+over its micro-batches before the one update, and a prediction knows nothing of its neighbours. Of
+dropout each micro-batch draws its own masks, so that a training that is cut otherwise (on another
+kind of device, after memory ran out) is as another draw of them.
 """
 
 from __future__ import annotations

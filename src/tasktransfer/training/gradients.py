@@ -1,4 +1,5 @@
-"""The gradient of one update, in micro-batches: as large as fits, and without effect on the sum."""
+"""The gradient of one update, in micro-batches as large as fits. How they are cut changes no sum but
+by rounding; dropout's masks it changes, since each micro-batch draws its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Out of memory is no end: the micro-batch is halved and the work done again, the same result."""
+"""Out of memory is no end: the micro-batch is halved and the work done again. The result is the same
+but for rounding, and for dropout's masks, of which each micro-batch draws its own."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ class TokenBudget:
         """``work(tokens)``, with ever fewer tokens until it fits into memory.
 
         Args:
-            work: computes something in micro-batches of at most so many tokens; the result must
-                not depend on how many.
+            work: computes something in micro-batches of at most so many tokens; how many must
+                make no difference but rounding and dropout's masks.
             undo: takes back what a ``work`` that failed half-way has left.
 
         Raises:

@@ -1,4 +1,5 @@
-"""How a training uses its hardware. Nothing here changes a result beyond floating-point noise."""
+"""How a training uses its hardware. Nothing here changes a result beyond floating-point noise and
+dropout's draws."""
 
 from __future__ import annotations
 

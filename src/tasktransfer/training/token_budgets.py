@@ -1,5 +1,5 @@
 """How many tokens go through a model at once: large enough to fill the hardware, small enough for
-its memory. No result depends on it beyond floating-point noise."""
+its memory. No result depends on it beyond floating-point noise and dropout's draws."""
 
 from __future__ import annotations
 
