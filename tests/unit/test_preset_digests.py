@@ -12,6 +12,7 @@ from tasktransfer.core.plan import Plan
 from tasktransfer.core.versions import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import plan as planning
+from tasktransfer.results import revisions
 
 PRESETS = Path(__file__).parents[2] / "workflow" / "presets"
 
@@ -43,6 +44,7 @@ LATER = {
 
 def plan_of(preset: str, folder: Path, patch: pytest.MonkeyPatch, **options: Any) -> Plan:
     patch.chdir(folder)  # no release here: the revisions of its data are `unknown`
+    patch.setattr(revisions, "commit_of", lambda *_: None)  # nor are the commits of its models
     return open_study(PRESETS / f"{preset}.yaml", options, need_inputs=False).plan
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import overview
+from tasktransfer.results import revisions
 from tasktransfer.results.revisions import UNKNOWN
 from tasktransfer.results.study import Study
 
@@ -111,7 +113,8 @@ def test_where_stages_start() -> None:
         study.node("0" * 12)
 
 
-def test_hub_names_and_folders() -> None:
+def test_hub_names_and_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revisions, "commit_of", lambda *_: None)  # nobody can be asked
     a_checkpoint(Path("models/mine"))
     hub = MODEL | {"name": "hub", "checkpoint": "org/name"}
     pinned = MODEL | {"name": "pinned", "checkpoint": "gpt2", "revision": "abc"}
@@ -125,6 +128,61 @@ def test_hub_names_and_folders() -> None:
     assert weights["local"].startswith("sha256:")
     assert (study.revision("hub"), study.revision("local")) == ("main", None)
     assert study.base_model("hub") == "org/name"
+
+
+COMMITS = {"org/name": "1" * 40, "gpt2": "2" * 40}
+
+
+def test_a_name_on_the_hub_is_the_commit_that_it_stood_for_at_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hub = MODEL | {"name": "hub", "checkpoint": "org/name"}
+    pinned = MODEL | {"name": "pinned", "checkpoint": "gpt2", "revision": "3" * 40}
+    asked: list[tuple[str, str]] = []
+
+    def told(name: str, revision: str) -> str:
+        asked.append((name, revision))
+        return COMMITS[name]
+
+    monkeypatch.setattr(revisions, "commit_of", told)
+    study = opened(models=[hub, pinned])
+    weights = {name: spec.weights for name, spec in study.revisions.models.items()}
+    assert weights == {"hub": f"org/name@{'1' * 40}", "pinned": f"gpt2@{'3' * 40}"}
+    assert (study.revision("hub"), study.revision("pinned")) == ("1" * 40, "3" * 40)
+    assert asked == [("org/name", "main")]
+    # The branch moves: this study stays with what it began with, another has other stages.
+    monkeypatch.setitem(COMMITS, "org/name", "4" * 40)
+    assert opened(models=[hub, pinned]).plan == study.plan
+    elsewhere = opened(models=[hub, pinned], results="elsewhere")
+    assert elsewhere.revision("hub") == "4" * 40
+    ours, theirs = (
+        {s.digest for s in one.plan.stages if s.model.name == "hub"} for one in (study, elsewhere)
+    )
+    assert not ours & theirs
+
+
+def test_the_commit_of_a_name_is_found_in_the_cache_without_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    home = tmp_path / "cache" / "models--org--name"
+    snapshot = home / "snapshots" / ("5" * 40)
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text("{}")
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text("5" * 40)
+    code = (
+        "from tasktransfer.models.hub_commits import commit_of as c; print(c('org/name', 'main'))"
+    )
+    code += "; print(c('org/other', 'main'))"
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "HF_HUB_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split() == ["5" * 40, "None"]
 
 
 def test_other_weights_make_other_stages() -> None:

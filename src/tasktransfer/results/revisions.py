@@ -24,6 +24,7 @@ from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.models.checkpoint_digest import directory_digest
+from tasktransfer.models.hub_commits import commit_of, is_commit
 from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
 
 UNKNOWN = "unknown"
@@ -71,7 +72,7 @@ def own_tiny_version(dataset: str) -> str:
 
 
 def hub_revision(model: ModelConfig) -> str:
-    """The revision of a hub name."""
+    """The revision of a hub name, as the config has it."""
     return model.revision or "main"
 
 
@@ -96,7 +97,7 @@ def remember_revisions(
     inputs = _Inputs(config, need_inputs=False)
     told = {
         _data_key(config, name): data[name] for name in config.dataset_names if name in data
-    } | {model.checkpoint: models[model.name] for model in config.models if model.name in models}
+    } | {_model_key(model): models[model.name] for model in config.models if model.name in models}
     inputs.seen = {key: value for key, value in told.items() if key not in inputs.remembered}
     inputs.remember()
 
@@ -104,6 +105,12 @@ def remember_revisions(
 def _data_key(config: CommonConfig, dataset: str) -> str:
     """What a dataset's revision is remembered by."""
     return f"{config.data.release_of(dataset)}/{dataset}"
+
+
+def _model_key(model: ModelConfig) -> str:
+    """What a model's weights are remembered by."""
+    hub = is_hub_name(model.checkpoint)
+    return f"{model.checkpoint}@{hub_revision(model)}" if hub else model.checkpoint
 
 
 class _Inputs:
@@ -162,7 +169,7 @@ class _Inputs:
         if model.built is not None:
             return f"built:{digest_of(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
-            return f"{model.checkpoint}@{hub_revision(model)}"
+            return self._on_the_hub(model.checkpoint, hub_revision(model))
         folder = on_disk(model.checkpoint)
         if not Path(folder).is_dir():
             error = ModelError(
@@ -173,6 +180,20 @@ class _Inputs:
         digest = directory_digest(folder, self.memo)
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
+
+    def _on_the_hub(self, name: str, revision: str) -> str:
+        """A branch or tag is its commit, since it may move: what it was at the study's first start
+        stays. Where nobody tells the commit, nothing can be trained, and a plan has the name."""
+        if is_commit(revision):
+            return f"{name}@{revision}"
+        key = f"{name}@{revision}"
+        if key in self.remembered:
+            return self.remembered[key]
+        commit = commit_of(name, revision)
+        if commit is None:
+            return key
+        self.seen[key] = f"{name}@{commit}"
+        return self.seen[key]
 
     def _recipe(self, name: str, architecture: ArchitectureConfig) -> dict[str, Any]:
         """What a built model is made from: its words are those of its training texts."""

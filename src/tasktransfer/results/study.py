@@ -28,7 +28,6 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import (
     UNKNOWN,
     Revisions,
-    hub_revision,
     is_hub_name,
     own_tiny_version,
     tiny_revision,
@@ -266,11 +265,12 @@ class Study:
         return self.base_model(second) if second else None
 
     def revision(self, name: str) -> str | None:
-        """The hub revision of a model's checkpoint; None for folders and recipes."""
+        """The hub revision of a model's checkpoint, the commit where it is known; None for folders
+        and recipes."""
         model = self.model(name)
-        if model.recipe is not None:
+        if model.recipe is not None or not is_hub_name(model.checkpoint):
             return None
-        return hub_revision(model) if is_hub_name(model.checkpoint) else None
+        return self.revisions.models[name].weights.rpartition("@")[2]
 
     # --- nodes ---
 
