@@ -50,6 +50,10 @@ FIXED = ("pretrained", "base", "multitask", "ensemble-plain", "ensemble-tuned", 
 LARGE = ("pretrained-large", "base-large")
 _PREPEND = re.compile(r"(emo|topic)prepend-([1-9][0-9]*)")
 
+Read = Literal[
+    "EmpatheticDialogues", "DailyDialogReplies", "DailyDialog", "Newsgroups", "ReplyPairs",
+    "GoEmotions",
+]  # fmt: skip
 PoolName = Literal["ED", "ED+DD", "R", "ED+DD+R"]
 Setting = Literal["retrieval", "generation"]
 
@@ -63,18 +67,20 @@ def prepended(method: str) -> tuple[str, int] | None:
 class EmpatheticData(DataConfig):
     """Which dialogues are studied, and where the other data lie."""
 
-    releases: dict[str, Place] = Field(
+    releases: dict[Read, Place] = Field(
         default={}, description="dataset: folder of its release, where that is not data.release"
     )
 
     def release_of(self, dataset: str) -> str:
-        return self.releases.get(dataset, self.release)
+        folders: dict[str, str] = {**self.releases}
+        return folders.get(dataset, self.release)
 
 
 class EmpatheticModel(ModelConfig):
     """A model that is built here, or one of a checkpoint."""
 
     families: ClassVar[tuple[Family, ...]] = (*FAMILIES, "dual_encoder")
+    may_be_built: ClassVar[bool] = True
 
     family: Family = Field(description="encoder, decoder, encoder_decoder or dual_encoder")
     checkpoint: Checkpoint = Field(
@@ -342,6 +348,9 @@ class EmpatheticConfig(CommonConfig):
             if model.beside is not None:
                 path = f"models[{index}].beside"
                 yield from _of_family(path, model.beside, "encoder", models)
+                if getattr(models.get(model.beside), "beside", None) is not None:
+                    told = "reads beside another itself: name a model without beside"
+                    yield Problem(path, f"{model.beside!r} {told}")
         data, evaluation = parts.get("data"), parts.get("evaluation")
         if data and evaluation:
             for index, pool in enumerate(evaluation.pools):
