@@ -116,6 +116,9 @@ DISTINCT = AfterValidator(_distinct)
 NOT_EMPTY = Field(min_length=1)
 """Marks a tuple of one item or more."""
 
+FEW = Field(min_length=1, max_length=20)
+"""Marks a tuple of one item or more, all of which are tried with all of others."""
+
 NUMBER = _Number()
 
 Title = Annotated[str, Text(r"\S(.*\S)?", "write some text")]

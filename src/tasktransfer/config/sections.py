@@ -138,6 +138,15 @@ class ModelConfig(Section):
 
     families: ClassVar[tuple[Family, ...]] = FAMILIES
     """Those that models of the design have."""
+    may_be_built: ClassVar[bool] = False
+    """Whether the design says what a model of checkpoint ``built`` is made of."""
+
+    @field_validator("checkpoint")
+    @classmethod
+    def _can_be_built(cls, checkpoint: str) -> str:
+        if checkpoint == BUILT and not cls.may_be_built:
+            raise ValueError(f"{BUILT!r}: this design builds no such model: name a checkpoint")
+        return checkpoint
 
     @field_validator("family")
     @classmethod

@@ -37,7 +37,9 @@ UNREADABLE = object()
 _TWO_READINGS = re.compile(r"[-+]?0[0-9_xb].*|.*[_:].*")
 """Numbers in YAML 1.1 that are other numbers, or text, in YAML 1.2: octal, hexadecimal, binary,
 with underscores, and times of day in base 60."""
-_INTEGER, _FLOAT, _MERGE = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "merge"))
+_INTEGER, _FLOAT, _MERGE, _TEXT = (
+    f"tag:yaml.org,2002:{name}" for name in ("int", "float", "merge", "str")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,30 +219,33 @@ class _Builder:
         return self._scalar(node, path)
 
     def _mapping(self, node: yaml.MappingNode, path: str) -> dict[Any, Any]:
-        first: dict[Any, int] = {}
+        first: dict[str, int] = {}
         own = [key_node for key_node, _ in node.value if key_node.tag != _MERGE]
         for key, line in ((self._key(key_node), key_node.start_mark.line + 1) for key_node in own):
             if key in first:
                 message = f"duplicate key, on lines {first[key]} and {line}: remove one of the two"
-                self._refuse(at(path, str(key)), message)
+                self._refuse(at(path, key), message)
             first.setdefault(key, line)
         self._loader.flatten_mapping(node)
         result = {}
         for key_node, value_node in node.value:
             key = self._key(key_node)
-            place = at(path, str(key))
+            place = at(path, key)
             self.lines[place] = key_node.start_mark.line + 1
+            if key_node.tag != _TEXT:
+                self._refuse(place, "a key must be a name: remove it, or put it in quotes")
             result[key] = self.value(value_node, place)
         return result
 
-    def _key(self, node: yaml.Node) -> Any:
+    def _key(self, node: yaml.Node) -> str:
+        """As it is written: keys are names, and null, dates and numbers are refused."""
         line = node.start_mark.line + 1
         if not isinstance(node, yaml.ScalarNode):
             raise _UnreadableError("not valid YAML: a key must be a name", line)
         if len(node.value) > MAX_KEY:
             text = f"the key {show(node.value)} is longer than any of a study"
             raise _UnreadableError(text, line)
-        return self._loader.construct_object(node)
+        return str(node.value)
 
     def _scalar(self, node: yaml.Node, path: str) -> Any:
         """A value that is no collection; a number only if everybody reads it as the same number."""

@@ -200,6 +200,10 @@ class _Inputs:
         recipe = architecture.model_dump()
         vectors = recipe.pop("vectors")
         if vectors is not None:
+            if not Path(on_disk(vectors)).is_file():
+                raise ModelError(
+                    f"architecture.vectors: {vectors} is no file; give a text file of word vectors"
+                )
             recipe["vectors"] = digest_of_files({"vectors": Path(on_disk(vectors))}, self.memo)
         texts = {data: self.data_revision(data) for data in self.config.vocabulary_of(name)}
         return {

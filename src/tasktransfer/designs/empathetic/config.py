@@ -42,6 +42,10 @@ from tasktransfer.designs.empathetic.sources.cards import (
     TAGS,
 )
 
+Read = Literal[
+    "EmpatheticDialogues", "DailyDialogReplies", "DailyDialog", "Newsgroups", "ReplyPairs",
+    "GoEmotions",
+]  # fmt: skip
 PoolName = Literal["ED", "ED+DD", "R", "ED+DD+R"]
 Setting = Literal["retrieval", "generation"]
 
@@ -49,18 +53,20 @@ Setting = Literal["retrieval", "generation"]
 class EmpatheticData(DataConfig):
     """Which dialogues are studied, and where the other data lie."""
 
-    releases: dict[str, Place] = Field(
+    releases: dict[Read, Place] = Field(
         default={}, description="dataset: folder of its release, where that is not data.release"
     )
 
     def release_of(self, dataset: str) -> str:
-        return self.releases.get(dataset, self.release)
+        folders: dict[str, str] = {**self.releases}
+        return folders.get(dataset, self.release)
 
 
 class EmpatheticModel(ModelConfig):
     """A model that is built here, or one of a checkpoint."""
 
     families: ClassVar[tuple[Family, ...]] = (*FAMILIES, "dual_encoder")
+    may_be_built: ClassVar[bool] = True
 
     family: Family = Field(description="encoder, decoder, encoder_decoder or dual_encoder")
     checkpoint: Checkpoint = Field(

@@ -30,7 +30,11 @@ def contradictions(parts: Parts) -> Iterator[Problem]:
             yield from _of_family("classifier.model", classifier.model, "encoder", models)
         for index, model in enumerate(models.values()):
             if model.beside is not None:
-                yield from _of_family(f"models[{index}].beside", model.beside, "encoder", models)
+                path = f"models[{index}].beside"
+                yield from _of_family(path, model.beside, "encoder", models)
+                if getattr(models.get(model.beside), "beside", None) is not None:
+                    told = "reads beside another itself: name a model without beside"
+                    yield Problem(path, f"{model.beside!r} {told}")
     if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
         yield Problem("retrieval", "is missing, and generation too: give one of them")
     yield from _of_evaluation(parts)

@@ -177,7 +177,7 @@ class FewShotConfig(Section):
     paper_rate: ClassVar[float] = 1e-5
 
     sets: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(description="rated sets")
-    percent: Annotated[tuple[Percent, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
+    percent: Annotated[tuple[Percent, ...], LIST, fields.FEW, DISTINCT] = Field(
         default=(10, 20, 30, 40), description="of the items that are drawn; half of them validate"
     )
     draws: int = Field(default=10, ge=1, le=100, description="draws of items")

@@ -86,6 +86,9 @@ class ProbedModel(ModelConfig):
         if (self.architecture is None) == (self.checkpoint == BUILT):
             message = "give either an architecture or a checkpoint"
             refuse([(".checkpoint", f"found {self.checkpoint!r}: {message}")])
+        if self.architecture is not None and self.family != "encoder_decoder":
+            message = "an architecture is an encoder_decoder: write that, or name a checkpoint"
+            refuse([(".family", f"found {self.family!r}: {message}")])
         if self.architecture is not None and self.revision is not None:
             message = "only hub names have revisions, and an architecture is built: remove it"
             refuse([(".revision", f"found {self.revision!r}: {message}")])
@@ -182,8 +185,17 @@ class ProbesConfig(CommonConfig):
         if probes is None:
             return
         for place, name in enumerate(probes.tasks if probes.tasks != ALL else ()):
-            if name not in NAMES:
+            where = [probe.corpus for probe in EVERY if probe.name == name]
+            if not where:
                 yield Problem(f"probes.tasks[{place}]", unknown("probe", name, NAMES))
+            elif "corpora" in parts and not {*where} & {*parts["corpora"]}:
+                told = f"{name!r} is a probe of {where[0]}, which corpora lacks: add it there"
+                yield Problem(f"probes.tasks[{place}]", f"{told}, or remove the probe")
+        for place, corpus in enumerate(parts.get("corpora", ()) if probes.tasks != ALL else ()):
+            names = [probe.name for probe in EVERY if probe.corpus == corpus]
+            if not {*names} & {*probes.tasks}:
+                told = f"probes.tasks names no probe of {corpus}: add one of {', '.join(names)}"
+                yield Problem(f"corpora[{place}]", f"{told}, or remove the corpus")
         for place, snapshot in enumerate(probes.snapshots if probes.snapshots != ALL else ()):
             if training and isinstance(snapshot, int) and snapshot > training.epochs:
                 yield Problem(
