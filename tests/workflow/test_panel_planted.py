@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from empathetic_study import make
 from tasktransfer import datasets
@@ -23,6 +23,7 @@ from tasktransfer.designs.panel.config import METHODS
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
 from tasktransfer.models.adapters import ADAPTERS_FILE
+from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
 from tasktransfer.training.tiny import build
 
@@ -155,3 +156,41 @@ def test_pairs_that_want_labels_are_written(study: Study, tmp_path: Path) -> Non
     lines = (tmp_path / "Harbour.jsonl").read_text().splitlines()
     assert {*json.loads(lines[0])} == {"context", "response", "how"}
     assert len(lines) > 600
+
+
+def test_an_expert_that_is_not_as_its_training_left_it_rates_nothing(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another's weights in its place changed what `rate` says, and one NaN was printed as it is."""
+    first, other, *_ = (s for s in study.plan.stages if (s.kind, s.seed) == ("expert", 0))
+    pair = tmp_path / "pair.jsonl"
+    pair.write_text('{"context": ["Good morning."], "response": "We leave the harbour."}\n')
+    arguments = ["rate", "--config", study.config_file, str(pair)]
+    kept, record = Path(study.checkpoint(first)), Path(study.record(first))
+    shutil.copytree(kept, tmp_path / "kept")
+    recorded = record.read_text()
+    for name in (ADAPTERS_FILE, "heads.safetensors"):
+        shutil.copy(Path(study.checkpoint(other), name), kept / name)
+    assert main(arguments) == 6
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert f"error: {kept}/{ADAPTERS_FILE}: its SHA-256 is not the one in the record" in seen.err
+    assert f"delete {record} and run its study with snakemake" in seen.err
+    assert look(study).damaged.keys() == {first.digest}
+    # A record from before there were checksums, and one NaN.
+    shutil.copytree(tmp_path / "kept", kept, dirs_exist_ok=True)
+    old = json.loads(recorded)
+    del old["artefacts"]
+    record.write_text(json.dumps(old))
+    weights = load_file(kept / "heads.safetensors")
+    weights[min(weights)].view(-1)[0] = float("nan")
+    save_file(weights, kept / "heads.safetensors")
+    assert main(arguments) == 4
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert "heads.safetensors: " in seen.err
+    assert "is NaN or infinite" in seen.err
+    shutil.copytree(tmp_path / "kept", kept, dirs_exist_ok=True)
+    record.write_text(recorded)
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["panel"] > 0

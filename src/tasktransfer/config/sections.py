@@ -196,7 +196,8 @@ class TrainingConfig(Section):
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",
-        description="auto: bfloat16 where GPU or CPU has units for it and gains by it, else float32",
+        description="auto: bfloat16 where GPU or CPU has units for it and gains by it, else "
+        "float32",
     )
     task_weighting: Literal["auto", "none", "inverse_sqrt"] = Field(
         default="auto",

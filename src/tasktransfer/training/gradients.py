@@ -1,5 +1,8 @@
-"""The gradient of one update, in micro-batches as large as fits. How they are cut changes no sum but
-by rounding; dropout's masks it changes, since each micro-batch draws its own."""
+"""The gradient of one update, in micro-batches as large as fits.
+
+How they are cut changes no sum but by rounding. It changes dropout's masks, since each micro-batch
+draws its own.
+"""
 
 from __future__ import annotations
 

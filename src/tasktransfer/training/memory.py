@@ -1,5 +1,8 @@
-"""Out of memory is no end: the micro-batch is halved and the work done again. The result is the same
-but for rounding, and for dropout's masks, of which each micro-batch draws its own."""
+"""Out of memory is no end: the micro-batch is halved and the work done again.
+
+The result is the same but for rounding and dropout's masks, of which each micro-batch draws its
+own.
+"""
 
 from __future__ import annotations
 
