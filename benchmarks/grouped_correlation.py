@@ -56,7 +56,7 @@ def main() -> None:
             many = drawn(random, (MANY, *size[1:]), correlations)
             for over in OVERS:
                 truth = grouped_correlation(many, over, draws=2).value
-                told = [grouped_correlation(study, over, draws=200) for study in studies]
+                told = [grouped_correlation(study, over, draws=100) for study in studies]
                 held = np.mean([one.low <= truth <= one.high for one in told])
                 row = (", ".join(map(str, size)), *correlations, over, round(truth, 2))
                 print("|", " | ".join(map(str, row)), f"| {100 * held:.0f} |", flush=True)

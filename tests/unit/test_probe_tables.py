@@ -11,12 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.claims import bleu_and_probes
+from tasktransfer.designs.probes.collect import score_rows
 from tasktransfer.designs.probes.figures import one_a_seed
+from tasktransfer.designs.probes.plan import plan
 from tasktransfer.designs.probes.printed import chosen_by_measures, table6, unsolved
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins, stand_ins
+from tasktransfer.results.revisions import Revisions
 from tasktransfer.stats.grouped_correlation import grouped_correlation
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -183,6 +187,39 @@ def test_the_coin_is_in_no_mean() -> None:
     assert np.isnan(table[(table[1] == "Coin") & (table[2] == "all")][4].iloc[0])
     assert means.loc["trained", 3] == 4 * 2 * 3
     assert set(means.index) == {"all", "trained", "between", "within", *names}
+
+
+# --- snapshots ----------------------------------------------------------------------------------
+
+
+def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
+    """Without a fit of its own: its weights are those of an epoch."""
+    every = load_config(PRESETS / "probes.yaml", {"probes": {"snapshots": "all"}, "seeds": 1})
+    revisions = Revisions(
+        dict.fromkeys(every.dataset_names, "0" * 64),
+        {m.name: ModelSpec(m.name, m.family, m.recipe or "", m.max_length) for m in every.models},
+    )
+    planned = plan(every, revisions)  # type: ignore[arg-type]
+    names = ("micro_f1", "prior_f1", "shuffled_f1", "selectivity", "minority_f1")
+    measures = dict.fromkeys((*names, "classes", "train_rows"), 1.0)
+    task = "_".join(AT)
+    told: Any = {
+        fit.digest: {
+            "measures": {task: {**measures, "micro_f1": fit.on.at if fit.on else 0.0}},
+            "instances": {task: 1},
+        }
+        for fit in planned.fits
+    }
+    best: Any = {stage.digest: {"best_round": 7} for stage in planned.stages}
+    runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
+    rows = pd.DataFrame(score_rows(every, runs, best, told))  # type: ignore[arg-type]
+    by_model = rows[rows[2] == "best"]
+    assert len(by_model) == 5
+    assert set(by_model[3]) == set(by_model[6]) == {7}
+    assert len(rows) == 5 * (26 + 1) + 1
+
+
+AT = ("MultiWOZ", "AllSlots")
 
 
 # --- stand-ins ----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tasktransfer.config.places import on_disk
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
-from tasktransfer.designs.probes.config import probes_config
+from tasktransfer.designs.probes.config import ProbesConfig, probes_config
 from tasktransfer.designs.probes.facts import BY_TASK, Probe, reply_of
 from tasktransfer.designs.probes.plan import BEST, WORDS, stage_of
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins
@@ -113,7 +113,7 @@ def collect(study: Study, complete: bool) -> None:
     told = {key: read_node_record(Path(study.folder(fit))) for key, fit in fits.items()}
     by_vectors = _by_vectors(study, whole, records)
     rows = {
-        "scores": list(_scores(study, whole, records, told)),
+        "scores": list(score_rows(probes_config(study), whole, records, told)),
         "rounds": [
             row
             for stage in stages
@@ -170,14 +170,14 @@ def metadata_of(study: Study, records: int, told: Sequence[NodeRecord]) -> Metad
     )
 
 
-def _scores(
-    study: Study,
+def score_rows(
+    config: ProbesConfig,
     runs: list[Run],
     records: Mapping[str, Record],
     told: Mapping[str, NodeRecord],
 ) -> Iterator[tuple[Any, ...]]:
     """A row a run; the best epoch once more by this name, where all are probed."""
-    every = probes_config(study).probes.snapshots == ALL
+    every = config.probes.snapshots == ALL
     for run in runs:
         assert isinstance(run.outcome, Fit)
         record = told[run.outcome.digest]
