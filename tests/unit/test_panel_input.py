@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tasktransfer import datasets
@@ -35,6 +36,7 @@ from tasktransfer.designs.panel.sources.dataset import (
 from tasktransfer.designs.panel.sources.rated import read_rated
 from tasktransfer.designs.panel.sources.texts import joined, parted, plain
 from tasktransfer.errors import DataError
+from tasktransfer.metrics.measures import spearman
 from tasktransfer.tasks.card import SPLITS, Instance
 
 Rows = list[dict[str, Any]]
@@ -292,6 +294,39 @@ def test_too_few_ratings_to_learn_from(world: Path) -> None:
     told = ingredients(world, task="Harbour_Tiny", percent=10, by="items", draw=0)
     with pytest.raises(DataError, match=r"10 % of 20 items are 1 for each half.*few_shot\.percent"):
         ratings.few_ratings(told)
+
+
+def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> None:
+    """What fits is a matter of what was said: the thing that a response is about tells nothing, the
+    order of its words little. Who knows the rule of the domain is right."""
+    tiny.write(tmp_path, 0, 1200)
+    for domain, changes in tiny.CHANGES.items():
+        if domain == "Workshop":  # has no rated set
+            continue
+        rows = rows_of(tmp_path / "ratings" / f"{domain}_Tiny.jsonl")
+        gold = np.array([np.mean(row["ratings"]) for row in rows])
+        things = [_thing(row["response"]) for row in rows]
+        ordered = np.array([_ordered(row["response"]) for row in rows], float)
+        # The best rule that reads the response alone: the mean rating of the like of it.
+        alike = list(zip(things, ordered, strict=True))
+        means = {key: gold[[one == key for one in alike]].mean() for key in {*alike}}
+        alone = np.array([means[key] for key in alike])
+        assert 0.25 < spearman(alone, gold) < 0.45
+        right = [
+            thing in tiny.fitting_things(domain, _thing(row["context"][0]) or "")
+            if thing else 0.5
+            for thing, row in zip(things, rows, strict=True)
+        ]  # fmt: skip
+        assert spearman(np.array(right, float) + 0.4 * ordered, gold) > 0.85
+        assert changes == (domain == "Orchard")
+
+
+def _thing(text: str) -> str | None:
+    return next((thing for thing in tiny.THINGS if thing in text), None)
+
+
+def _ordered(text: str) -> bool:
+    return any(text == reply.format(thing=thing) for reply in tiny.REPLIES for thing in tiny.THINGS)
 
 
 # --- few ratings, choices -----------------------------------------------------------------------
