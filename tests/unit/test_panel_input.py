@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tasktransfer import datasets
@@ -20,12 +18,6 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel import leaks, pairs, ratings, selection
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import TINY_RATED
-from tasktransfer.designs.panel.sources.corpora import (
-    DAILY_SPLIT,
-    DAILY_ZIP,
-    OFFICIAL,
-    daily_dialog,
-)
 from tasktransfer.designs.panel.sources.dataset import (
     FITS,
     FITS_NOT,
@@ -36,7 +28,6 @@ from tasktransfer.designs.panel.sources.dataset import (
 from tasktransfer.designs.panel.sources.rated import read_rated
 from tasktransfer.designs.panel.sources.texts import joined, parted, plain
 from tasktransfer.errors import DataError
-from tasktransfer.metrics.measures import spearman
 from tasktransfer.tasks.card import SPLITS, Instance
 
 Rows = list[dict[str, Any]]
@@ -296,39 +287,6 @@ def test_too_few_ratings_to_learn_from(world: Path) -> None:
         ratings.few_ratings(told)
 
 
-def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> None:
-    """What fits is a matter of what was said: the thing that a response is about tells nothing, the
-    order of its words little. Who knows the rule of the domain is right."""
-    tiny.write(tmp_path, 0, 1200)
-    for domain, changes in tiny.CHANGES.items():
-        if domain == "Workshop":  # has no rated set
-            continue
-        rows = rows_of(tmp_path / "ratings" / f"{domain}_Tiny.jsonl")
-        gold = np.array([np.mean(row["ratings"]) for row in rows])
-        things = [_thing(row["response"]) for row in rows]
-        ordered = np.array([_ordered(row["response"]) for row in rows], float)
-        # The best rule that reads the response alone: the mean rating of the like of it.
-        alike = list(zip(things, ordered, strict=True))
-        means = {key: gold[[one == key for one in alike]].mean() for key in {*alike}}
-        alone = np.array([means[key] for key in alike])
-        assert 0.25 < spearman(alone, gold) < 0.45
-        right = [
-            thing in tiny.fitting_things(domain, _thing(row["context"][0]) or "")
-            if thing else 0.5
-            for thing, row in zip(things, rows, strict=True)
-        ]  # fmt: skip
-        assert spearman(np.array(right, float) + 0.4 * ordered, gold) > 0.85
-        assert changes == (domain == "Orchard")
-
-
-def _thing(text: str) -> str | None:
-    return next((thing for thing in tiny.THINGS if thing in text), None)
-
-
-def _ordered(text: str) -> bool:
-    return any(text == reply.format(thing=thing) for reply in tiny.REPLIES for thing in tiny.THINGS)
-
-
 # --- few ratings, choices -----------------------------------------------------------------------
 
 
@@ -424,24 +382,3 @@ def test_a_corpus_that_leaks_whole_is_refused(world: Path) -> None:
         leaks.without_leaks(
             ingredients(world, tasks=["Harbour"], against=["Harbour_Tiny"], words=6)
         )
-
-
-def test_splits_that_were_drawn_anew_are_refused(tmp_path: Path) -> None:
-    """FETA's own splits mix official test dialogues into training."""
-    said = ["Where do we leave the old violin?", "We always leave it at home."]
-    turns = [{"utterance": text} for text in said]
-    content = {"data": [{"dialogue_id": "d-1", "dialogue": turns}]}
-    files = {name: tmp_path / Path(name).name for name in (DAILY_ZIP, DAILY_SPLIT)}
-    files |= {name: tmp_path / f"{split}.txt" for split, name in OFFICIAL.items()}
-    with zipfile.ZipFile(files[DAILY_ZIP], "w") as archive:
-        archive.writestr("TLiDB_DailyDialog/TLiDB_DailyDialog.json", json.dumps(content))
-    files[OFFICIAL["dev"]].write_text("Hello . __eou__ Hi . __eou__\n")
-    files[OFFICIAL["test"]].write_text(f"{said[0]} __eou__ {said[1].lower()} __eou__\n")
-    files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,train\n")
-    with pytest.raises(DataError, match=r"d-1 is for training, and equals .*test.*, line 1:"):
-        list(daily_dialog(files))
-    files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,test\n")
-    assert [one.split for one in daily_dialog(files)] == ["dev"]
-    files[DAILY_SPLIT].write_text("dialogue_id,split\n")
-    with pytest.raises(DataError, match="no split for d-1; add a line"):
-        list(daily_dialog(files))

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasktransfer.core.nodes import Data, Outcome, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.panel import plan as plans
+from tasktransfer.designs.panel import inputs
 from tasktransfer.designs.panel.collect import panel_config
 from tasktransfer.designs.panel.pairs import made_pairs
 from tasktransfer.designs.panel.sources.dataset import FITS, instance_of, read_pair
@@ -115,8 +115,8 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
         DataError: the dialogues are not there yet.
     """
     config = panel_config(study)
-    every = (data for data in study.plan.derived if data.recipe == plans.PAIRS)
-    made = next(data for data in every if plans.of_the_paper(config, data))
+    every = (data for data in study.plan.derived if data.recipe == inputs.PAIRS)
+    made = next(data for data in every if inputs.of_the_paper(config, data))
     filtered = made.uses[0]
     assert isinstance(filtered, Data)
     cache = Path(study.cache(filtered))
