@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +18,6 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel import leaks, pairs, ratings, selection
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import TINY_RATED
-from tasktransfer.designs.panel.sources.corpora import (
-    DAILY_SPLIT,
-    DAILY_ZIP,
-    OFFICIAL,
-    daily_dialog,
-)
 from tasktransfer.designs.panel.sources.dataset import (
     FITS,
     FITS_NOT,
@@ -389,27 +382,3 @@ def test_a_corpus_that_leaks_whole_is_refused(world: Path) -> None:
         leaks.without_leaks(
             ingredients(world, tasks=["Harbour"], against=["Harbour_Tiny"], words=6)
         )
-
-
-def test_splits_that_were_drawn_anew_are_refused(tmp_path: Path) -> None:
-    """FETA's own splits mix official test dialogues into training."""
-    said = ["Where do we leave the old violin?", "We always leave it at home."]
-    turns = [{"utterance": text} for text in said]
-    content = {"data": [{"dialogue_id": "d-1", "dialogue": turns}]}
-    files = {name: tmp_path / Path(name).name for name in (DAILY_ZIP, DAILY_SPLIT)}
-    files |= {name: tmp_path / f"{split}.txt" for split, name in OFFICIAL.items()}
-    with zipfile.ZipFile(files[DAILY_ZIP], "w") as archive:
-        archive.writestr("TLiDB_DailyDialog/TLiDB_DailyDialog.json", json.dumps(content))
-    files[OFFICIAL["dev"]].write_text("Hello . __eou__ Hi . __eou__\n")
-    files[OFFICIAL["test"]].write_text(f"{said[0]} __eou__ {said[1].lower()} __eou__\n")
-    files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,train\n")
-    wanted = (
-        r"test\.txt, line 1 and .*split\.csv: .*'daily-d-1' \(train\) say the same: splits that"
-    )
-    with pytest.raises(DataError, match=wanted):
-        list(daily_dialog(files))
-    files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,test\n")
-    assert [one.split for one in daily_dialog(files)] == ["dev"]
-    files[DAILY_SPLIT].write_text("dialogue_id,split\n")
-    with pytest.raises(DataError, match="no split for d-1; add a line"):
-        list(daily_dialog(files))

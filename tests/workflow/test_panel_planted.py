@@ -1,13 +1,16 @@
-"""What the tiny world of domains plants is found again over five seeds: every method rates, an
-untrained one does not, and a domain's own expert rates it best. And what a panel leaves behind."""
+"""What the tiny world of domains plants is found again over seeds: every method rates, and sees
+what was said before; an untrained one does not; a domain's own expert rates it best. And what a
+panel leaves behind."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -16,17 +19,23 @@ from safetensors.torch import load_file, save_file
 from empathetic_study import make
 from tasktransfer import datasets
 from tasktransfer.cli import main
-from tasktransfer.data.cache import prepare
+from tasktransfer.core.nodes import Outcome
+from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.panel.config import METHODS
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
+from tasktransfer.evaluation.judge import judged_by
+from tasktransfer.jobs import node_jobs
+from tasktransfer.metrics.measures import spearman
 from tasktransfer.models.adapters import ADAPTERS_FILE
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance
 from tasktransfer.training.tiny import build
 
+SEEDS = 3
 DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "panel-demo.yaml"
 
 
@@ -44,12 +53,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     config |= {
         "results": str(folder / "results"),
         "models": [{**model, "max_length": 64}],
-        "seeds": 5,
-        "pairs": {"train": 600, "dev": 100, "made": 2.0},
-        "labeller": {"model": "small", "learning_rate": 1e-3, "epochs": 5},
-        "joint": {"learning_rate": 1e-3, "epochs": 4, "every": 56},
-        "experts": {"learning_rate": 1e-3, "epochs": 6, "every": None},
+        "seeds": SEEDS,
+        "pairs": {"train": 800, "dev": 100, "made": 1.5},
+        "labeller": {"model": "small", "epochs": 7},
+        "joint": {"epochs": 12, "every": None, "patience": 4},
+        "experts": {"epochs": 8, "every": None},
+        "twin": {"epochs": 1},
         "reduction": 4,
+        "methods": [*METHODS, "twin"],
+        "checkpoints": {"keep": "all"},
     }
     config["data"]["tiny_world"]["dialogues"] = 600
     del config["few_shot"], config["selection"]
@@ -64,6 +76,48 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     DATASETS.update(before)
 
 
+def exchanged(items: list[Instance]) -> list[Instance]:
+    """Each with the context of an item that is as far away as can be."""
+    far = len(items) // 2
+    return [
+        replace(one, context=other.context, turns=other.turns)
+        for one, other in zip(items, [*items[far:], *items[:far]], strict=True)
+    ]
+
+
+def swapped(items: list[Instance]) -> list[Instance]:
+    return [
+        replace(
+            one,
+            context=one.query["response"],
+            turns=(0,),
+            query={**one.query, "response": one.context},
+        )
+        for one in items
+    ]
+
+
+WRONG = {"exchanged": exchanged, "swapped": swapped}
+
+
+def ratings_of(study: Study, method: str, rated: str, how: str) -> float:
+    """Spearman's correlation x 100 of the first seed's model of a set, contexts as they are or
+    wrong."""
+    domain = rated.partition("_")[0] if method in ("panel", "collection") else ""
+    run = next(
+        run for run in study.plan.runs
+        if (run.method, run.about.get("domain"), run.seed) == (method, domain, 0)
+    )  # fmt: skip
+    (asked,) = run.evaluations
+    assert isinstance(asked.of, Outcome)
+    every = read_instances(Path(study.cache(asked.data)), asked.task, "test")
+    items = [one for one in every if one.id.startswith(rated)]
+    gold = np.array([float(one.target[0]) for one in items])
+    shown = WRONG[how](items) if how in WRONG else items
+    values = judged_by(asked, asked.of, node_jobs.places(study, asked), shown)
+    return 100 * spearman(np.array(values), gold)
+
+
 def told(study: Study, table: str, column: str, **where: str) -> float:
     """The one number of a table where columns are so."""
     frame = pd.read_parquet(Path(study.tables, f"{table}.parquet"))
@@ -72,10 +126,27 @@ def told(study: Study, table: str, column: str, **where: str) -> float:
     return float(frame[column].item())
 
 
+RESPONSE_ALONE = 45
+"""What a rule that reads the response alone reaches at most in a domain that has a rule (35) and
+some luck (tests/unit/test_panel_input.py)."""
+BY_TOPIC = ["Harbour_Tiny", "Orchard_Tiny"]
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_correlates_with_what_is_planted(study: Study, method: str) -> None:
-    assert told(study, "averages", "seeds", method=method, over="all") == 5
-    assert told(study, "averages", "value", method=method, over="all") > 40
+    assert told(study, "averages", "seeds", method=method, over="all") == SEEDS
+    assert told(study, "averages", "value", method=method, over="all") > RESPONSE_ALONE
+
+
+@pytest.mark.parametrize("rated", BY_TOPIC)
+@pytest.mark.parametrize("method", ["panel", "collection", "single"])
+def test_a_wrong_context_is_seen(study: Study, method: str, rated: str) -> None:
+    """With contexts exchanged among items, or context and response swapped, nothing is left of
+    what was said: the rest is the order of the response's words."""
+    right = {how: ratings_of(study, method, rated, how) for how in ("as it is", *WRONG)}
+    assert right["as it is"] > RESPONSE_ALONE + 15
+    for how in WRONG:
+        assert right[how] < right["as it is"] - 25, how
 
 
 def test_an_untrained_model_is_within_noise_of_0(study: Study) -> None:
@@ -84,7 +155,7 @@ def test_an_untrained_model_is_within_noise_of_0(study: Study) -> None:
     assert low < 0 < high
 
 
-@pytest.mark.parametrize("rated", ["Harbour_Tiny", "Orchard_Tiny"])
+@pytest.mark.parametrize("rated", BY_TOPIC)
 def test_the_domains_own_expert_rates_it_best(study: Study, rated: str) -> None:
     of = {"method": "panel", "expert": "own - others", "set": rated}
     assert told(study, "experts", "low", **of) > 0
@@ -112,15 +183,15 @@ def test_an_expert_leaves_the_encoder_as_it_was(study: Study) -> None:
 def test_pairs_are_rated_by_each_expert_and_the_panel(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bright = tiny.CLASSES["Harbour"][0]
-    said = ["I saw the hammer today."]
+    (said_of, kept), (changed, _) = tiny.TOPICS
+    said = [f"I saw the {said_of} today."]
     rows = [
         {
             "context": said,
-            "response": f"We leave the {bright} home.",
+            "response": f"We leave the {kept} home.",
             "domain": "Harbour",
         },
-        {"context": said, "response": "the leave home We leave."},
+        {"context": said, "response": f"home the {changed} leave {changed} We."},
     ]
     file = tmp_path / "pairs.jsonl"
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -130,10 +201,14 @@ def test_pairs_are_rated_by_each_expert_and_the_panel(
     assert bad["panel"] == pytest.approx(sum(bad["experts"].values()) / 3)
     assert bad["experts"]["Harbour"] < good["experts"]["Harbour"]
     assert 0 <= bad["merged"] <= 1
+    assert 0 <= bad["twin"] <= 1
     with file.open("a") as lines:
         lines.write('{"context": ["Hello."], "response": ""}\n')
     assert main(["rate", "--config", study.config_file, str(file)]) != 0
     assert "pairs.jsonl, line 3: response is ''; give its words" in capsys.readouterr().err
+    file.write_text("")
+    assert main(["rate", "--config", study.config_file, str(file)]) != 0
+    assert "pairs.jsonl: no pairs; give a line of JSON each" in capsys.readouterr().err
 
 
 def test_a_panel_without_one_of_its_experts_is_refused(

@@ -58,7 +58,7 @@ class EmpatheticData(DataConfig):
     )
 
     def release_of(self, dataset: str) -> str:
-        folders: dict[str, str] = {**self.releases}
+        folders: Mapping[Any, str] = self.releases
         return folders.get(dataset, self.release)
 
 

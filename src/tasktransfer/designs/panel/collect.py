@@ -11,6 +11,7 @@ import numpy as np
 from tasktransfer.core.nodes import Data, Evaluation, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
+from tasktransfer.designs.panel import inputs
 from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.columns import ITEMS, TABLES
 from tasktransfer.designs.panel.config import PanelConfig
@@ -114,7 +115,7 @@ def _is_there(study: Study, run: Run) -> bool:
 
 def _rated(run: Run) -> Evaluation | None:
     """The evaluation of a run that rates all sets."""
-    found = [e for e in run.evaluations if e.data.recipe == plans.TOGETHER]
+    found = [e for e in run.evaluations if e.data.recipe == inputs.TOGETHER]
     return found[0] if found else None
 
 
@@ -130,7 +131,7 @@ def _ratings(study: Study, run: Run) -> Iterator[Row]:
 
 def _items(study: Study) -> list[Row]:
     """What was rated; where the data are no longer there, as the earlier table has it."""
-    data = next((d for d in study.plan.derived if d.recipe == plans.TOGETHER), None)
+    data = next((d for d in study.plan.derived if d.recipe == inputs.TOGETHER), None)
     if data is None or not is_whole(study, data):
         return []
     try:
@@ -196,12 +197,12 @@ def _few_shot(study: Study, run: Run) -> Iterator[Row]:
 
 
 def _pairs(study: Study, data: Data) -> Iterator[Row]:
-    if data.recipe != plans.PAIRS or not is_whole(study, data):
+    if data.recipe != inputs.PAIRS or not is_whole(study, data):
         return
     filtered = data.uses[0]
     assert isinstance(filtered, Data)
     kind = "filtered" if filtered.settings.get("drop", True) else "with leaks"
-    if not plans.of_the_paper(panel_config(study), data):
+    if not inputs.of_the_paper(panel_config(study), data):
         kind += ", of the twin"
     for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():
         domain, split, *how = name.split()
@@ -211,7 +212,7 @@ def _pairs(study: Study, data: Data) -> Iterator[Row]:
 
 
 def _leaks(study: Study, data: Data) -> Iterator[Row]:
-    if data.recipe != plans.LEAKS or not is_whole(study, data):
+    if data.recipe != inputs.LEAKS or not is_whole(study, data):
         return
     dropped = bool(data.settings.get("drop", True))
     for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tasktransfer.designs.design import Design, Outputs, Shown
+from tasktransfer.designs.panel import inputs
 from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, PANEL_TINY
@@ -79,11 +80,11 @@ def _recipe(name: str) -> Recipe:
         from tasktransfer.designs.panel import leaks, pairs, ratings, selection  # noqa: PLC0415
 
         made = {
-            plans.LEAKS: leaks.without_leaks,
-            plans.PAIRS: pairs.training_pairs,
-            plans.TOGETHER: ratings.rated_together,
-            plans.FEW: ratings.few_ratings,
-            plans.CHOICES: selection.response_selection,
+            inputs.LEAKS: leaks.without_leaks,
+            inputs.PAIRS: pairs.training_pairs,
+            inputs.TOGETHER: ratings.rated_together,
+            inputs.FEW: ratings.few_ratings,
+            inputs.CHOICES: selection.response_selection,
         }
         return made[name](ingredients)
 
@@ -101,6 +102,6 @@ PANEL = Design(
     statistics=_statistics,
     figures=_figures,
     stand_ins=stand_ins,
-    recipes={name: _recipe(name) for name in plans.RECIPES},
+    recipes={name: _recipe(name) for name in inputs.RECIPES},
     datasets=(PANEL_DIALOGUES, PANEL_TINY),
 )

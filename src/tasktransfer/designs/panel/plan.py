@@ -10,26 +10,18 @@ from typing import Any
 from tasktransfer.core.nodes import Data, Evaluation, Merge, Outcome, Stage, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import ModelSpec, Reads, Selection, Training
+from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import recipe_of
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
+from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, selection_of
 from tasktransfer.designs.panel.sources import cards
 from tasktransfer.results.revisions import Revisions
 
 KINDS = ("labeller", "joint", "expert", "whole", "single", "twin", "few", "selection")
-RECIPES = LEAKS, PAIRS, FEW, CHOICES, TOGETHER = (
-    "without_leaks", "training_pairs", "few_ratings", "response_selection", "rated_together",
-)  # fmt: skip
-
-RECIPE_VERSIONS = {PAIRS: 2, TOGETHER: 2, FEW: 2}
-"""Raised when a recipe makes other instances, or an encoder reads them otherwise. 2: mask-and-fill
-keeps its 15 %; a response that is too long loses its end."""
-
 UNTRAINED, LEAKY = "untrained", "leaky"
 COSINES = {"cosine-last": "last", "cosine-whole": "whole", "cosine-max": "most"}
 """Controls that nobody trained → what of a context is compared with the response."""
-REDDIT_SET = "Reddit_DSTC7"
 MERGED: dict[str, Merge] = {"panel-mean": "mean", "panel-max": "max", "panel-min": "min"}
 SELECTION_DIRECT, SELECTION_ADAPTER = "selection-direct", "selection-adapter"
 ONE_MODEL = ("single", "twin")
@@ -56,7 +48,7 @@ def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Ste
     alike = Start(None, parts=(first,) * len(others), into=tuple(others))
     joint = Step(
         domains,
-        _selection(domains, config.joint),
+        selection_of(domains, config.joint),
         start=alike if others else None,
         sampler=config.joint.sampler,
         test_on=(),
@@ -65,7 +57,7 @@ def joint_and_experts(domains: tuple[str, ...], config: PanelConfig) -> list[Ste
     experts = [
         Step(
             (domain,),
-            _selection((domain,), config.experts),
+            selection_of((domain,), config.experts),
             start=joint,
             trains=(f"adapter.{domain}", f"head.{domain}"),
             test_on=(),
@@ -83,7 +75,7 @@ def whole(
     section = section or config.joint
     return Step(
         (task,),
-        _selection((task,), section),
+        selection_of((task,), section),
         start=None,
         test_on=(),
         training=on_pairs(config, section, domains),
@@ -103,12 +95,6 @@ def plan(config: PanelConfig, revisions: Revisions) -> Plan:
             for run in (*study.cosines(), *study.few_shot(), *study.selection()):
                 builder.add(run)
     return builder.plan()
-
-
-def _selection(
-    tasks: tuple[str, ...], section: StageConfig, measure: str = "accuracy"
-) -> Selection:
-    return Selection(tasks, measure, section.every, section.patience)
 
 
 def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
@@ -135,117 +121,6 @@ def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
         kind = "twin" if step.model is not None and step.model.reads == "pair" else "single"
         return kind, "all_domains_with_leaks" if leaky else "all_domains"
     return "whole", task
-
-
-def of_the_paper(config: PanelConfig, data: Data) -> bool:
-    """Whether derived data are the pairs that the paper's methods learn; else they are the
-    twin's."""
-    section = config.pairs
-    wanted = (section.labels, [*section.perturbations])
-    return (data.settings["labels"], [*data.settings["perturbations"]]) == wanted
-
-
-class Inputs:
-    """The data that the trainings of all seeds read, and the models."""
-
-    def __init__(self, config: PanelConfig, revisions: Revisions, builder: PlanBuilder) -> None:
-        self.config, self.builder = config, builder
-        self.name = config.dataset
-        self.base = Data(self.name, revisions.data[self.name])
-        self.models = revisions.models
-        self.plain = self.model(config.models[0].name)
-        self.twin = replace(self.plain, reads="pair")
-        self.adapted = replace(self.plain, adapter_reduction=config.reduction)
-
-    def model(self, name: str) -> ModelSpec:
-        """A model of the study, with what its heads read."""
-        (section,) = (model for model in self.config.models if model.name == name)
-        reads: Reads = "own_pooler" if section.reads == "pooler" else section.reads
-        return replace(self.models[name], reads=reads)
-
-    def task(self, name: str) -> str:
-        return cards.shared_task(name, self.name)
-
-    def derived(self, recipe: str, settings: Mapping[str, Any], *uses: Any) -> Data:
-        if recipe in RECIPE_VERSIONS:
-            settings = {**settings, "version": RECIPE_VERSIONS[recipe]}
-        return Data(self.name, self.base.revision, settings, recipe, uses or (self.base,))
-
-    @cached_property
-    def filtered(self) -> Data:
-        return self._filtered(drop=self.config.data.leaks.drop)
-
-    def _filtered(self, *, drop: bool) -> Data:
-        labeller = [self.task(cards.LABELLER)] if self.config.labeller else []
-        settings: dict[str, Any] = {
-            "tasks": [*self.config.domains, *labeller],
-            "against": list(self.config.rated_or_learnt),
-            "words": self.config.data.leaks.words,
-            **self.halved,
-        }
-        if self.config.pairs.labels == "given":
-            settings["whole"] = [self.task(cards.GIVEN)]
-        return self.derived(LEAKS, settings if drop else {**settings, "drop": False})
-
-    @cached_property
-    def labeller(self) -> Stage | None:
-        section = self.config.labeller
-        if section is None:
-            return None
-        task = self.task(cards.LABELLER)
-        # Two of three of DailyDialog++'s pairs do not fit: by accuracy, one that says so of all
-        # would be a good labeller.
-        selection = _selection((task,), section, "balanced_accuracy")
-        step = Step((task,), selection, start=None, test_on=(task,), data=self.filtered)
-        model = self.model(section.model)
-        if section.twin:
-            model = replace(model, reads="pair")
-        training = self.config.hyperparameters(section)
-        seed = self.config.seeds[0]
-        return self.builder.stages([step], self.filtered, model, training, seed)[step]
-
-    def add_labeller(self) -> None:
-        """A run of its own, so that plans and tables have it."""
-        if self.labeller is not None:
-            outcome = Outcome((Start(self.labeller),))
-            seed = self.config.seeds[0]
-            about: dict[str, Any] = {}
-            self.builder.add(Run("labeller", self.labeller.model.name, seed, about, outcome))
-
-    @cached_property
-    def pairs(self) -> Data:
-        return self.pairs_of(self.filtered)
-
-    def pairs_for(self, method: str, *, leaky: bool = False) -> Data:
-        """The pairs that a model of all domains learns."""
-        dialogues = self._filtered(drop=False) if leaky else self.filtered
-        if method != "twin":
-            return self.pairs_of(dialogues)
-        own = {"labels": "made", "perturbations": list(self.config.twin.perturbations)}
-        return self.pairs_of(dialogues, **own)
-
-    def pairs_of(self, dialogues: Data, **changes: Any) -> Data:
-        section = self.config.pairs
-        settings: dict[str, Any] = {"domains": list(self.config.domains), **section.model_dump()}
-        settings["perturbations"] = list(section.perturbations)
-        settings |= changes
-        settings["everything"] = self.task(cards.EVERYTHING)
-        settings["labeller"] = self.task(cards.LABELLER)
-        settings["given"] = self.task(cards.GIVEN)
-        judges = [self.labeller] if self.labeller and settings["labels"] == "labeller" else []
-        return self.derived(PAIRS, settings, dialogues, *judges)
-
-    @property
-    def halved(self) -> dict[str, Any]:
-        """Rated sets whose paragraphs are partly for training."""
-        both = "Reddit" in self.config.domains and REDDIT_SET in self.config.rated_or_learnt
-        return {"halved": [REDDIT_SET]} if both else {}
-
-    @cached_property
-    def ratings(self) -> Data:
-        sets, task = list(self.config.rated), self.task(cards.RATINGS)
-        settings = {"sets": sets, "task": task, **self.halved}
-        return self.derived(TOGETHER, settings)
 
 
 class _Seed:
@@ -409,7 +284,7 @@ class _Seed:
             yield Run(SELECTION_DIRECT, name, self.seed, about, direct, (judged,))
             step = Step(
                 (task,),
-                _selection((task,), self.config.experts),
+                selection_of((task,), self.config.experts),
                 start=[Start(self.fan["joint"], parts=("encoder",))],
                 trains=(f"adapter.{task}", f"head.{task}"),
                 test_on=(task,),

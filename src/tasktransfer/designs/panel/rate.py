@@ -1,4 +1,5 @@
-"""A trained panel as a metric: how well responses fit, by each expert, the panel and their mean."""
+"""A trained panel as a metric: how well responses fit, by each expert, the panel and their mean,
+and by the twin."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 from tasktransfer.core.nodes import Data, Outcome, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.panel import plan as plans
+from tasktransfer.designs.panel import inputs
 from tasktransfer.designs.panel.collect import panel_config
 from tasktransfer.designs.panel.pairs import made_pairs
 from tasktransfer.designs.panel.sources.dataset import FITS, instance_of, read_pair
@@ -29,24 +30,26 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
 
     Returns:
         Each line with ``experts`` (domain → 0 to 1), ``panel`` (the expert of its domain, else the
-        mean of all, as section IV-D has it) and ``merged`` (one model of averaged weights).
+        mean of all, as section IV-D has it), ``merged`` (one model of averaged weights) and
+        ``twin``, as far as the study has them and kept their checkpoints.
 
     Raises:
-        ConfigError: the study has no panel, or not of this seed.
+        ConfigError: the study has no panel and no twin, or not of this seed.
         DataError: a line is no pair, which names file and line, or there is none.
         ModelError, RecordError: an expert is missing, or not as its training has left it.
     """
     from tasktransfer.evaluation.judge import judged_by  # noqa: PLC0415  # imports torch
     from tasktransfer.jobs.node_jobs import places  # noqa: PLC0415
 
-    experts, merged = _raters(study, seed)
+    experts, others = _raters(study, seed)
     lines = list(json_lines(file))
     instances = []
+    domains = panel_config(study).domains
     for number, row, where in lines:
         context, response = read_pair(row, where)
-        if row.get("domain") not in (None, *experts):
+        if row.get("domain") not in (None, *domains):
             told = f"{row['domain']!r:.60} is no domain"
-            raise where.at("domain").error(told, f"name one of {', '.join(experts)}, or none")
+            raise where.at("domain").error(told, f"name one of {', '.join(domains)}, or none")
         name = str(number)
         instances.append(instance_of("", name, name, context, response, FITS))
     if not instances:
@@ -61,23 +64,27 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
         return judged_by(asked, asked.of, places(study, asked, threads), instances)
 
     ratings = {domain: by(run) for domain, run in experts.items()}
-    mean = by(merged) if merged else None
+    alone = {name: by(run) for name, run in others.items()}
     for place, (_, row, _) in enumerate(lines):
-        each = {domain: values[place] for domain, values in ratings.items()}
-        panel = each.get(str(row.get("domain")), sum(each.values()) / len(each))
-        rated = {**row, "experts": each, "panel": panel}
-        yield {**rated, "merged": mean[place]} if mean else rated
+        rated = dict(row)
+        if ratings:
+            each = {domain: values[place] for domain, values in ratings.items()}
+            panel = each.get(str(row.get("domain")), sum(each.values()) / len(each))
+            rated |= {"experts": each, "panel": panel}
+        yield rated | {name: values[place] for name, values in alone.items()}
 
 
-def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Run | None]:
-    """The experts by domain, and their mean if the study has it."""
+def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[str, Run]]:
+    """The experts by domain, and what rates by itself: their mean and the twin."""
     config = panel_config(study)
     chosen = config.seeds[0] if seed is None else seed
     runs = [run for run in study.plan.runs if run.seed == chosen]
     experts = {str(run.about["domain"]): run for run in runs if run.method == "panel"}
-    if not experts:
+    named = {"panel-mean": "merged", "twin": "twin"}
+    others = {named[run.method]: run for run in runs if run.method in named}
+    if not experts and "twin" not in others:
         raise ConfigError(
-            f"{study.config_file}: no panel of seed {chosen}; methods are "
+            f"{study.config_file}: no panel or twin of seed {chosen}; methods are "
             f"{', '.join(config.methods)}, seeds {', '.join(map(str, config.seeds))}"
         )
     for domain, run in experts.items():
@@ -87,7 +94,15 @@ def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Run | No
                 f"{study.checkpoint(expert)}: the expert of {domain} is missing, and a panel is "
                 "all of its experts: run snakemake, with checkpoints.keep: [expert]"
             )
-    return experts, next((run for run in runs if run.method == "panel-mean"), None)
+    twin = others.get("twin")
+    if twin is not None and not Path(study.checkpoint(twin.scored)).is_dir():
+        if not experts:
+            raise ModelError(
+                f"{study.checkpoint(twin.scored)}: the twin is missing: run snakemake, with "
+                "checkpoints.keep: [twin]"
+            )
+        del others["twin"]
+    return experts, others
 
 
 def write_pairs(study: Study, folder: Path) -> list[Path]:
@@ -98,8 +113,8 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
         DataError: the dialogues are not there yet.
     """
     config = panel_config(study)
-    every = (data for data in study.plan.derived if data.recipe == plans.PAIRS)
-    made = next(data for data in every if plans.of_the_paper(config, data))
+    every = (data for data in study.plan.derived if data.recipe == inputs.PAIRS)
+    made = next(data for data in every if inputs.of_the_paper(config, data))
     filtered = made.uses[0]
     assert isinstance(filtered, Data)
     cache = Path(study.cache(filtered))
