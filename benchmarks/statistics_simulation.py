@@ -8,6 +8,8 @@ PART is one of
                 (wanted: 93 to 97 %) and p <= 0.05 without effect (wanted: at most 6 %), with whole
                 dialogues drawn, and with instances drawn as if they shared none; DIALOGUES in a
                 test set (40), from the FIRST of the regimes
+    few         12 to 40 dialogues, of 1 to 60 instances and of skewed sizes: coverage of scores
+                and of deltas (wanted: 93 to 97 %)
     rules       the interval's rule beside Welch and Satterthwaite's: coverage, width, and how often
                 p is below 0.05, 0.01 and 0.001 without effect
     one_seed    the same test where no seed varies and each cell has one
@@ -18,7 +20,7 @@ PART is one of
     verdicts    what cells are said to be, held against controls that give none, half or all of
                 their gain: false "beats all controls" (wanted: at most 5 %)
 
-docs/analysis.md has the tables of a run; each part takes 5 to 20 minutes on one core.
+docs/analysis.md has the tables of a run and the numbers that it was called with.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ from simulated_studies import (
 )
 from tasktransfer.designs.transfer.statistics.cells import MARKED
 from tasktransfer.designs.transfer.statistics.controls import BEATS, EXPLAINED
-from tasktransfer.stats.bootstrap import Confidence, Estimate, confidences
+from tasktransfer.stats.bootstrap import Confidence, Estimate, confidence_of_mean, confidences
 from tasktransfer.stats.chosen import half_width, heldout
 from tasktransfer.stats.false_discovery import false_discovery
 
@@ -120,6 +122,33 @@ def rules(count: int = 20_000) -> None:
                 f"   ({some} studies, {time.perf_counter() - began:.0f} s)",
                 flush=True,
             )
+
+
+def few(count: int = 600) -> None:
+    """Few dialogues: coverage of the baselines' mean score and of the delta, five seeds."""
+    print("dialogues | sizes | correlation | score | what varies | score covered | delta covered")
+    cases = [
+        (number, skewed, regime, level)
+        for number in (12, 20, 40)
+        for skewed in (False, True)
+        for regime in DIALOGUES[3:]
+        for level in (0.55, 0.85)
+        if regime.name != "seeds dominate"
+    ]
+    for place, (number, skewed, regime, level) in enumerate(cases):
+        sized = replace(regime, dialogues=number, skewed=skewed, level=level)
+        judge, chance = Judge(sized), np.random.default_rng([8, place])
+        scores, deltas = [], []
+        for study in studies(sized, count, chance):
+            alone = judge.trained(study.test, study.baseline)
+            scores.append(confidence_of_mean(alone, judge.units(study.test)))
+            deltas.append(judge(study))
+        print(
+            f"{number} | {'skewed' if skewed else '1 to 60'} | {regime.correlation:g} | "
+            f"{100 * level:g} | {regime.name} | {_covered(scores, 100 * level):.1f} | "
+            f"{_covered(confidences(deltas), 100 * regime.gain):.1f}   ({count} studies)",
+            flush=True,
+        )
 
 
 def one_seed(count: int = 2000) -> None:
@@ -245,7 +274,7 @@ def _below(sure: Sequence[Confidence], level: float = 0.05) -> float:
 
 PARTS = {
     part.__name__: part
-    for part in (dialogues, rules, one_seed, baselines, heatmaps, verdicts, top1)
+    for part in (dialogues, few, rules, one_seed, baselines, heatmaps, verdicts, top1)
 }
 
 if __name__ == "__main__":

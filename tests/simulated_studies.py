@@ -43,7 +43,8 @@ MACRO_F1 = replace(get_task("DailyDialog", "topic_classification"), paper_metric
 class Regime:
     """What varies, and how much; ``difficulty`` is the spread between instances that transfer run
     and baseline share. ``gain`` is what transfer adds to the share of right answers. Dialogues have
-    1 to ``longest`` instances, each number as often. ``baselines``: their seeds, 0: as the runs.
+    1 to ``longest`` instances, each number as often, or ``skewed``: a lognormal number, one in 20
+    of which is five times the median. ``baselines``: their seeds, 0: as the runs.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Regime:
     seeds: int = 5
     dialogues: int = 400
     longest: int = 1
+    skewed: bool = False
     correlation: float = 0.0
     baselines: int = 0
     pairing: float = 0.0
@@ -109,6 +111,9 @@ class Instances:
 def draw_instances(regime: Regime, chance: np.random.Generator) -> Instances:
     """A test set; classes are as rare as 1, 1/2, 1/3, ..."""
     sizes = chance.integers(1, regime.longest + 1, regime.dialogues)
+    if regime.skewed:
+        drawn = np.exp(2 + chance.standard_normal(regime.dialogues))
+        sizes = np.maximum(1, np.rint(drawn)).astype(np.int64)
     units = Units(np.repeat(np.arange(regime.dialogues), sizes), "dialogue")
     shares = 1 / np.arange(1, len(regime.task.labels) + 1)
     golds = chance.choice(len(shares), units.instances, p=shares / shares.sum())

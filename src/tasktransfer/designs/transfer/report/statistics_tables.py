@@ -71,14 +71,16 @@ def _summary(frame: pd.DataFrame) -> HtmlTable:
         "the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
         "Above 0: share of the deltas. Rank: mean rank among the algorithms of the model, 1 is "
         "best. Pairing: correlation over seeds of a run and the baseline of its seed. Intervals "
-        "are 95 %; a dash: it cannot be told from one seed.",
+        "are 95 %, and over seeds on the same test dialogues but where it says otherwise; a dash: "
+        "it cannot be told, as from one seed.",
         frame,
         (
             *_GROUP,
             number("n_cells", "Cells", ",d"),
             number("n_seeds", "Seeds", "d"),
             number("mean", "Mean Δ", "+.2f"),
-            interval("mean_low", "mean_high", "interval", "+.2f"),
+            interval("joint_low", "joint_high", "interval, seeds and dialogues", "+.2f"),
+            interval("mean_low", "mean_high", "seeds alone", "+.2f"),
             number("iqm", "IQM of Δ", "+.2f"),
             interval("iqm_low", "iqm_high", "interval", "+.2f"),
             number("positive", "Above 0", ".2f"),
