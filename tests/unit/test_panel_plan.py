@@ -92,7 +92,7 @@ def test_merging_trains_nothing() -> None:
 def test_few_shot_starts_from_one_checkpoint_of_the_averaged_panel_and_of_single() -> None:
     config, made = planned("panel-laptop")
     few = [stage for stage in made.stages if stage.kind == "few"]
-    assert len(few) == 2 * 2 * 2 * 2  # methods, sets, draws, by contexts and by items
+    assert len(few) == 2 * 2 * 2  # methods, draws, by contexts and by items
     for stage in few:
         (task,) = stage.train_tasks
         assert {parent.seed for parent in stage.parents} == {config.seeds[0]}
