@@ -325,4 +325,22 @@ CASES = [
             and (folder / WEIGHTS).rename(folder / "model-00001-of-00002.safetensors")
         ),
     ),
+    *(
+        Bad(
+            f"{architecture}, {key}: {asked:,}",
+            architecture,
+            r"config\.json asks for [\d,]+ (layers|parameters).*its files hold.*from the same",
+            with_json("config.json", **{key: asked}),
+            family,
+        )
+        for architecture, family, key, asked in (
+            ("bert", "encoder", "num_hidden_layers", 10**6),
+            ("bert", "encoder", "hidden_size", 10**8),
+            ("bert", "encoder", "vocab_size", 10**12),
+            ("bert", "encoder", "max_position_embeddings", 10**9),
+            ("bert", "encoder", "intermediate_size", 10**10),
+            ("gpt2", "decoder", "n_layer", 10**12),
+            ("t5", "encoder_decoder", "num_decoder_layers", 10**6),
+        )
+    ),
 ]

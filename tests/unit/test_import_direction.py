@@ -163,8 +163,10 @@ def of_the_commands() -> list[str]:
 
 
 def light_commands(tree: ast.Module, path: Path) -> list[str]:
-    """What the functions of a module import that are commands with ``light=True``."""
-    light = {
+    """What the functions of a module import that are commands with ``light=True``, or open a study
+    for them."""
+    opening = {"open_study", "open_design"} if path.stem == "options" else set()
+    light = opening | {
         call.args[2].id
         for call in ast.walk(tree)
         if isinstance(call, ast.Call)
@@ -174,7 +176,7 @@ def light_commands(tree: ast.Module, path: Path) -> list[str]:
     functions = [
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in light
     ]
-    assert len(functions) == len(light), f"{path}: a light command is no function of its module"
+    assert len(functions) == len(light), f"{path}: not functions of the module: {light}"
     whole = ast.Module([*functions], [])
     return [each.module for each in _imports(whole, path)]
 

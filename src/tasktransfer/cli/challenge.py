@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_out, file, open_study, positive
+from tasktransfer.cli.options import add_command, add_out, file, open_study_of, positive
 
 ENSEMBLES = ("majority", "mean")
 STRINGS = ("csv", "tlidb")
@@ -101,7 +101,8 @@ def submit(chosen: argparse.Namespace) -> None:
     """Make a challenge submission from finished records."""
     from tasktransfer.designs.transfer.challenge.submit import Wish, make
 
-    study = open_study(chosen, need_inputs=False)
+    why = "only transfer studies can be submitted to the challenge"
+    study = open_study_of("transfer", why, chosen, need_inputs=False)
     wish = Wish(
         dataset=chosen.dataset,
         model=chosen.model,

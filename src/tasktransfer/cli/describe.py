@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.cli.options import (
     add_command,
@@ -14,9 +14,9 @@ from tasktransfer.cli.options import (
     flag,
     folder,
     number,
+    open_design,
     open_study,
     option,
-    overrides,
     show,
 )
 from tasktransfer.errors import ModelError
@@ -77,27 +77,16 @@ def plan(chosen: argparse.Namespace) -> None:
 
 def validate(chosen: argparse.Namespace) -> None:
     """Check a config file, and its data and models where they are at hand."""
-    from tasktransfer.designs import load_config
-    from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
-    from tasktransfer.designs.transfer.config import TransferConfig
-
-    config = cast(TransferConfig, load_config(chosen.config, overrides(chosen)))
-    _validate_data(chosen)
-    _validate_models(config.models)
-    print(f"{chosen.config}: ok, study {config.study}")
-    if config.rules == "challenge":
-        print(f"rules: challenge: {'; '.join(MEANING.values())}")
-        print(OUT_OF_SCOPE)
-
-
-def _validate_data(chosen: argparse.Namespace) -> None:
-    """Refuse data that lacks what the study needs; say so where it is not at hand."""
     from tasktransfer.operate.lacking import refuse_lacking
 
-    study = open_study(chosen, need_inputs=False)
-    refuse_lacking(study)
+    study, design = open_design(chosen, need_inputs=False)
+    refuse_lacking(study)  # a release that is elsewhere is no reason, and told below
     for text in study.absent:
         print(f"not checked: {text}")
+    _validate_models(study.config.models)
+    print(f"{chosen.config}: ok, study {study.config.study}")
+    for line in design.notes(study.config):
+        print(line)
 
 
 def _validate_models(models: Sequence[ModelConfig]) -> None:

@@ -107,6 +107,25 @@ def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study
     return designs.open_study(chosen.config, overrides(chosen), need_inputs=need_inputs)
 
 
+def open_study_of(
+    design: str, why: str, chosen: argparse.Namespace, *, need_inputs: bool = True
+) -> Study:
+    """The study of ``--config`` and ``--set``, for a command that only one design has a use for;
+    ``why`` says what the others lack.
+
+    Raises:
+        ConfigError: the study is of another design.
+    """
+    from tasktransfer.designs import load_config
+
+    found = load_config(chosen.config, overrides(chosen)).design
+    if found != design:
+        raise ConfigError(
+            f"{chosen.config}: design is {found}, and {why}: give a config with design: {design}"
+        )
+    return open_study(chosen, need_inputs=need_inputs)
+
+
 def open_design(chosen: argparse.Namespace, *, need_inputs: bool = True) -> tuple[Study, Design]:
     """The study of ``--config`` and ``--set``, and its design."""
     from tasktransfer import designs

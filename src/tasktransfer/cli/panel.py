@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.cli.options import add_command, add_out, add_threads, open_study, option
-from tasktransfer.errors import ConfigError
+from tasktransfer.cli.options import add_command, add_out, add_threads, open_study_of, option
 from tasktransfer.results.study import Study
 
 
@@ -42,10 +41,4 @@ def pairs(chosen: argparse.Namespace) -> None:
 
 
 def _of_the_panel(chosen: argparse.Namespace) -> Study:
-    study = open_study(chosen)
-    if study.config.design != "panel":
-        raise ConfigError(
-            f"{chosen.config}: design is {study.config.design}, and only a panel has experts that "
-            "rate; give a config with design: panel"
-        )
-    return study
+    return open_study_of("panel", "only a panel has experts that rate", chosen)

@@ -17,8 +17,10 @@ from tasktransfer.cli.options import (
     flag,
     node_of,
     open_study,
+    open_study_of,
     option,
 )
+from tasktransfer.core.validation import nearest
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import Maker, sweep_parts
 from tasktransfer.files.locks import one_at_a_time
@@ -65,7 +67,7 @@ def world(chosen: argparse.Namespace) -> None:
 
 @contextmanager
 def _making(
-    place: Path, named: str | None, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
+    place: Path, named: str, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
 ) -> Iterator[bool]:
     """Hold a folder that one process makes at a time; whether it has to be made.
 
@@ -83,7 +85,7 @@ def _making(
         print(text, file=sys.stderr, flush=True)
 
     with one_at_a_time(place, say):
-        is_named = named is not None and place.resolve() == Path(named).resolve()
+        is_named = place.resolve() == Path(named).resolve()
         there = (place / complete).is_file() and (is_named or is_asked_for())
         if there:
             say(f"{place}: there already, nothing to do")
@@ -98,12 +100,17 @@ def data_prepare(chosen: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
     from tasktransfer.data.cache import MAKER, MANIFEST, prepare
     from tasktransfer.datasets import DATASETS
+    from tasktransfer.datasets.tiny_world import PARTS
 
     dataset = chosen.dataset
     study = open_study(chosen, need_inputs=False)
-    if dataset not in DATASETS:
+    offered, whose = (
+        (PARTS, "the tiny world") if chosen.tiny_world else (study.revisions.data, chosen.config)
+    )
+    if dataset not in offered:
         raise ConfigError(
-            f"--dataset {dataset}: no such dataset; the datasets are {', '.join(DATASETS)}"
+            f"--dataset {dataset}: no dataset of {whose}"
+            f"{nearest(dataset, offered)}; it has {', '.join(offered)}"
         )
     reader = DATASETS[dataset].reader
     source = study.tiny_world if chosen.tiny_world else study.release_of(dataset)
@@ -115,11 +122,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
         same = noted.items() >= wanted.items()
         return same and noted.get("revision") == reader.revision(Path(source), None)
 
-    named = None
-    if chosen.tiny_world:
-        named = study.tiny_instances(dataset)
-    elif dataset in study.revisions.data:
-        named = study.instances(dataset)
+    named = (study.tiny_instances if chosen.tiny_world else study.instances)(dataset)
     with _making(chosen.out, named, MAKER, MANIFEST, is_asked_for) as needed:
         if needed:
             if not chosen.tiny_world:
@@ -160,7 +163,8 @@ def data_reference(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.reference import reference_rows
     from tasktransfer.designs.transfer.tables.reference import write
 
-    study = open_study(chosen)
+    why = "only the tasks of a transfer study have scores without a model"
+    study = open_study_of("transfer", why, chosen)
     config, folders = transfer_config(study), _prepared(study)
     frames = [
         reference_rows(folder, dataset.tasks, config.training_for(dataset.name), progress=print)
@@ -172,13 +176,19 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
 def tiny_model(chosen: argparse.Namespace) -> None:
     """Build and pre-train a tiny model, or make the folder of a built one."""
+    from tasktransfer.config import BUILT, TINY
     from tasktransfer.training import build as building
     from tasktransfer.training.tiny import MAKER, build, recipe
 
     study = open_study(chosen, need_inputs=False)
-    named = study.tiny_model(chosen.model)
-    instances = [Path(folder) for folder in study.texts_of_made(named)]
     model = study.model(chosen.model)
+    if model.checkpoint not in (TINY, BUILT):
+        raise ConfigError(
+            f"{chosen.config}: model {model.name}: its checkpoint is {model.checkpoint!r}, and "
+            f"only those with checkpoint {TINY!r} or {BUILT!r} are made by this command: name one"
+        )
+    named = study.tiny_model(model.name)
+    instances = [Path(folder) for folder in study.texts_of_made(named)]
     family, architecture = model.family, model.built
     if architecture is not None:
         weights = study.revisions.models[chosen.model].weights

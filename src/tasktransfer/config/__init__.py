@@ -7,7 +7,7 @@ and tasks there are is not known here: a design's config class says it (``tasktr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from tasktransfer.config.sections import (
     ModelConfig,
     TinyWorldConfig,
     TrainingConfig,
+    WholeData,
 )
 from tasktransfer.config.yaml_file import Document
 from tasktransfer.core.validation import MAX_PROBLEMS, Problem, Schema, problems_of
@@ -45,6 +46,7 @@ __all__ = [
     "ModelConfig",
     "TinyWorldConfig",
     "TrainingConfig",
+    "WholeData",
     "checked",
     "read",
     "schema",
@@ -76,8 +78,8 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
     return Document(value, document.file, lines, tuple(problems))
 
 
-def validated(document: Document, cls: type[Study]) -> Study:
-    """The config of a class.
+def validated(document: Document, cls: type[Study], kinds: Sequence[str] | None = None) -> Study:
+    """The config of a class; ``kinds`` of stages that its design has, None: any.
 
     Raises:
         ConfigError: every problem of the file, one a line, with line, key path, value and remedy.
@@ -85,7 +87,7 @@ def validated(document: Document, cls: type[Study]) -> Study:
     parts: dict[str, Any] = {}
     problems: list[Problem] = []
     try:
-        study = cls.model_validate(document.value, context={"parts": parts})
+        study = cls.model_validate(document.value, context={"parts": parts, "kinds": kinds})
     except ValidationError as error:
         problems += _problems(document, error, cls.model_json_schema)
     problems += cls.contradictions(parts)

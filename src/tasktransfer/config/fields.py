@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from tasktransfer.config.places import of_a_user
+from tasktransfer.config.places import of_a_user, short_enough
 from tasktransfer.core.validation import STRICT, Schema, refuse, show
 
 MAX_SEED = 2**32 - 1
@@ -113,27 +113,36 @@ LIST = Strict(False)
 DISTINCT = AfterValidator(_distinct)
 """Marks a tuple without repetitions."""
 
+NOT_EMPTY = Field(min_length=1)
+"""Marks a tuple of one item or more."""
+
 NUMBER = _Number()
 
 Title = Annotated[str, Text(r"\S(.*\S)?", "write some text")]
 Folder = Annotated[
     str,
     Text(r"[^{}*?\"'$`\\\n]*[^{}*?\"'$`\\\s]", "write a folder without quotes, * ? $ \\ { }"),
+    AfterValidator(short_enough),
 ]
 Place = Annotated[Folder, AfterValidator(of_a_user)]
 Checkpoint = Annotated[
-    str, Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"), AfterValidator(of_a_user)
+    str,
+    Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"),
+    AfterValidator(short_enough),
+    AfterValidator(of_a_user),
 ]
 Revision = Annotated[str, Text(r"[\w./-]+", "write a branch, tag or commit")]
 ModelName = Annotated[
     str,
     Text(
-        r"[A-Za-z0-9][A-Za-z0-9._-]*",
-        "a model's name is part of paths: use letters, digits, '.', '_' and '-', starting with a "
-        "letter or digit",
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+        "a model's name is part of paths: use letters, digits, '.', '_' and '-', 100 at most, "
+        "starting with a letter or digit",
     ),
 ]
 Count = Annotated[int, Field(ge=1, le=MOST)]
+Epochs = Annotated[int, Field(ge=1, le=10_000)]
+BatchSize = Annotated[int, Field(ge=1, le=100_000)]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 _SeedList = Annotated[list[Seed], Field(min_length=1, max_length=MOST_SEEDS)]
 Seeds = Annotated[

@@ -5,9 +5,16 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from pathlib import Path
 
+from tasktransfer.core.validation import show
+
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+
+LONGEST_NAME = 255
+LONGEST_PATH = 3000
+"""Bytes of a file's name, and of a path to which results add theirs: file systems take 4,095."""
 
 SOURCE_FOLDERS = frozenset(
     {".git", "benchmarks", "docs", "envs", "notebooks", "profiles", "src", "tests", "workflow"}
@@ -29,6 +36,18 @@ def of_a_user(path: str) -> str:
     return path
 
 
+def short_enough(path: str) -> str:
+    """For validators: a path that a file system can hold."""
+    longest = max(path.split("/"), key=lambda part: len(part.encode()))
+    for what, text, most in (("name", longest, LONGEST_NAME), ("path", path, LONGEST_PATH)):
+        if (length := len(text.encode())) > most:
+            raise ValueError(
+                f"{show(path)}: a {what} of {length:,} bytes, and file systems take {most:,}: "
+                "write a shorter one"
+            )
+    return path
+
+
 def may_be_on_the_hub(checkpoint: str) -> bool:
     """Whether a checkpoint is spelled as names on the hub are; anything else is a folder."""
     return HUB_NAME.fullmatch(checkpoint) is not None
@@ -40,12 +59,26 @@ def for_results(path: str) -> str:
     remedy = "name a folder of its own, for example results"
     if real == Path(real.anchor):
         raise ValueError(f"{path!r} is the root of the file system: {remedy}")
+    # Whose root lacks it may plan here what another machine runs.
     there = next(folder for folder in (real, *real.parents) if os.path.lexists(folder))
     if not there.is_dir():
         raise ValueError(f"{path!r}: {there} is a file and no folder: {remedy}")
+    if there != real and there != Path(real.anchor):
+        _refuse_unwritable(path, there)
     for folder in (real, *real.parents):
         if (folder / "Snakefile").is_file() and (folder / "src" / "tasktransfer").is_dir():
             inside = real.relative_to(folder).parts
             if not inside or inside[0] in SOURCE_FOLDERS:
                 raise ValueError(f"{path!r} is the source tree in {folder}: {remedy}")
     return on_disk(path.rstrip("/"))
+
+
+def _refuse_unwritable(path: str, there: Path) -> None:
+    """Tried, since what a system lets nobody write (/proc, /sys) looks writable to some."""
+    try:
+        Path(tempfile.mkdtemp(prefix=".tasktransfer-", dir=there)).rmdir()
+    except OSError as error:
+        raise ValueError(
+            f"{path!r} cannot be made: nothing can be written in {there} ({error.strerror}): "
+            "name one that you may write, for example results"
+        ) from error

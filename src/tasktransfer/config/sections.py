@@ -15,6 +15,7 @@ from tasktransfer.config.fields import (
     DISTINCT,
     LIST,
     NUMBER,
+    BatchSize,
     Checkpoint,
     Count,
     Folder,
@@ -97,6 +98,22 @@ class DataConfig(Section):
         return self.release == TINY_WORLD
 
 
+class WholeData(DataConfig):
+    """Which dialogues are studied, by a design whose datasets have no few-sample setting."""
+
+    few_sample: bool = Field(default=False, description="of no use here: there is no such setting")
+
+    @field_validator("few_sample")
+    @classmethod
+    def _of_no_use(cls, few_sample: bool) -> bool:
+        if few_sample:
+            raise ValueError(
+                "found true, and no dataset of this design has a few-sample setting: remove it, "
+                "and cut with training.limit_train"
+            )
+        return few_sample
+
+
 class ModelConfig(Section):
     """A model as the config names it; ``study`` finds out what its weights are."""
 
@@ -164,7 +181,7 @@ class TrainingConfig(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
         default=3e-5, description="Adam's constant learning rate"
     )
-    batch_size: Count = Field(default=60, description="instances per step")
+    batch_size: BatchSize = Field(default=60, description="instances per step")
     max_grad_norm: Annotated[float, Field(gt=0), NUMBER] = Field(
         default=1.0, description="gradients are clipped to this norm"
     )
@@ -230,6 +247,15 @@ class CheckpointConfig(Section):
     keep: Literal["all"] | Annotated[tuple[str, ...], LIST, DISTINCT] = Field(
         default=(), description="kinds of stages whose checkpoints stay on disk, or all"
     )
+
+    @field_validator("keep")
+    @classmethod
+    def _of_the_design(cls, keep: Any, info: ValidationInfo) -> Any:
+        kinds = (info.context or {}).get("kinds")
+        if kinds is not None and keep != ALL:
+            strange = [(index, kind) for index, kind in enumerate(keep) if kind not in kinds]
+            refuse((f"[{i}]", unknown("kind of stage", kind, kinds)) for i, kind in strange)
+        return keep
 
 
 def named_once(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:

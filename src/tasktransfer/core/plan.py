@@ -16,6 +16,11 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.core.versions import RECIPE_VERSION
+from tasktransfer.errors import ConfigError
+
+MOST_NODES = 50_000
+"""Of a plan, eight times the largest paper's: opening one takes some 10 s, and Snakemake takes 30 s
+and 0.5 GB for 20,000."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,20 @@ class Plan:
         return dict(Counter(", ".join(filter(None, (r.method, r.variant))) for r in self.runs))
 
 
+def refuse_large(count: int) -> None:
+    """Refuse a plan of so many runs or nodes, before memory and time do.
+
+    Raises:
+        PlanTooLargeError: they are more than ``MOST_NODES``.
+    """
+    if count > MOST_NODES:
+        raise PlanTooLargeError(f"asks for {count:,} runs or more, and a plan holds {MOST_NODES:,}")
+
+
+class PlanTooLargeError(ConfigError):
+    """A config asks for more than a plan holds."""
+
+
 class PlanBuilder:
     """Collects runs and their nodes, so that equal nodes are one object.
 
@@ -111,6 +130,7 @@ class PlanBuilder:
     def add(self, run: Run) -> None:
         """A run, with its outcome and evaluations and all that they use."""
         self._runs.append(run)
+        refuse_large(max(len(self._runs), len(self._nodes)))
         for node in with_ancestors((*run.judged, *run.evaluations)):
             self._nodes.setdefault(node.digest, node)
 
@@ -152,6 +172,7 @@ class PlanBuilder:
                 recipe=self._recipe_of(read.name, involved, trained.family),
             )
             stages[step] = self._stages.setdefault(stage.digest, stage)
+            refuse_large(len(self._stages))
             before = step
         return stages
 

@@ -9,12 +9,14 @@ A study names its design, and Python files or packages that add datasets or a de
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from tasktransfer import config as configs
 from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
+from tasktransfer.core.plan import PlanTooLargeError, refuse_large
 from tasktransfer.core.validation import Problem, unknown
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.empathetic.design import EMPATHETIC
@@ -22,13 +24,18 @@ from tasktransfer.designs.panel.design import PANEL
 from tasktransfer.designs.plugins import load_plugins
 from tasktransfer.designs.probes.design import PROBES
 from tasktransfer.designs.transfer.design import TRANSFER
-from tasktransfer.results.revisions import find_revisions
+from tasktransfer.errors import ConfigError
+from tasktransfer.results.revisions import Revisions, find_revisions
 from tasktransfer.results.study import Study
 
 DESIGNS: dict[str, Design] = {
     design.name: design for design in (TRANSFER, EMPATHETIC, PANEL, PROBES)
 }
 """Name → design: those of the package, and those that plugins have added in this process."""
+
+
+FEW_SEEDS = 20
+"""Seeds are alike: of more than these, one and two tell how large a plan becomes, and soon."""
 
 
 def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> CommonConfig:
@@ -58,7 +65,7 @@ def checked_config(document: Document) -> CommonConfig:
         raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
     for dataset in DESIGNS[name].datasets:
         datasets.add(dataset)
-    return configs.validated(document, DESIGNS[name].config)
+    return configs.validated(document, DESIGNS[name].config, DESIGNS[name].kinds)
 
 
 def design_of(config: CommonConfig) -> Design:
@@ -87,7 +94,33 @@ def open_study(
     """
     config = load_config(config_file, overrides)
     revisions, absent = find_revisions(config, need_inputs=need_inputs)
-    planner = design_of(config).plan
-    study = Study(config, str(config_file), overrides or {}, revisions, absent, planner)
-    _ = study.plan  # what is wrong with it is told now
+    design = design_of(config)
+    study = Study(config, str(config_file), overrides or {}, revisions, absent, design.plan)
+    try:
+        if len(config.seeds) > FEW_SEEDS:
+            first, second = (_count(design, config, revisions, seeds) for seeds in (1, 2))
+            refuse_large(first + (second - first) * (len(config.seeds) - 1))
+        _ = study.plan  # what is wrong with it is told now
+    except PlanTooLargeError as error:
+        raise ConfigError(f"{config_file}: {error}: lower {_sizes(config, design)}") from None
     return study
+
+
+def _count(design: Design, config: CommonConfig, revisions: Revisions, seeds: int) -> int:
+    """Nodes of the study with its first seeds alone."""
+    fewer = config.model_copy(update={"seeds": config.seeds[:seeds]})
+    return len(design.plan(fewer, revisions).nodes)
+
+
+def _sizes(config: CommonConfig, design: Design) -> str:
+    """The keys that a plan grows with, and what they say."""
+    values = config.model_dump()
+    said = {
+        key: reduce(lambda part, name: part and part[name], key.split("."), values)
+        for key in design.grows_with
+    }
+    return ", ".join(
+        f"{key} ({value if isinstance(value, int | str) else len(value)})"
+        for key, value in said.items()
+        if value
+    )

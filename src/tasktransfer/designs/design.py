@@ -55,7 +55,8 @@ class Outputs:
 
 
 def _nothing(study: Study) -> None:
-    """What a command does whose outputs the design has none of."""
+    """What a command does whose outputs the design has none of: the workflow may call it."""
+    print(f"{study.config_file}: design {study.config.design} makes none of these: nothing to do")
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,11 @@ class Design:
     ``figures`` and ``report`` make theirs. ``choose``: makes the choice that the plan waits for.
     ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
     the provenance of each training's record says. ``stand_ins``: config → input that could not be
-    had: what stands in for it, as every record says. ``recipes`` of derived data, ``learners`` of
-    fits and ``measures`` of evaluations: those that only this design has, by name.
+    had: what stands in for it, as every record says. ``notes``: config → lines that ``validate``
+    adds for a config that can be run. ``recipes`` of derived data, ``learners`` of fits and
+    ``measures`` of evaluations: those that only this design has, by name.
     ``datasets``: those that only this design reads, which are there when a config names it.
+    ``grows_with``: keys of a config that a plan is as many times as large as.
     ``rules``: files in ``workflow/rules`` that only this design needs.
     """
 
@@ -89,8 +92,10 @@ class Design:
     explain: Callable[[Study, Sequence[str], bool], str] | None = None
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda _: {}
+    notes: Callable[[Any], Sequence[str]] = lambda _: ()
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
     datasets: tuple[Dataset, ...] = ()
+    grows_with: tuple[str, ...] = ("seeds", "models")
     rules: tuple[str, ...] = ()
     tables_version: int = 1

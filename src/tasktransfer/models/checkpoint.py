@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -24,6 +24,9 @@ FAMILY_OF_MODELS = {
     "decoder": "causal",
     "encoder_decoder": "sequence-to-sequence",
 }
+
+MOST_TIMES = 10
+"""A model may have so many times what its files hold, which may lack a pooler or share layers."""
 
 
 def load_pretrained(
@@ -47,8 +50,10 @@ def load_pretrained(
         ModelError: the files are damaged; the architecture is of another family; parameters are
             missing, left over, of another shape, NaN or infinite.
     """
-    _check_files(start)
+    tensors, elements = _check_files(start)
     config = _read_config(start, revision)
+    if tensors:
+        _check_size(config, start, tensors, elements)
     if dropout is not None:
         _set_dropout(config, dropout)
     _check_class(family, config, start, revision)
@@ -64,9 +69,9 @@ def load_pretrained(
 # --- files and config ---------------------------------------------------------------------------
 
 
-def _check_files(start: str) -> None:
+def _check_files(start: str) -> tuple[int, int]:
     """A folder or a name, and every safetensors file in a folder has a whole header and all the
-    bytes it announces."""
+    bytes it announces; gives their tensors and elements, of a name none."""
     from safetensors import SafetensorError, safe_open
 
     if Path(start).is_file():
@@ -74,14 +79,41 @@ def _check_files(start: str) -> None:
             f"{start}: a file and no folder; give the folder that holds it, with config.json and "
             "the tokenizer's files"
         )
+    shapes: list[list[int]] = []
     for file in sorted(Path(start).glob("*.safetensors")):
         try:
-            with safe_open(file, framework="pt"):
-                pass
+            with safe_open(file, framework="pt") as opened:
+                names = opened.keys()
+                shapes += [opened.get_slice(name).get_shape() for name in names]
         except (SafetensorError, OSError) as error:
             raise ModelError(
                 f"{file}: damaged, {file.stat().st_size} bytes ({error}); copy or download it again"
             ) from error
+    return len(shapes), sum(map(math.prod, shapes))
+
+
+def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
+    """The config asks for a model of the size of its files: another would take memory or hours
+    before it is known not to fit them. Its size is that of one without values."""
+    from transformers import MODEL_MAPPING
+
+    for name, layers in config.to_dict().items():
+        counted = name.endswith(("layer", "layers")) and isinstance(layers, int)
+        if counted and layers > MOST_TIMES * tensors:
+            _refuse_size(start, f"{layers:,} layers ({name})", f"{tensors:,} tensors")
+    if type(config) in MODEL_MAPPING:
+        with reading(start, "the weights"), torch.random.fork_rng(devices=[]), torch.device("meta"):
+            empty = _auto_class("encoder").from_config(config)
+        asked = sum(parameter.numel() for parameter in empty.parameters())
+        if asked > MOST_TIMES * elements:
+            _refuse_size(start, f"{asked:,} parameters", f"{elements:,}")
+
+
+def _refuse_size(start: str, asked: str, held: str) -> NoReturn:
+    raise ModelError(
+        f"{start}: config.json asks for {asked}, and its files hold {held}; take config.json and "
+        "weights from the same checkpoint"
+    )
 
 
 def _read_config(start: str, revision: str | None) -> Any:

@@ -20,9 +20,12 @@ from tasktransfer.config import (
 from tasktransfer.config.fields import (
     DISTINCT,
     LIST,
+    NOT_EMPTY,
     NUMBER,
+    BatchSize,
     Checkpoint,
     Count,
+    Epochs,
     ModelName,
     Place,
     Section,
@@ -127,7 +130,7 @@ class EmpatheticModel(ModelConfig):
 class EmpatheticTraining(TrainingConfig):
     """Hyperparameters of every training of the study, where its section gives no others."""
 
-    epochs: Count = Field(default=10, description="passes over the training set")
+    epochs: Epochs = Field(default=10, description="passes over the training set")
     optimiser: Literal["adam", "adamax"] = Field(
         default="adamax", description="Adam, or its variant that the paper's code takes"
     )
@@ -144,8 +147,8 @@ class Overrides(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
         default=None, description="learning rate"
     )
-    batch_size: Count | None = Field(default=None, description="instances per step")
-    epochs: Count | None = Field(default=None, description="passes over the training set")
+    batch_size: BatchSize | None = Field(default=None, description="instances per step")
+    epochs: Epochs | None = Field(default=None, description="passes over the training set")
     limit_train: Count | None = Field(default=None, description="training instances at most")
     limit_dev: Count | None = Field(default=None, description="dev instances at most")
 
@@ -157,8 +160,8 @@ class SettingConfig(Overrides):
     ensemble: ModelName | None = Field(
         default=None, description="the same model with the classifier's beside it, for ensembles"
     )
-    methods: Annotated[tuple[str, ...], LIST, DISTINCT] = Field(
-        default=(), description="what is trained, see docs/empathetic.md"
+    methods: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
+        description="what is trained, see docs/empathetic.md"
     )
 
 
@@ -191,7 +194,7 @@ class EmotionsConfig(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
         default=0.5, description="fastText's, falling to 0"
     )
-    epochs: Count = Field(default=5, description="passes over the situations")
+    epochs: Epochs = Field(default=5, description="passes over the situations")
 
 
 class TopicsConfig(Section):
@@ -200,7 +203,7 @@ class TopicsConfig(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
         default=0.1, description="fastText's, falling to 0"
     )
-    epochs: Count = Field(default=25, description="passes over the texts")
+    epochs: Epochs = Field(default=25, description="passes over the texts")
     dataset: Literal["DailyDialog", "Newsgroups"] = Field(
         default="DailyDialog", description="20 newsgroups, or what stands in for them"
     )
@@ -209,12 +212,12 @@ class TopicsConfig(Section):
 class DecodingConfig(Section):
     """Diverse beam search; one group of one beam is greedy. Ours: the paper does not say them."""
 
-    groups: Count = Field(default=3, le=100, description="groups of beams")
-    beams: Count = Field(default=2, le=100, description="beams of each group")
+    groups: int = Field(default=3, ge=1, le=100, description="groups of beams")
+    beams: int = Field(default=2, ge=1, le=100, description="beams of each group")
     penalty: Annotated[float, Field(ge=0, le=100), NUMBER] = Field(
         default=0.5, description="of a word for each earlier group that chose it at this step"
     )
-    longest: Count = Field(default=40, le=1000, description="words of a reply at most")
+    longest: int = Field(default=40, ge=1, le=1000, description="words of a reply at most")
 
 
 class EvaluationConfig(Section):
@@ -225,7 +228,7 @@ class EvaluationConfig(Section):
     pools: Annotated[tuple[PoolName, ...], LIST, DISTINCT] = Field(
         default=("ED", "ED+DD"), description="where retrieved replies are from, for BLEU"
     )
-    pool_words: Count = Field(default=20, description="words of a candidate at most")
+    pool_words: int = Field(default=20, ge=1, le=1000, description="words of a candidate at most")
     limit: Count | None = Field(default=None, description="test replies at most; null means all")
     limit_written: Count | None = Field(
         default=None, description="test replies that are written at most; null: limit"

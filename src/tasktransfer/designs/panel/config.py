@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tasktransfer.config import CommonConfig, DataConfig, ModelConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Count, ModelName, Section
+from tasktransfer.config import CommonConfig, ModelConfig, TrainingConfig, WholeData, fields
+from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import Family, Training
 from tasktransfer.core.validation import Problem, refuse, unknown
@@ -27,23 +27,23 @@ METHODS: tuple[Method, ...] = (
 )  # fmt: skip
 Persona = Literal["none", "original", "revised"]
 Rate = Annotated[float, Field(gt=0, le=1), NUMBER]
+Percent = Annotated[int, Field(ge=1, le=90)]
 Share = Annotated[float, Field(ge=0.5, le=1), NUMBER]
 
 
 class LeaksConfig(Section):
     """What counts as a leak from rated sets into training."""
 
-    words: Count = Field(default=6, description="least words of a shared utterance")
+    words: int = Field(default=6, ge=1, le=1000, description="least words of a shared utterance")
     drop: bool = Field(
         default=True,
         description="leave out dialogues that share one; false marks every table and figure",
     )
 
 
-class PanelData(DataConfig):
+class PanelData(WholeData):
     """Which dialogues and ratings are read."""
 
-    few_sample: bool = Field(default=False, description="of no use here: there is no such setting")
     leaks: LeaksConfig = Field(default=LeaksConfig(), description="the leak filter")
 
 
@@ -57,7 +57,7 @@ class PanelTraining(TrainingConfig):
     """Hyperparameters of every training, where its section gives no others (section VI-C)."""
 
     learning_rate: Rate = Field(default=5e-6, description="AdamW's constant learning rate")
-    batch_size: Count = Field(default=32, description="instances per step")
+    batch_size: fields.BatchSize = Field(default=32, description="instances per step")
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
         default=0.01, description="of AdamW; torch's own default, the paper says none"
     )
@@ -67,17 +67,17 @@ class StageConfig(Section):
     """How one kind of training runs."""
 
     learning_rate: Rate = Field(description="constant learning rate")
-    epochs: Count = Field(description="passes over the training pairs at most")
+    epochs: fields.Epochs = Field(description="passes over the training pairs at most")
     every: Count | None = Field(description="updates of a round; null: an epoch")
     patience: Count | None = Field(description="rounds without a better one that end it")
-    batch_size: Count | None = Field(default=None, description="null: that of training")
+    batch_size: fields.BatchSize | None = Field(default=None, description="null: that of training")
 
 
 class LabellerConfig(StageConfig):
     """The model that labels pairs, in DEB's place."""
 
     learning_rate: Rate = Field(default=3e-5, description="constant learning rate")
-    epochs: Count = Field(default=2, description="passes over the training pairs at most")
+    epochs: fields.Epochs = Field(default=2, description="passes over the training pairs at most")
     every: Count | None = Field(default=None, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=None, description="rounds without a better one")
     model: ModelName = Field(description="an encoder of models")
@@ -89,7 +89,7 @@ class JointConfig(StageConfig):
     """All domains together, and models without adapters (section VI-C)."""
 
     learning_rate: Rate = Field(default=5e-6, description="constant learning rate")
-    epochs: Count = Field(default=3, description="passes over the training pairs at most")
+    epochs: fields.Epochs = Field(default=3, description="passes over the training pairs at most")
     every: Count | None = Field(default=2000, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=10, description="rounds without a better one")
     sampler: Literal["uniform", "mixed"] = Field(
@@ -102,7 +102,7 @@ class ExpertsConfig(StageConfig):
     """Adapter and classifier of each domain, the encoder frozen."""
 
     learning_rate: Rate = Field(default=1e-5, description="constant learning rate")
-    epochs: Count = Field(default=10, description="passes over the training pairs at most")
+    epochs: fields.Epochs = Field(default=10, description="passes over the training pairs at most")
     every: Count | None = Field(default=1024, description="updates of a round; null: an epoch")
     patience: Count | None = Field(default=3, description="rounds without a better one")
 
@@ -121,20 +121,20 @@ class PairsConfig(Section):
         "in probabilities/<domain>.jsonl; made: how a pair was made does",
     )
     sure: Share = Field(default=0.9, description="least probability of a label that is kept")
-    seed: Annotated[int, Field(ge=0)] = Field(default=0, description="of the perturbations")
+    seed: fields.Seed = Field(default=0, description="of the perturbations")
 
 
 class FewShotConfig(Section):
     """Transfer to a rated set by some of its ratings (IV-E, VI-C)."""
 
-    sets: Annotated[tuple[str, ...], LIST, DISTINCT] = Field(description="rated sets")
-    percent: Annotated[tuple[Annotated[int, Field(ge=1, le=90)], ...], LIST, DISTINCT] = Field(
+    sets: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(description="rated sets")
+    percent: Annotated[tuple[Percent, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=(10, 20, 30, 40), description="of the items that are drawn; half of them validate"
     )
-    draws: Count = Field(default=10, description="draws of items")
+    draws: int = Field(default=10, ge=1, le=100, description="draws of items")
     learning_rate: Rate = Field(default=1e-5, description="constant learning rate")
-    batch_size: Count = Field(default=2, description="instances per step")
-    epochs: Count = Field(default=30, description="passes at most; the paper does not say")
+    batch_size: fields.BatchSize = Field(default=2, description="instances per step")
+    epochs: fields.Epochs = Field(default=30, description="passes at most; the paper does not say")
     patience: Count = Field(default=10, description="epochs without a better correlation")
     whole: bool = Field(
         default=False, description="the panel's encoder moves too; the paper does not say"
@@ -145,7 +145,7 @@ class SelectionConfig(Section):
     """The true response among others (VII-D)."""
 
     domain: str = Field(default="ConvAI2", description="the domain whose dialogues are asked about")
-    personas: Annotated[tuple[Persona, ...], LIST, DISTINCT] = Field(
+    personas: Annotated[tuple[Persona, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=("none", "original"), description="what comes before the context"
     )
     candidates: int = Field(default=20, ge=2, le=1000, description="responses to choose from")
@@ -157,21 +157,21 @@ class PanelConfig(CommonConfig):
     """A panel study."""
 
     data: PanelData = Field(default=PanelData(), description="which dialogues and ratings are read")
-    models: Annotated[
-        tuple[PanelModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
-    ] = Field(description="encoders: the first is the panel's")
+    models: Annotated[tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(named_once)] = Field(
+        description="encoders: the first is the panel's"
+    )
     training: PanelTraining = Field(default=PanelTraining(), description="hyperparameters")
-    domains: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+    domains: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=DOMAINS[:4], description="what experts are trained on"
     )
-    rated: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+    rated: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=tuple(name for name in AT_HAND if name != "Reddit_DSTC7"),
         description="the rated sets",
     )
-    methods: Annotated[tuple[Method, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+    methods: Annotated[tuple[Method, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=METHODS, description="what is compared"
     )
-    reduction: Count = Field(default=16, description="of the adapters' bottlenecks")
+    reduction: int = Field(default=16, ge=1, le=1024, description="of the adapters' bottlenecks")
     pairs: PairsConfig = Field(default=PairsConfig(), description="training pairs")
     labeller: LabellerConfig | None = Field(
         default=None, description="what labels the pairs, where pairs.labels is labeller"

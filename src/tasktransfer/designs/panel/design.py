@@ -94,6 +94,7 @@ PANEL = Design(
     name="panel",
     config=PanelConfig,
     kinds=plans.KINDS,
+    grows_with=("seeds", "few_shot.draws", "few_shot.percent", "few_shot.sets"),
     plan=plans.plan,
     outputs=_outputs,
     collect=_collect,

@@ -94,12 +94,16 @@ def collect(study: Study, complete: bool) -> None:
     """Make the tables from the records that are there.
 
     Raises:
-        RecordError: a record is missing, and ``complete`` asks for all; nothing is written then.
+        RecordError: no record is there, or one is missing and ``complete`` asks for all; nothing
+            is written then.
     """
     missing = [run for run in study.plan.runs if not is_whole(study, run.outcome)]  # type: ignore[arg-type]
     if complete and missing:
         raise RecordError(f"{study.record(missing[0].outcome)}: missing; run the workflow")  # type: ignore[arg-type]
     whole = [run for run in study.plan.runs if run not in missing]
+    if not whole:
+        found = f"none of {len(missing)} fits of probes left a record"
+        raise RecordError(f"{study.config.results}: {found}; run the workflow")
     stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
     records = {stage.digest: read_record(Path(study.record(stage))) for stage in stages}
     by_vectors = _by_vectors(study, whole, records)

@@ -7,8 +7,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tasktransfer.config import ALL, CommonConfig, ModelConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Checkpoint, Count, Place, Section
+from tasktransfer.config import ALL, CommonConfig, ModelConfig, TrainingConfig, WholeData
+from tasktransfer.config.fields import (
+    DISTINCT,
+    LIST,
+    NOT_EMPTY,
+    NUMBER,
+    Checkpoint,
+    Count,
+    Epochs,
+    Place,
+    Section,
+)
 from tasktransfer.config.sections import named_once
 from tasktransfer.core.architecture import Architecture, Kind
 from tasktransfer.core.validation import Problem, refuse, unknown
@@ -31,11 +41,15 @@ class ArchitectureConfig(Section):
     """An encoder-decoder that is built (section 4.2, Appendix A); defaults: the paper's LSTM."""
 
     kind: Kind = Field(description="lstm, lstm_attention, bilstm_attention, hred or transformer")
-    embedding: Count = Field(default=128, description="width of word embeddings")
-    units: Count = Field(default=256, description="width of hidden states")
-    layers: Count = Field(default=2, description="layers of the encoder, and of the decoder")
-    heads: Count = Field(default=2, description="attention heads of a Transformer")
-    feed_forward: Count = Field(default=2048, description="inner width of a Transformer")
+    embedding: int = Field(default=128, ge=1, le=8192, description="width of word embeddings")
+    units: int = Field(default=256, ge=1, le=8192, description="width of hidden states")
+    layers: int = Field(
+        default=2, ge=1, le=100, description="layers of the encoder, and of the decoder"
+    )
+    heads: int = Field(default=2, ge=1, le=128, description="attention heads of a Transformer")
+    feed_forward: int = Field(
+        default=2048, ge=1, le=65_536, description="inner width of a Transformer"
+    )
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] = Field(
         default=0.0, description="dropout of a Transformer"
     )
@@ -72,6 +86,9 @@ class ProbedModel(ModelConfig):
         if (self.architecture is None) == (self.checkpoint == BUILT):
             message = "give either an architecture or a checkpoint"
             refuse([(".checkpoint", f"found {self.checkpoint!r}: {message}")])
+        if self.architecture is not None and self.revision is not None:
+            message = "only hub names have revisions, and an architecture is built: remove it"
+            refuse([(".revision", f"found {self.revision!r}: {message}")])
         return self
 
     @property
@@ -82,17 +99,17 @@ class ProbedModel(ModelConfig):
 class ProbesTraining(TrainingConfig):
     """Hyperparameters of the next utterance."""
 
-    epochs: Count = Field(default=25, description="passes over the training set")
+    epochs: Epochs = Field(default=25, description="passes over the training set")
 
 
 class ProbesSection(Section):
     """What is probed, and how."""
 
-    tasks: Literal["all"] | Annotated[tuple[str, ...], LIST, DISTINCT] = Field(
+    tasks: Literal["all"] | Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=ALL, description="names of probes, or all of Table 1's"
     )
     control: bool = Field(default=False, description="probe a label that is never said as well")
-    snapshots: Literal["all"] | Annotated[tuple[Snapshot, ...], LIST, DISTINCT] = Field(
+    snapshots: Literal["all"] | Annotated[tuple[Snapshot, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=("untrained", "best", "last"),
         description="which rounds are probed: untrained, best, last, numbers, or all",
     )
@@ -104,7 +121,7 @@ class ProbesSection(Section):
     C: Annotated[float, Field(gt=0), NUMBER] = Field(
         default=1.0, description="inverse strength of the penalty"
     )
-    max_iter: Count = Field(default=250, description="iterations of a fit at most")
+    max_iter: int = Field(default=250, ge=1, le=100_000, description="iterations of a fit at most")
     mlp: bool = Field(default=False, description="fit an MLP besides")
     words: bool = Field(default=True, description="fit the same probes on counts of words")
     limit_train: Count | None = Field(
@@ -137,6 +154,7 @@ class ProbesSection(Section):
 class ProbesConfig(CommonConfig):
     """A study of what encoders know."""
 
+    data: WholeData = Field(default=WholeData(), description="which dialogues are studied")
     corpora: Annotated[
         tuple[Literal["MultiWOZ", "PersonaChat"], ...], LIST, DISTINCT, Field(min_length=1)
     ] = Field(

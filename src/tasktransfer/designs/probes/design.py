@@ -76,6 +76,7 @@ PROBES = Design(
     name="probes",
     config=ProbesConfig,
     kinds=(KIND,),
+    grows_with=("seeds", "models", "training.epochs", "probes.snapshots"),
     plan=plan,
     outputs=_outputs,
     collect=_collect,

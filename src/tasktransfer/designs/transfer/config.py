@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from tasktransfer.config import ALL, CheckpointConfig, CommonConfig, TrainingConfig
-from tasktransfer.config.fields import DISTINCT, LIST, Count, Section, Seeds
+from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, Section, Seeds
 from tasktransfer.core.specs import Training
 from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.datasets import DATASETS
@@ -50,7 +50,7 @@ ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 class TransferTraining(TrainingConfig):
     """Hyperparameters (paper, Appendix B)."""
 
-    epochs: Count | Annotated[dict[DatasetName, Count], Field(min_length=1)] = Field(
+    epochs: Epochs | Annotated[dict[DatasetName, Epochs], Field(min_length=1)] = Field(
         default=PAPER_EPOCHS,
         description="passes over the training set; one number, or one per dataset",
     )

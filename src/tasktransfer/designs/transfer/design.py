@@ -10,6 +10,7 @@ from pathlib import Path
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
+from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
 from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
@@ -75,10 +76,18 @@ def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
     return not all(is_whole(study, stage) for stage in study.plan.stages)
 
 
+def _notes(config: TransferConfig) -> tuple[str, ...]:
+    """What the challenge's rules hold a study to, and what of them nobody can check."""
+    if config.rules != "challenge":
+        return ()
+    return (f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
+
+
 TRANSFER = Design(
     name="transfer",
     config=TransferConfig,
     kinds=STAGE_KINDS,
+    grows_with=("seeds", "baseline_seeds", "models"),
     plan=plan,
     outputs=_outputs,
     collect=commands.collect,
@@ -89,6 +98,7 @@ TRANSFER = Design(
     explain=commands.explain,
     # Records of a free study cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
+    notes=_notes,
     rules=("submission.smk",),
     tables_version=TABLES_VERSION,
 )
