@@ -10,7 +10,8 @@ docs/decisions/0025-no-dialogue-in-two-splits.md gives the counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple, NoReturn
 
@@ -54,57 +55,64 @@ def refuse_shared(
     Raises:
         DataError: a dialogue is in two; names files, dialogues, splits and remedy.
     """
-    splits: dict[str, list[Said]] = {}
-    for one in dialogues:
-        splits.setdefault(one.split, []).append(one)
-    names = {split: {one.name for one in some} for split, some in splits.items()}
-    texts = {} if generated else {split: set(map(_key, some)) for split, some in splits.items()}
+    splits: dict[str, _Split] = {}
+    for name, split, text, place in dialogues:
+        side = splits.setdefault(split, _Split(split))
+        side.names.append(name)
+        side.places.append(place)
+        if not generated:
+            side.texts.append(text)
+            side.keys.append(text.lower().encode("utf-8", "replace").translate(None, _PASSED_OVER))
+    names = {split: set(side.names) for split, side in splits.items()}
+    keys = {split: set(side.keys) for split, side in splits.items()}
     told = []
     for first, second in combinations(splits, 2):
+        one, other = splits[first], splits[second]
         if same := names[first] & names[second]:
-            _refuse(splits[first], splits[second], same, _name, remedy)
-        if generated or not (twice := texts[first] & texts[second]):
+            _refuse(one, other, one.names, other.names, same, remedy)
+        if not (twice := keys[first] & keys[second]):
             continue
-        twice = {_key(one) for one in splits[second] if _counts(one, twice, least_words)}
-        sizes = len(splits[first]), len(splits[second])
-        if len(twice) > allowed * min(sizes):
-            _refuse(splits[first], splits[second], twice, _key, remedy)
-        elif twice:
+        long = zip(other.keys, other.texts, strict=True)
+        counted = {k for k, text in long if k in twice and len(text.split()) >= least_words}
+        sizes = len(one.names), len(other.names)
+        if len(counted) > allowed * min(sizes):
+            _refuse(one, other, one.keys, other.keys, counted, remedy)
+        elif counted:
             told.append(
-                f"{len(twice):,} dialogues are in {first} and in {second} by their text (of "
+                f"{len(counted):,} dialogues are in {first} and in {second} by their text (of "
                 f"{sizes[0]:,} and {sizes[1]:,}), as in the published release"
             )
     return tuple(told)
 
 
-def _key(one: Said) -> bytes:
-    return one.text.lower().encode("utf-8", "replace").translate(None, _PASSED_OVER)
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Lists by dialogue, not a list of dialogues: of a million, Python's collector would look
+    through each. ``keys``: texts as they are compared."""
 
-
-def _name(one: Said) -> str:
-    return one.name
-
-
-def _counts(one: Said, twice: Collection[bytes], least_words: int) -> bool:
-    return _key(one) in twice and len(one.text.split()) >= least_words
+    name: str
+    names: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)
 
 
 def _refuse(
-    first: Iterable[Said],
-    second: Iterable[Said],
+    one: _Split,
+    other: _Split,
+    of_one: Sequence[Any],
+    of_other: Sequence[Any],
     twice: Collection[Any],
-    key: Callable[[Said], Any],
     remedy: str,
 ) -> NoReturn:
-    """Name the first pair of what is in two splits."""
-    one = next(each for each in first if key(each) in twice)
-    other = next(each for each in second if key(each) == key(one))
-    place = one.place if one.place == other.place else f"{one.place} and {other.place}"
-    if one.name == other.name:
-        what = f"dialogue {one.name!r} is in {one.split} and in {other.split}"
-    else:
-        what = (
-            f"dialogues {one.name!r} ({one.split}) and {other.name!r} ({other.split}) say the same"
-        )
+    """Name the first dialogue that is in two splits: by names, or by texts as they are compared."""
+    first = next(place for place, key in enumerate(of_one) if key in twice)
+    second = of_other.index(of_one[first])
+    name, same = one.names[first], other.names[second]
+    place, again = one.places[first], other.places[second]
+    what = f"dialogues {name!r} ({one.name}) and {same!r} ({other.name}) say the same"
+    if name == same:
+        what = f"dialogue {name!r} is in {one.name} and in {other.name}"
     count = f" ({len(twice):,} in all)" if len(twice) > 1 else ""
-    raise DataError(f"{place}: {what}{count}: {remedy}, {LEARNT}")
+    where = place if place == again else f"{place} and {again}"
+    raise DataError(f"{where}: {what}{count}: {remedy}, {LEARNT}")

@@ -65,7 +65,8 @@ def in_tar(file: Path, name: str) -> bytes:
                 if Path(member.name).name == name and (stream := archive.extractfile(member)):
                     return stream.read()
     except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
-        raise DataError(f"{file}: cannot be read ({error}); fetch it again") from None
+        what = str(error).partition("\n")[0]
+        raise DataError(f"{file}: cannot be read ({what}); fetch it again") from None
     raise DataError(f"{file}: holds no {name}; fetch it again")
 
 

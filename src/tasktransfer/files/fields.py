@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tasktransfer.errors import DataError
 
@@ -39,11 +39,11 @@ class Place:
 
     def of_instance(self, instance: str) -> Place:
         """The same place, known to belong to the annotation ``instance``."""
-        return replace(self, instance=instance)
+        return Place(self.file, self.dialogue, instance, self.path, self.row, self.remedy)
 
     def of_row(self, row: str) -> Place:
         """The same place, known to be of a row, with no path as yet."""
-        return replace(self, row=row, path="")
+        return Place(self.file, self.dialogue, self.instance, "", row, self.remedy)
 
     def error(self, problem: str, remedy: str = "") -> DataError:
         """A DataError that names this place, and ``remedy`` or that of the place."""

@@ -17,6 +17,7 @@ MAX_BYTES = 4 * 2**20
 """Of a file that ``read`` reads: a record has some ten thousand bytes."""
 
 _MAYBE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_MAYBE_HALF_TEXT = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -68,9 +69,11 @@ def loads(content: str | bytes) -> Any:
         raise
     except ValueError:
         raise ValueError("a number in it has thousands of digits") from None
-    if _MAYBE_HALF.search(
-        content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
-    ):
+    if isinstance(content, bytes):
+        maybe_half = _MAYBE_HALF.search(content) is not None
+    else:
+        maybe_half = _MAYBE_HALF_TEXT.search(content) is not None
+    if maybe_half:
         _refuse_halves(value)
     return value
 

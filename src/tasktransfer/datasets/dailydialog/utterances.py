@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from tasktransfer.errors import DataError
@@ -14,7 +13,7 @@ SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+t
 """What ``split.csv`` says → the splits that a dialogue is in; none, if in both official files."""
 
 
-def read_utterances(file: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+def read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
     """Name and utterances, empty ones left out, of each dialogue of the release's JSON or zip.
 
     Raises:
@@ -23,11 +22,13 @@ def read_utterances(file: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     packed = file.suffix == ".zip"
     content = in_zip(file, f"{RELEASE}.json") if packed else content_of(file)
     place = Place(str(file), remedy=AGAIN)
+    dialogues = []
     for table, spot in each_table(as_table(parsed(content, file), place), "data", place):
         name = get_name(table, "dialogue_id", spot)
         here = Place(str(file), dialogue=name, remedy=AGAIN)
         said = map(str.strip, each_text(table, "dialogue", "utterance", here))
-        yield name, tuple(text for text in said if text)
+        dialogues.append((name, tuple(text for text in said if text)))
+    return dialogues
 
 
 def read_splits(file: Path) -> dict[str, str]:

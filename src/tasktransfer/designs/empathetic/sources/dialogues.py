@@ -108,7 +108,10 @@ def read_dialogues(place: Path) -> list[Dialogue]:
         )
     for emotion in _emotions(place):
         file = files[f"{BY_EMOTION}/{emotion}.csv"]
-        for dialogue in _of_file(file, emotion, splits):
+        of_file = list(_of_file(file, emotion, splits))
+        if not of_file:
+            raise DataError(f"{file}: holds no dialogue; copy the whole release again")
+        for dialogue in of_file:
             if dialogue.name in seen:
                 raise DataError(
                     f"{file}: dialogue {dialogue.name} is in {seen[dialogue.name]} too; keep one"

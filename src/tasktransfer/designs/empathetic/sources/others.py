@@ -182,9 +182,9 @@ def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
     """Of pairs and texts that are dialogues by themselves, in files by split."""
     refuse_shared(
         (
-            Said(f"{one.id}", split, " ".join((one.context, *one.target)), str(places[split]))
-            for split, instances in rows.items()
-            for one in instances
+            Said(one.id, split, f"{one.context} {one.target[0]}", place)
+            for split, place in ((split, str(places[split])) for split in SPLITS)
+            for one in rows[split]
         ),
         allowed=SHARED,
     )

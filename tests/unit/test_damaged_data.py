@@ -1,0 +1,486 @@
+"""Damaged corpora and rated sets, opened as their design opens them: each is refused in words that
+name file, row, key and remedy, and nothing else is raised."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import small_corpora as sound
+from small_corpora import as_csv, as_json, as_lines, as_tgz, as_zip, said
+from tasktransfer import datasets
+from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.datasets.multiwoz import MULTIWOZ
+from tasktransfer.datasets.one_split import Said, refuse_shared
+from tasktransfer.datasets.personachat import PERSONACHAT
+from tasktransfer.designs.empathetic.human import read_choices, read_ratings
+from tasktransfer.designs.empathetic.sources import dialogues
+from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
+from tasktransfer.designs.empathetic.sources.others import (
+    DAILY_REPLIES,
+    EMOTION_TAGS,
+    NEWSGROUP_POSTS,
+    REPLY_PAIRS,
+)
+from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES
+from tasktransfer.designs.probes.figures import read_judgements
+from tasktransfer.designs.probes.word_vectors import read_vectors
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS
+
+Content = bytes | Callable[[bytes], bytes]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    sound.write(tmp_path)
+    return tmp_path
+
+
+def read(dataset: Dataset, folder: Path, *tasks: str) -> list[Any]:
+    """All instances of some tasks, or of all, as ``data prepare`` reads them."""
+    release = dataset.reader.open(folder, False)
+    assert {*tasks} <= {*release.tasks}
+    return [
+        one
+        for task in tasks or release.tasks
+        for split in SPLITS
+        for one in release.instances(task, split)
+    ]
+
+
+def of(dataset: Dataset, *tasks: str) -> Callable[[Path], Any]:
+    return lambda folder: read(dataset, folder, *tasks)
+
+
+def panel(task: str) -> Callable[[Path], Any]:
+    return of(PANEL_DIALOGUES, task)
+
+
+USR, GRADE = "evaluation/usr/persona_usr.json", "evaluation/grade/human_judgement.json"
+FED, CONTURE = "evaluation/fed/fed_data.json", "evaluation/conture/conture.json"
+GUPTA = "evaluation/gupta/mturk_rating_processed_output.csv"
+ZHAO = "evaluation/zhao/persona-zhao.csv"
+PLUS, FREQ = "dailydialog_pp/data_positives.jsonl", "topical_chat/valid_freq.json"
+EMOTION, ED_SPLIT = "empathetic_dialogues/by_emotion/afraid.csv", "empathetic_dialogues/split.csv"
+WOZ, OWN = "multiwoz20/val.json", "own/train.jsonl"
+
+READS: dict[str, Callable[[Path], Any]] = {
+    USR: panel("Persona_USR"),
+    GRADE: panel("ConvAI2_GRADE"),
+    FED: panel("FED_Turn"),
+    CONTURE: panel("ConTurE"),
+    GUPTA: panel("DailyDialog_Gupta"),
+    ZHAO: panel("Persona_Zhao"),
+    sound.DSTC7: panel("Reddit_DSTC7"),
+    PLUS: panel("labeller"),
+    FREQ: panel("TopicalChat"),
+    OWN: panel("Own"),
+    sound.DAILY_ZIP: of(DAILY_REPLIES),
+    sound.SPLIT_CSV: panel("DailyDialog"),
+    sound.VALID: of(PERSONACHAT),
+    EMOTION: of(EMPATHETIC_DIALOGUES),
+    ED_SPLIT: of(EMPATHETIC_DIALOGUES),
+    WOZ: of(MULTIWOZ),
+    "goemotions/dev.csv": of(EMOTION_TAGS),
+    "train.tsv": of(REPLY_PAIRS),
+    "own_words/vectors.txt": lambda folder: read_vectors(folder / "own_words/vectors.txt"),
+    "judgements/ratings.csv": lambda folder: read_ratings(folder / "judgements/ratings.csv"),
+    "judgements/choices.csv": lambda folder: read_choices(folder / "judgements/choices.csv"),
+    "judgements/ties.csv": lambda folder: read_judgements(folder / "judgements/ties.csv"),
+}
+"""File → how its design reads it."""
+
+JSON_FILES = (USR, GRADE, FED, CONTURE, FREQ, WOZ)
+LINES_FILES = (PLUS, OWN)
+CSV_FILES = (
+    GUPTA, ZHAO, EMOTION, ED_SPLIT, sound.SPLIT_CSV, "goemotions/dev.csv",
+    "judgements/ratings.csv", "judgements/choices.csv", "judgements/ties.csv",
+)  # fmt: skip
+TEXT_FILES = (sound.VALID, "train.tsv", "own_words/vectors.txt")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known() -> Iterator[None]:
+    before = dict(DATASETS)
+    for dataset in (PANEL_DIALOGUES, EMPATHETIC_DIALOGUES, DAILY_REPLIES, EMOTION_TAGS):
+        datasets.add(dataset)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+@pytest.mark.parametrize("name", list(READS))
+def test_sound_files_are_read(name: str, folder: Path) -> None:
+    assert len(READS[name](folder)) > 0
+
+
+@pytest.mark.parametrize("name", [n for n in READS if not n.endswith((".zip", ".tgz"))])
+def test_a_byte_order_mark_changes_nothing(name: str, folder: Path) -> None:
+    before = READS[name](folder)
+    file = folder / name
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert str(READS[name](folder)) == str(before)
+
+
+# --- what any file may be -----------------------------------------------------------------------
+
+
+def utf16(content: bytes) -> bytes:
+    return content.decode().encode("utf-16")
+
+
+def latin1(content: bytes) -> bytes:
+    """The first text with an accent, as Latin-1 writes it."""
+    end = content.index(b"e", len(content) // 2)
+    return content[:end] + b"\xe9" + content[end + 1 :]
+
+
+def long_cell(content: bytes) -> bytes:
+    head, _, rest = content.partition(b"\n")
+    first = b"x" * 140_000
+    return head + b"\n" + first + rest[rest.index(b",") if b"," in rest else 0 :]
+
+
+def semicolons(content: bytes) -> bytes:
+    return content.replace(b",", b";")
+
+
+def open_quote(content: bytes) -> bytes:
+    return content + b'"' + b",".join([b"open"] * (content.split(b"\n")[0].count(b",") + 1)) + b"\n"
+
+
+ANYWHERE: list[tuple[tuple[str, ...], str, Content, str]] = [
+    ((*JSON_FILES, *LINES_FILES, *CSV_FILES, *TEXT_FILES), "UTF-16", utf16, "save it as UTF-8"),
+    (
+        (*JSON_FILES, *LINES_FILES, *CSV_FILES, *TEXT_FILES),
+        "Latin-1",
+        latin1,
+        r", line \d+: is not UTF-8 text \(byte 0xe9 .* save it as UTF-8",
+    ),
+    (JSON_FILES, "empty", b"", "line 1, column 1: the file is empty; fetch"),
+    (
+        JSON_FILES,
+        "broken",
+        lambda content: content[:-9],
+        r"line 1, column \d+: broken JSON \(.*; f",
+    ),
+    (JSON_FILES, "deep", b"[" * 100_000, "nested too deeply; fetch"),
+    (JSON_FILES, "null", b"null", "found .*, expected .*; "),
+    (JSON_FILES, "of another type", b"7", "found .*, expected .*; "),
+    (LINES_FILES, "broken", lambda content: content + b"{", r", line 4: no JSON .*; mend the line"),
+    (LINES_FILES, "deep", b'{"a":' * 100_000, "line 1: no JSON .*deep.*; mend the line"),
+    (LINES_FILES, "null", b"null\n", "line 1: found None, expected an object; mend"),
+    (CSV_FILES, "empty", b"", "line 1: the file is empty, expected .*; fetch"),
+    (CSV_FILES, "other columns", b"a,b\n1,2\n", "line 1: no column .*; mend the first line"),
+    (CSV_FILES, "open quote", open_quote, r"line \d+: no CSV .*: is a quotation mark left open"),
+    (CSV_FILES, "long cell", long_cell, "line 2: a cell of more than 131,072 characters"),
+    (
+        tuple(name for name in CSV_FILES if name != "judgements/ties.csv"),
+        "semicolons",
+        semicolons,
+        "line 1: columns are parted by semicolons .* save it with commas",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        pytest.param(name, content, told, id=f"{Path(name).name}: {what}")
+        for names, what, content, told in ANYWHERE
+        for name in names
+    ],
+)
+def test_a_file_that_cannot_be_read(name: str, content: Content, told: str, folder: Path) -> None:
+    refused(folder, name, content, told)
+
+
+def refused(folder: Path, name: str, content: Content, told: str) -> None:
+    file = folder / name
+    file.write_bytes(content if isinstance(content, bytes) else content(file.read_bytes()))
+    with pytest.raises(DataError) as caught:
+        READS[name](folder)
+    message = str(caught.value)
+    assert str(file) in message
+    assert re.search(told, message), message
+    assert len(message) < 1000  # of a file of a megabyte too
+
+
+# --- what one of them may be --------------------------------------------------------------------
+
+
+def with_json(change: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
+    def changed(content: bytes) -> bytes:
+        value = json.loads(content)
+        change(value)
+        return as_json(value)
+
+    return changed
+
+
+def put(*keys: Any, value: Any = None) -> Callable[[bytes], bytes]:
+    """A value at a path of keys."""
+
+    def change(whole: Any) -> None:
+        for key in keys[:-1]:
+            whole = whole[key]
+        whole[keys[-1]] = value
+
+    return with_json(change)
+
+
+def without(*keys: Any) -> Callable[[bytes], bytes]:
+    def change(whole: Any) -> None:
+        for key in keys[:-1]:
+            whole = whole[key]
+        del whole[keys[-1]]
+
+    return with_json(change)
+
+
+def line(change: dict[str, Any], number: int = 1) -> Callable[[bytes], bytes]:
+    """A line of JSON lines with other values; None: without the key."""
+
+    def changed(content: bytes) -> bytes:
+        rows = [json.loads(row) for row in content.splitlines()]
+        row = {**rows[number - 1], **change}
+        rows[number - 1] = {key: value for key, value in row.items() if value is not ...}
+        return as_lines(rows)
+
+    return changed
+
+
+def tables(**changed: str) -> bytes:
+    """DSTC7's archive with another table."""
+    files = {
+        name: changed.get(name.removeprefix("dstc7-task2-").removesuffix(".tsv"), text).encode()
+        for name, text in sound.TABLES.items()
+    }
+    return as_tgz(files)
+
+
+def zipped(change: Callable[[bytes], bytes]) -> bytes:
+    content = change(as_json(sound.DAILY))
+    return as_zip("TLiDB_DailyDialog/TLiDB_DailyDialog.json", content)
+
+
+SINGLE = [
+    (USR, without(1, "context"), r"item 1: key 'context' is missing; mend it"),
+    (USR, put(1, "responses", 0, "response"), r"item 1, response 0, response: None is not a text"),
+    (USR, without(2, "responses", 1, "Maintains Context"), "item 2, response 1: key 'Maintains C"),
+    (USR, put(0, "responses", value={}), r"item 0, responses: {} is not a list; mend"),
+    (USR, put(0, "responses", 0, "Maintains Context", value=[9]), r"response 0: rating 9, and the"),
+    (USR, put(0, "context", value="\n"), "item 0, response 0: the context is empty; give"),
+    (USR, b"[]", r"found \[\], expected a list of objects; mend"),
+    (GRADE, put(1, "HumanScores", value="[1, "), r"ID 1, HumanScores: '\[1, ' is not a list"),
+    (GRADE, put(1, "HumanScores", value="[1, null]"), "ID 1: rating None is no number; give one"),
+    (GRADE, put(0, "Dataset", value=7), "item 0, Dataset: 7 is not a text; mend"),
+    (GRADE, put(2, "Context"), "ID 2, Context: None is not a text"),
+    (GRADE, with_json(lambda rows: rows.__delitem__(slice(1, None))), "1 items of 1 contexts for"),
+    (FED, put(1, "annotations"), "item 1, annotations: None is not an object; mend"),
+    (FED, without(1, "annotations", "Relevant"), "item 1, annotations: key 'Relevant' is missing"),
+    (FED, put(1, "annotations", "Relevant", value=["N/A"]), "item 1: no rating; give one, or"),
+    (FED, put(1, "response"), "item 1, response: None is not a text"),
+    (CONTURE, without(1, "dialog_id"), "item 1: key 'dialog_id' is missing"),
+    (CONTURE, put(1, "turns", 2, "chatbot", value=" "), "dialogue 1, turn 2: the response is emp"),
+    (CONTURE, put(1, "turns", 2, "overall impression", value=True), "turn 2: rating True is no"),
+    (GUPTA, lambda content: content.replace(b"2.5", b"good", 1), "line 2: rating 'good' is no"),
+    (GUPTA, lambda content: content + b"m,1\n", "line 5: 2 columns, expected 5 .*; put texts with"),
+    (GUPTA, lambda content: content.partition(b"\n")[0], "found 0 items of 0 contexts for DailyD"),
+    (ZHAO, as_csv(("context", "response", "rating"), ("a", "", 3)), "line 2: the response is emp"),
+    (ZHAO, as_csv(("context", "response", "rating"), ("a", "b", 30)), "line 2: rating 30, and the"),
+    (sound.DSTC7, b"no archive", "cannot be read .*; fetch it again"),
+    (sound.DSTC7, lambda content: content[:80], "cannot be read .*; fetch it again"),
+    (sound.DSTC7, as_tgz({}), "holds no dstc7-task2-context.tsv; fetch it again"),
+    (sound.DSTC7, tables(context="InstanceID\n1\n"), "context, line 1: no column Context; found"),
+    (sound.DSTC7, tables(**{"human-eval-per-judge": "InstanceID\tSystemID\tRelevance\n1\tA\n"}),
+     "1 A: rating '' is no number; give one"),
+    (PLUS, line({"context": ...}), "line 1: key 'context' is missing; mend the line"),
+    (PLUS, line({"positive_responses": []}), "line 1, positive_responses: holds no text; mend"),
+    (PLUS, line({"context": ["", " "]}), "line 1, context: holds no text; mend the line"),
+    (PLUS, lambda content: content.split(b"\n")[0], "found 1 contexts, and unfitting .* copy"),
+    (FREQ, put("c3", "content"), "dialogue c3, content: None is not a list; mend"),
+    (FREQ, without("c3", "content", 1, "message"), r"c3, content\[1\]: key 'message' is missing"),
+    (OWN, line({"utterances": [said(0, 0)]}, 2), "line 2, utterances: found .* two texts or more"),
+    (OWN, line({"utterances": [said(0, 0), None]}, 2), r"line 2, utterances\[1\]: None is not a t"),
+    (OWN, line({"utterances": ["  ", "b"]}, 2), "line 2, utterances: found .*; mend the line"),
+    (OWN, b"", "Own has 0 dialogues for train, .*: give 2 or more, or remove Own from domains"),
+    (OWN, lambda content: content.split(b"\n")[0], "Own has 1 dialogues for train"),
+    (sound.DAILY_ZIP, b"no zip", "cannot be read as a zip .*; fetch"),
+    (sound.DAILY_ZIP, as_zip("other.json", b"{}"), "holds no sound TLiDB_DailyD.*; fetch"),
+    (sound.DAILY_ZIP, zipped(without("data")), "key 'data' is missing; mend it, or fetch"),
+    (sound.DAILY_ZIP, zipped(put("data", 1, "dialogue", 0, "utterance")),
+     r"dialogue 'd1', dialogue\[0\].utterance: None is not a text; mend"),
+    (sound.SPLIT_CSV, b"dialogue_id,split\nd0,training\n", "line 2: split 'training'; write one"),
+    (sound.SPLIT_CSV, b"dialogue_id,split\nd0,train\nd0,test\n", "line 3: d0 is in an earlier"),
+    (sound.VALID, b"", "holds no dialogue; fetch it again"),
+    (sound.VALID, lambda content: content + "²  x\n".encode(), "line 121: .* has no number; fetch"),
+    (sound.VALID, lambda content: content + b"1 your persona: alone .\n", "dialogue 41: has no t"),
+    (sound.VALID, lambda content: content + b"1 hello\n", "line 121: 'hello' is no utterance with"),
+    (EMOTION, as_csv(("Dialog_ID", "Type", "Actor", "Text")), "holds no dialogue; copy"),
+    (WOZ, put("val3.json", "log", value=[]), "dialogue val3.json: no log of turns; fetch"),
+    (WOZ, with_json(lambda all_: all_["val3.json"]["log"].pop()), "val3.json: a single turn and"),
+    (WOZ, put("val3.json", "log", 0, "text"), "val3.json, turn 0: no text; mend the turn"),
+    (WOZ, put("val3.json", "log", 1, "metadata"), "val3.json, turn 1: metadata is 'None', ex"),
+    ("goemotions/dev.csv", as_csv(("label", "content"), (28, "x")), "line 2: label '28'; write"),
+    ("train.tsv", b"no tab\n", "line 1: expected a context, a tab and a reply, .*; mend the line"),
+    ("own_words/vectors.txt", b"word 1 2\nother x\n", "line 2: found .*, expected a word and 2"),
+    ("judgements/ratings.csv", lambda content: content + b"m,1,r,1,2,9\n", "line 3: fluency is '9"),
+    ("judgements/ratings.csv", lambda content: content + b",1,r,1,2,3\n", "line 3: model is empty"),
+    ("judgements/choices.csv", lambda content: content.partition(b"\n")[0], "no line after the fi"),
+    ("judgements/ties.csv", b"choice\n", "no line after the first; give a judgement"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [pytest.param(*case, id=f"{Path(case[0]).name} {n}") for n, case in enumerate(SINGLE)],
+)
+def test_a_damaged_file_is_named(name: str, content: Content, told: str, folder: Path) -> None:
+    refused(folder, name, content, told)
+
+
+def test_a_file_that_is_gone_or_a_folder(folder: Path) -> None:
+    for make in (Path.unlink, Path.mkdir):
+        make(folder / "judgements/ties.csv")
+        with pytest.raises(DataError, match=r"ties\.csv: (is missing|cannot be read \(Is a).*; "):
+            READS["judgements/ties.csv"](folder)
+
+
+def test_newsgroups_are_latin1_whatever_they_hold(folder: Path) -> None:
+    (folder / "20news-bydate-train" / "alt.atheism" / "1").write_bytes(b"From: x\r\n\r\ncaf\xe9")
+    assert "café" in {one.context for one in read(NEWSGROUP_POSTS, folder)}
+
+
+# --- a dialogue in two splits -------------------------------------------------------------------
+
+
+def copied(folder: Path, source: str, target: str) -> None:
+    (folder / target).write_bytes((folder / source).read_bytes())
+
+
+def renamed(folder: Path, source: str, target: str) -> None:
+    """The dialogues of a MultiWOZ file under other names, in other case and with other marks."""
+    text = (folder / source).read_text().replace("one two", "One, two!")
+    named = {f"new-{name}": dialogue for name, dialogue in json.loads(text).items()}
+    (folder / target).write_text(json.dumps(named))
+
+
+TRAIN, VAL, TEST = (f"multiwoz20/{name}.json" for name in ("train", "val", "test"))
+LEARNT = "else a model is tested on what it has learnt"
+
+
+@pytest.mark.parametrize(
+    ("reads", "copy", "source", "target", "told"),
+    [
+        (
+            WOZ,
+            copied,
+            TEST,
+            TRAIN,
+            r"'test0.json' is in train and in test \(12 in all\): fetch the",
+        ),
+        (
+            WOZ,
+            copied,
+            VAL,
+            TEST,
+            r"'val0.json' is in dev and in test \(12 in all\): fetch the files",
+        ),
+        (
+            WOZ,
+            renamed,
+            TEST,
+            TRAIN,
+            r"\(train\) and 'test0.json' \(test\) say the same \(12 in all",
+        ),
+        (
+            sound.VALID,
+            copied,
+            sound.VALID,
+            sound.PERSONA,
+            r"is in train and in dev \(40 in all\): f",
+        ),
+        (
+            OWN,
+            copied,
+            "own/dev.jsonl",
+            "own/train.jsonl",
+            r"'own-train-1' \(train\) and 'own-dev-1' ",
+        ),
+        (
+            "train.tsv",
+            copied,
+            "test.tsv",
+            "train.tsv",
+            r"'train-1' .* and 'test-1' .* say the same",
+        ),
+    ],
+)
+def test_a_split_that_is_a_copy_of_another(
+    reads: str, copy: Any, source: str, target: str, told: str, folder: Path
+) -> None:
+    copy(folder, source, target)
+    with pytest.raises(DataError, match=told) as caught:
+        READS[reads](folder)
+    assert str(folder / source) in str(caught.value)
+    assert str(folder / target) in str(caught.value)
+    assert LEARNT in str(caught.value)
+
+
+def test_a_copied_file_is_refused_without_a_training_set_too(folder: Path) -> None:
+    (folder / TRAIN).unlink()
+    copied(folder, VAL, TEST)
+    with pytest.raises(DataError, match=r"'val0\.json' is in dev and in test"):
+        read(MULTIWOZ, folder)
+
+
+def test_one_dialogue_of_empathetic_dialogues_under_two_names(folder: Path) -> None:
+    file = folder / "empathetic_dialogues" / "synthetic.json"
+    content = json.loads(file.read_text())
+    rows = [("situation", "none"), ("utterance", "speaker"), ("utterance", "listener")]
+    with (folder / EMOTION).open("ab") as lines:
+        for name in ("hit:1", "hit:2"):
+            texts = ((name, kind, actor, said(7, n)) for n, (kind, actor) in enumerate(rows))
+            lines.write(as_csv(*texts))
+    with (folder / ED_SPLIT).open("a") as lines:
+        lines.write("hit:1,train\nhit:2,test\n")
+    assert READS[EMOTION](folder)  # generated: a grammar says the same twice by chance
+    assert content.pop("synthetic")
+    file.unlink()
+    told = r"'hit:1' \(train\) and 'hit:2' \(test\) say the same: keep one of them, or give both"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(dialogues, "LABELS", content["emotions"])
+        with pytest.raises(DataError, match=rf"afraid\.csv: dialogues {told}"):
+            READS[EMOTION](folder)
+
+
+def test_what_a_published_release_has_twice_is_told_and_not_refused() -> None:
+    def release(twice: int) -> Iterator[Said]:
+        for n in range(1000):
+            yield Said(f"train-{n}", "train", said(n, 0), "train.json")
+            yield Said(f"test-{n}", "test", said(n if n < twice else n + 5000, 0), "test.json")
+
+    told = "3 dialogues are in train and in test by their text (of 1,000 and 1,000), as in the"
+    (line,) = refuse_shared(release(3), allowed=0.003)
+    assert line.startswith(told)
+    assert refuse_shared(release(0)) == ()
+    for twice, allowed in ((4, 0.003), (1, 0.0)):
+        with pytest.raises(
+            DataError, match=r"'train-0' \(train\) and 'test-0' \(test\) say the sa"
+        ):
+            refuse_shared(release(twice), allowed=allowed)
+
+
+def test_short_texts_are_said_twice_by_chance() -> None:
+    both = [Said(split, split, "I like this one!", "file") for split in ("train", "test")]
+    assert refuse_shared(both) == ()
+    with pytest.raises(DataError, match="file: dialogues 'train'"):
+        refuse_shared(both, least_words=1)
