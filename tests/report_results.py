@@ -240,6 +240,7 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
         "resampled_by": "dialogue",
         "standard_error": 1.5,
         "test_error": 1.0,
+        "test_degrees": 19.0,
         "degrees": 4.0,
         "low": delta - 3,
         "high": delta + 3,
@@ -255,7 +256,23 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
 def _summary(key: tuple[str, str, str], here: pd.DataFrame) -> tuple[object, ...]:
     mean = float(here["delta"].mean())
     around = (mean, mean - 1, mean + 1)
-    return (*key, len(here), 2, *around, *around, 0.5, 0.4, 0.6, 2.0, 1.5, 2.5, len(here), 0.1)
+    joint = (mean - 2, mean + 2)
+    return (
+        *key,
+        len(here),
+        2,
+        *around,
+        *joint,
+        *around,
+        0.5,
+        0.4,
+        0.6,
+        2.0,
+        1.5,
+        2.5,
+        len(here),
+        0.1,
+    )
 
 
 def _asymmetry(key: tuple[str, str, str], here: pd.DataFrame) -> list[tuple[object, ...]]:

@@ -279,7 +279,7 @@ def test_a_column_of_dashes_is_left_out_and_named() -> None:
     labels = [head.label for head in table.heads]
     assert "Rank" not in labels
     assert labels.count("interval") == 3
-    assert table.note == "Left out, as it has no value in this study: interval, Rank."
+    assert table.note == "Left out, as it has no value in this study: seeds alone, Rank."
     assert {len(row) for block in table.blocks for row in block} == {len(labels)}
 
 

@@ -42,9 +42,9 @@ would be too small. Each part has a t distribution of its own degrees d (of dial
 and p is the a at which the interval begins to hold 0. Where one part is all this is exact (for
 normal deviations). In between, the power decides: 1 adds the parts' squared half widths, and covers
 up to 96.6 % instead of 95 with five seeds; 2 is about Satterthwaite's degrees of freedom, which
-with two or three seeds cover 90 to 94 %, and whose p <= 0.001 are up to 24 times as frequent as
-they should be, where false discovery control looks. 1.5 covers 94.7 to 97 %, and its p <= 0.001
-are at most 1.8 times as frequent (docs/analysis.md has the simulated studies).
+with two or three seeds cover 90 to 94 %, and whose p <= 0.001 are up to 27 times as frequent as
+they should be, where false discovery control looks. 1.5 covers 94 to 97 % (docs/analysis.md has
+the simulated studies).
 """
 
 from __future__ import annotations

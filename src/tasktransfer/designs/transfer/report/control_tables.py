@@ -72,10 +72,10 @@ def _top1(frame: pd.DataFrame) -> HtmlTable:
         "The best source of each target",
         "Mean over targets, points. Top-1 is the paper's: the largest mean Δ of a target's "
         "sources, at least 0; it is above 0 also where no source has any effect. Chosen on "
-        "dev: the Δ of the source with the best dev scores; its 95 % interval speaks of other seeds "
-        "on the same test sets. Held out: of each seed and half of the dialogues, the Δ of the "
-        "source that is best for the other seeds on the other half; its 95 % interval speaks of "
-        "other seeds and dialogues.",
+        "dev: the Δ of the source with the best dev scores; its 95 % interval speaks of other "
+        "seeds on the same test sets. Held out: of each seed and half of the dialogues, the Δ of "
+        "the source that is best for the other seeds on the other half; its 95 % interval speaks "
+        "of other seeds and dialogues.",
         frame,
         (
             *_GROUP,
