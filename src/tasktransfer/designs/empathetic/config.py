@@ -72,8 +72,7 @@ class EmpatheticData(DataConfig):
     )
 
     def release_of(self, dataset: str) -> str:
-        folders: dict[str, str] = {**self.releases}
-        return folders.get(dataset, self.release)
+        return next((at for name, at in self.releases.items() if name == dataset), self.release)
 
 
 class EmpatheticModel(ModelConfig):
