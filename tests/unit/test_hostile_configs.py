@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostile_configs import MEBIBYTES, OWN, SECONDS, Case, Seen, base, cases, changed
 
+import hostile_configs
+from hostile_configs import MEBIBYTES, OWN, SECONDS, Case, Seen, base, cases, changed
 from tasktransfer.datasets.multiwoz.tiny_world import generate
 from tasktransfer.designs import load_config
 
@@ -27,7 +28,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
     for file, case in zip(files, CASES.values(), strict=True):
         (folder / file).write_text(case.text, encoding="utf-8")
     (folder / "cases.json").write_text(json.dumps(files))
-    program = [sys.executable, str(Path(__file__).with_name("hostile_configs.py")), str(folder)]
+    program = [sys.executable, hostile_configs.__file__, str(folder)]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     seen = [Seen(**json.loads(line)) for line in done.stdout.splitlines()]
     assert len(seen) == 3 * len(CASES)

@@ -27,7 +27,7 @@ from tasktransfer.designs.opening import open_called
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
 
-PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
+PRESETS = Path(__file__).resolve().parents[1] / "workflow" / "presets"
 SECONDS, MEBIBYTES = 10, 400
 """What opening a config may take at most: seconds of a core, as others may use it too."""
 NO_END = 60
