@@ -87,3 +87,21 @@ def test_a_tokenizer_that_does_not_know_the_studys_words_is_refused(
     assert not (tmp_path / "ids").exists()
     model = f"name: m, family: encoder, checkpoint: {folder}, max_length: 128, max_unknown_words: 1"
     assert encode("--set", f"models=[{{{model}}}]") == 0
+
+
+@pytest.mark.parametrize("damage", ["{", '{"num_hidden_layers": 1000000}', "[]"])
+def test_a_bad_checkpoint_of_another_design_is_refused(
+    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_checkpoint("bert", tmp_path / "model")
+    (folder / "config.json").write_text(damage)
+    config = tmp_path / "study.yaml"
+    config.write_text(
+        f"study: bad\ndesign: panel\nresults: {tmp_path}/results\n"
+        "domains: [Harbour]\nrated: [Harbour_Tiny]\npairs: {labels: made}\n"
+        f"models: [{{name: m, family: encoder, checkpoint: {folder}, max_length: 64}}]\n"
+    )
+    assert main(["validate", "--config", str(config)]) == 4
+    told = capsys.readouterr().err
+    assert f"error: {folder}: " in told
+    assert "Traceback" not in told

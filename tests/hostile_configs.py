@@ -1,0 +1,269 @@
+"""Configs that cannot be, of the three designs after transfer, and a process that opens them.
+
+python hostile_configs.py FOLDER     # cases of FOLDER/cases.json, in order; a line of JSON each
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasktransfer.cli import main
+from tasktransfer.designs.opening import open_called
+from tasktransfer.errors import TaskTransferError
+from tasktransfer.jobs.snakemake_call import SnakemakeCall
+
+PRESETS = Path(__file__).resolve().parents[1] / "workflow" / "presets"
+SECONDS, MEBIBYTES = 10, 400
+"""What opening a config may take at most: seconds of a core, as others may use it too."""
+NO_END = 60
+MISSING = object()
+LONG = "x" * 300
+NAN, INFINITY = float("nan"), float("inf")
+TINY = {"family": "encoder", "checkpoint": "tiny"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """``named``: what the message names beside the file: key, and value or remedy."""
+
+    name: str
+    text: str
+    named: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a command left: exit code (-1: a traceback, -2: no end), seconds of a core,
+    peak MiB, and stderr."""
+
+    code: int
+    seconds: float
+    mebibytes: int
+    said: str
+
+
+def base(design: str) -> dict[str, Any]:
+    study: dict[str, Any] = yaml.safe_load((PRESETS / f"{design}-demo.yaml").read_text())
+    if design == "probes":
+        study["data"]["release"] = "world"
+    return study | {"results": "results"}
+
+
+def changed(study: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """A study with another value at a dotted key; numbers are indices of lists."""
+    study = copy.deepcopy(study)
+    place: Any = study
+    *above, last = (int(name) if name.isdigit() else name for name in key.split("."))
+    for name in above:
+        place = place[name] if isinstance(place, list) else place.setdefault(name, {})
+    if value is MISSING:
+        del place[last]
+    else:
+        place[last] = value
+    return study
+
+
+def _written(key: str) -> str:
+    """A dotted key as messages write it: ``models[0].name``."""
+    first, *names = key.split(".")
+    return first + "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in names)
+
+
+COMMON: list[tuple[str, Any, str]] = [
+    ("study", None, "expected text"),
+    ("results", "/proc/x", "cannot be made"),
+    ("results", f"results/{LONG}", "a name of 300 bytes, and file systems take 255"),
+    ("results", "x/" * 2000 + "x", "a path of 4,001 bytes, and file systems take 3,000"),
+    ("data.release", LONG, "a name of 300 bytes"),
+    ("models.0.name", LONG, "100 at most"),
+    ("models", [], "expected 1 or more items"),
+    ("models", None, "expected a list"),
+    ("seeds", 10**9, "expected a number of 1 to 1000 seeds"),
+    ("seeds", [1, 1], "duplicates seeds[0]"),
+    ("training.learning_rate", NAN, "expected a finite number"),
+    ("training.max_grad_norm", INFINITY, "expected a finite number"),
+    ("training.batch_size", 10**9, "expected a number of 100000 at most"),
+    ("checkpoints.keep", ["experts"], "unknown kind of stage 'experts'"),
+    ("trainig", {}, "did you mean 'training'?"),
+]
+"""Key, value and what is said of it, in a study of any design."""
+
+OWN: dict[str, list[tuple[str, Any, str]]] = {
+    "empathetic": [
+        ("retrieval.methods", [], "expected 1 or more items"),
+        ("retrieval.methods.0", "emoprepend-33", "there are 32: lower it"),
+        ("generation.methods.0", "bas", "did you mean 'base'?"),
+        ("retrieval.model", "writer", "name a model of family dual_encoder"),
+        ("classifier.model", "nobody", "unknown model 'nobody'"),
+        ("classifier", MISSING, "needs the section classifier"),
+        ("models.2.beside", "reader", "reads beside another itself"),
+        ("models.3.beside", "nobody", "unknown model 'nobody'"),
+        ("models.2.checkpoint", "built", "cannot be built"),
+        ("models.0.architecture.layers", 10**6, "expected a number of 100 at most"),
+        ("models.0.architecture.heads", 7, "does not divide hidden (64)"),
+        ("evaluation.decoding.groups", 10**9, "expected a number of 100 at most"),
+        ("emotions.epochs", 10**9, "expected a number of 10000 at most"),
+        ("evaluation.shuffles", 10**9, "expected a number of 1000 at most"),
+        ("data.releases", {"EmpatheticDialog": "x"}, "did you mean 'EmpatheticDialogues'?"),
+        ("controls", ["golden"], "did you mean 'gold'?"),
+    ],
+    "panel": [
+        ("domains.0", "Harbor", "did you mean 'Harbour'?"),
+        ("rated", [], "expected 1 or more items"),
+        ("methods", ["panels"], "did you mean 'panel'?"),
+        ("joint.epochs", 10**9, "expected a number of 10000 at most"),
+        ("labeller", MISSING, "pairs.labels is labeller"),
+        ("labeller.model", "nobody", "unknown model 'nobody'"),
+        ("few_shot.sets", [], "expected 1 or more items"),
+        ("few_shot.sets.0", "Market", "did you mean 'Market_Tiny'?"),
+        ("few_shot.draws", 10**7, "expected a number of 100 at most"),
+        ("few_shot.percent", [*range(1, 91)], "expected 20 items at most"),
+        ("selection.personas", [], "expected 1 or more items"),
+        ("selection.candidates", 10**9, "expected a number of 1000 at most"),
+        ("reduction", 10**9, "expected a number of 1024 at most"),
+        ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
+        ("models.0.family", "decoder", "expected one of encoder"),
+        ("models.0.checkpoint", "built", "this design builds no such model"),
+    ],
+    "probes": [
+        ("probes.tasks", [], "expected 1 or more items"),
+        ("probes.tasks", ["RecentTopics"], "did you mean 'RecentTopic'?"),
+        ("probes.tasks", ["RecentTopic", "PersonalInfo"], "a probe of PersonaChat"),
+        ("training.epochs", 10**9, "expected a number of 10000 at most"),
+        ("probes.snapshots", [], "expected 1 or more items"),
+        ("probes.snapshots", [10**6], "there are 4 epochs (training.epochs)"),
+        ("probes.C", 0, "expected a number above 0"),
+        ("probes.max_iter", 10**9, "expected a number of 100000 at most"),
+        ("corpora.0", "MultiWoz", "did you mean 'MultiWOZ'?"),
+        ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
+        ("models.0.architecture.layers", 10**6, "expected a number of 100 at most"),
+        ("models.0.architecture.kind", "gru", "expected 'lstm'"),
+        ("models.0.checkpoint", "tiny", "give either an architecture or a checkpoint"),
+        ("models.0.family", "encoder", "an architecture is an encoder_decoder"),
+        ("models.0.revision", "main", "only hub names have revisions"),
+        ("models.0", {"name": "x", **TINY, "checkpoint": "built"}, "builds no such model"),
+    ],
+}
+
+BROKEN: dict[str, tuple[str, str]] = {
+    "duplicate key": ("seeds: 2\n", "seeds: duplicate key"),
+    "tab": ("x:\n\ty: 1\n", "not valid YAML"),
+    "alias of nothing": ("x: *nobody\n", "not valid YAML"),
+    "alias of itself": ("x: &x [*x]\n", "holds itself"),
+    "tag": ("x: !!python/object:os.system {}\n", "cannot be used"),
+    "open quote": ('x: "abc\n', "not valid YAML"),
+    "null as a key": ("null: 1\n", "null: a key must be a name"),
+    "date as a key": ("2020-01-01: 1\n", "2020-01-01: a key must be a name"),
+    "number as a key": ("3: 1\n", "3: a key must be a name"),
+    "impossible date": ("x: 2022-99-99\n", "a value cannot be read"),
+    "two documents": ("---\nstudy: s\n", "not valid YAML"),
+}
+"""What is appended to a file, and what is said of it."""
+
+
+def cases() -> Iterator[Case]:
+    for design, own in OWN.items():
+        study = base(design)
+        for number, (key, value, said) in enumerate([*COMMON, *own]):
+            text = yaml.safe_dump(changed(study, key, value), sort_keys=False)
+            # Of a missing section, or of circles, the key that needs it is named.
+            named = _written(key) if value is not MISSING and "beside" not in key else ""
+            yield Case(f"{design} {number}: {_written(key)}", text, (named, said))
+    for (name, (end, said)), design in zip(BROKEN.items(), [*OWN] * len(BROKEN), strict=False):
+        text = yaml.safe_dump(base(design), sort_keys=False)
+        yield Case(f"{design}: {name}", text + end, (said,))
+    yield from _of_several_keys()
+
+
+def _of_several_keys() -> Iterator[Case]:
+    probes = base("probes")
+    both = changed(
+        changed(probes, "corpora", ["MultiWOZ", "PersonaChat"]), "probes.tasks", ["RecentTopic"]
+    )
+    circle = base("empathetic")
+    circle["models"] += [
+        {"name": "one", **TINY, "beside": "two"},
+        {"name": "two", **TINY, "beside": "one"},
+    ]
+    for name, study, named in (
+        ("a corpus without a probe", both, ("corpora[1]", "names no probe of PersonaChat")),
+        ("a circle of models", circle, ("models[4].beside", "reads beside another itself")),
+        (
+            "empathetic: too many runs",
+            changed(base("empathetic"), "seeds", 1000),
+            ("seeds (1000)",),
+        ),
+        ("probes: too many runs", changed(probes, "seeds", 1000), ("seeds (1000)", "50,000")),
+        (
+            "probes: too many snapshots",
+            changed(probes, "training.epochs", 10_000),
+            ("training.epochs (10000)", "probes.snapshots (all)"),
+        ),
+        ("no section", {"study": "s", "design": "empathetic"}, ("models: is missing",)),
+    ):
+        yield Case(name, yaml.safe_dump(study, sort_keys=False), named)
+
+
+# --- a process that opens them --------------------------------------------------------------------
+
+
+def seen(command: str, file: str) -> Seen:
+    """What a command leaves, in a child that is a copy of this process."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        signal.alarm(NO_END)
+        told = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(told):
+            try:
+                code = _opened(file) if command == "-n" else main([command, "--config", file])
+            except BaseException:
+                traceback.print_exc()
+                code = -1
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        left = Seen(code, time.process_time(), peak, told.getvalue()[-3000:])
+        os.write(write, json.dumps(asdict(left)).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    return Seen(**json.loads(answer)) if answer else Seen(-2, NO_END, 0, "")
+
+
+def _opened(file: str) -> int:
+    """As the Snakefile opens a study, for the call of a person."""
+    call = SnakemakeCall(None, Path(file), {}, True, True, frozenset())
+    try:
+        open_called(call)
+    except TaskTransferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _serve(folder: Path) -> None:
+    os.chdir(folder)
+    for file in json.loads(Path("cases.json").read_text()):
+        for command in ("plan", "validate", "-n"):
+            print(json.dumps(asdict(seen(command, file))), flush=True)
+
+
+if __name__ == "__main__":
+    _serve(Path(sys.argv[1]))

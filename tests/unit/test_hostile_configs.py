@@ -1,0 +1,59 @@
+"""Configs of three designs that cannot be: refused by plan, validate and the workflow alike, each
+within seconds and little memory, with the file, the key and what is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hostile_configs
+from hostile_configs import MEBIBYTES, OWN, SECONDS, Case, Seen, base, cases, changed
+from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.designs import load_config
+
+CASES = {case.name: case for case in cases()}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
+    """Case → what plan, validate and the workflow's own opening left, measured in processes that
+    hold nothing else."""
+    folder = tmp_path_factory.mktemp("hostile")
+    generate(folder / "world", dialogues=24)
+    files = [f"study{number}.yaml" for number in range(len(CASES))]
+    for file, case in zip(files, CASES.values(), strict=True):
+        (folder / file).write_text(case.text, encoding="utf-8")
+    (folder / "cases.json").write_text(json.dumps(files))
+    program = [sys.executable, hostile_configs.__file__, str(folder)]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    seen = [Seen(**json.loads(line)) for line in done.stdout.splitlines()]
+    assert len(seen) == 3 * len(CASES)
+    return {name: seen[3 * n : 3 * n + 3] for n, name in enumerate(CASES)}
+
+
+def test_there_are_enough() -> None:
+    assert len(CASES) >= 60
+    assert len({case.text for case in CASES.values()}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_hostile_config_is_refused_with_its_key(case: Case, told: dict[str, list[Seen]]) -> None:
+    for seen in told[case.name]:
+        assert seen.code == 2, seen.said
+        assert "study" in seen.said and ".yaml" in seen.said
+        for part in case.named:
+            assert part in seen.said
+        assert seen.seconds < SECONDS
+        assert 0 < seen.mebibytes < MEBIBYTES
+
+
+@pytest.mark.parametrize("design", OWN)
+def test_what_is_changed_for_the_cases_is_right_before(design: str, tmp_path: Path) -> None:
+    """So that the refusals above are not those of a base that nobody may open."""
+    file = tmp_path / "study.yaml"
+    file.write_text(json.dumps(changed(base(design), "results", str(tmp_path / "results"))))
+    assert load_config(file).design == design
