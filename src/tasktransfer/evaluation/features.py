@@ -22,9 +22,11 @@ def features(
     texts: Sequence[str],
     pooling: Any,
     hardware: Hardware,
+    revision: str | None = None,
 ) -> npt.NDArray[np.float64]:
     """(texts, hidden size), see ``models.representation``. Computed in float32 whatever
-    ``training.precision`` says: what a classifier is fitted on is not rounded.
+    ``training.precision`` says: what a classifier is fitted on is not rounded. ``revision``: of a
+    name on the hub.
 
     Raises:
         ModelError: the checkpoint or its tokenizer cannot be loaded.
@@ -42,6 +44,7 @@ def features(
             texts,
             model.max_length,
             pooling,
+            revision,
             device=device,
             together=together,
         )

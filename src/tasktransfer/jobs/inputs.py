@@ -47,13 +47,15 @@ def cache(study: Study, data: Data) -> Path:
     return Path(study.cache(data))
 
 
-def classifier(study: Study, fit: Fit, task: Task, learner: Learner) -> Classifier:
-    """The classifier that a fit has left of a task.
+def classifier(
+    study: Study, fit: Fit, task: Task, learner: Learner, fitted: str | None = None
+) -> Classifier:
+    """The classifier that a fit has left of a task; ``fitted``: of another one with its labels.
 
     Raises:
         RecordError: it is not the one that the fit has left.
         DataError: there is none, or it is of other labels.
     """
-    folder = Path(study.folder(fit))
-    checked(folder, fit.digest, [task.name])
-    return fitted_on(learner, folder / task.name, task)
+    folder, name = Path(study.folder(fit)), fitted or task.name
+    checked(folder, fit.digest, [name])
+    return fitted_on(learner, folder / name, task)

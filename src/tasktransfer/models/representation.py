@@ -26,6 +26,7 @@ def represent(
     texts: Sequence[str],
     max_length: int,
     pooling: Literal["mean", "first", "state", "sum"] = "mean",
+    revision: str | None = None,
     *,
     device: torch.device,
     together: int = TOGETHER,
@@ -36,6 +37,7 @@ def represent(
         texts: cut at their beginning to ``max_length`` tokens.
         pooling: mean over the tokens, or the first token's vector; of a model that was built from a
             recipe ``state`` or ``sum``, see ``next_utterance.Representation``.
+        revision: of a name on the hub.
         together: texts that are read at once.
 
     Returns:
@@ -50,7 +52,7 @@ def represent(
         how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
         return model.represent(texts, max_length, how, together).numpy().astype(np.float64)
     tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
-    model = load_pretrained(family, str(checkpoint), None, dropout=None).eval().to(device)
+    model = load_pretrained(family, str(checkpoint), revision, dropout=None).eval().to(device)
     body = model.get_encoder() if family == "encoder_decoder" else model.base_model
     parts = []
     for begin in range(0, len(texts), together):
