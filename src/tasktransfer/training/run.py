@@ -110,7 +110,7 @@ def train_stage(job: Job) -> Record:
     if job.save_checkpoint:
         with _timed(clock, "save"):
             _save_checkpoint(model, job.out / CHECKPOINT)
-    kept = [CHECKPOINT] * job.save_checkpoint + [ROUNDS] * job.keeps_rounds
+    kept = [*[CHECKPOINT] * job.save_checkpoint, ROUNDS]
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
     record = build_record(
