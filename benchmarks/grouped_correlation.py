@@ -11,7 +11,12 @@ import argparse
 
 import numpy as np
 
-from tasktransfer.stats.grouped_correlation import Model, Over, grouped_correlation
+from tasktransfer.stats.grouped_correlation import (
+    Model,
+    Over,
+    correlation_over,
+    grouped_correlation,
+)
 from tasktransfer.stats.resampling import Floats
 
 OVERS: tuple[Over, ...] = ("all", "between", "within")
@@ -19,7 +24,7 @@ SETTINGS = ((5, 2, 3), (5, 3, 6))
 """Models, trainings, snapshots."""
 CORRELATIONS = ((0.0, 0.0), (0.6, 0.3), (-0.5, 0.8))
 """Of models' means, and of the paths that a model's trainings share."""
-MANY = 300
+MANY = 400
 
 
 def drawn(
@@ -45,7 +50,7 @@ def drawn(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--studies", type=int, default=200)
+    parser.add_argument("--studies", type=int, default=400)
     asked = parser.parse_args()
     random = np.random.default_rng(0)
     print("| models, trainings, snapshots | between | within | over | true | held, % |")
@@ -53,10 +58,10 @@ def main() -> None:
     for size in SETTINGS:
         for correlations in CORRELATIONS:
             studies = [drawn(random, size, correlations) for _ in range(asked.studies)]
-            many = drawn(random, (MANY, *size[1:]), correlations)
+            worlds = [drawn(random, (MANY, *size[1:]), correlations) for _ in range(3)]
             for over in OVERS:
-                truth = grouped_correlation(many, over, draws=2).value
-                told = [grouped_correlation(study, over, draws=100) for study in studies]
+                truth = float(np.mean([correlation_over(world, over) for world in worlds]))
+                told = [grouped_correlation(study, over) for study in studies]
                 held = np.mean([one.low <= truth <= one.high for one in told])
                 row = (", ".join(map(str, size)), *correlations, over, round(truth, 2))
                 print("|", " | ".join(map(str, row)), f"| {100 * held:.0f} |", flush=True)

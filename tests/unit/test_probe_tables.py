@@ -162,19 +162,33 @@ def test_between_and_within_models_are_told_apart() -> None:
     whole = grouped_correlation(told, "all")
     assert whole.points == 60
     assert whole.value > 0.9
-    assert whole.low < 0.5 < whole.high < 1
-    assert grouped_correlation(told, "all") == whole
+    assert np.isnan([whole.low, whole.high]).all()  # without any model it stays the same
+    uneven = grouped_correlation([*told[:4], models(-200.0, 9)[8]], "all")
+    assert uneven.low < uneven.value < uneven.high < 1
     few = grouped_correlation(told[:3], "all")
     assert np.isnan([few.low, few.high]).all()
 
 
-def test_models_are_drawn_whole_not_points() -> None:
+def test_models_are_left_out_whole_not_points() -> None:
     """Twenty equal points a model say as much as one."""
     chance = np.random.default_rng(0)
     means = chance.normal(size=(6, 2))
     once = grouped_correlation([[m[None]] for m in means], "all")
     often = grouped_correlation([[np.repeat(m[None], 20, 0)] for m in means], "all")
-    assert often.high - often.low > 0.7 * (once.high - once.low)
+    assert (often.low, often.high) == pytest.approx((once.low, once.high), abs=0.05)
+    equal = grouped_correlation([[np.array([[n, n]], float)] for n in range(5)], "between")
+    assert np.isnan([equal.low, equal.high]).all()
+
+
+def test_the_interval_of_a_correlation_holds_the_true_value() -> None:
+    """Five models of nothing in common; the points of each hang together."""
+    chance = np.random.default_rng(0)
+    held = 0
+    for _ in range(300):
+        means = chance.normal(size=(5, 1, 1, 2))
+        told = grouped_correlation([*(means + 0.3 * chance.normal(size=(5, 2, 3, 2)))], "all")
+        held += told.low <= 0 <= told.high
+    assert 0.90 < held / 300 < 0.99
 
 
 def test_the_coin_is_in_no_mean() -> None:

@@ -6,10 +6,11 @@ of them mixes two questions. *Between*: does a model with more of one have more 
 means of models)? *Within*: do both move together while a model trains (the mean of the models' own
 correlations)? The two may have opposite signs.
 
-The interval draws models whole, with replacement, one less than there are (as ``stats.draws`` does
-with dialogues: as many would make it too narrow by a tenth with five), and in each drawn model its
-trainings whole; the ends are percentiles. ``python -m benchmarks.grouped_correlation`` prints how
-often it holds the true value.
+The interval is the jackknife's on Fisher's scale (Efron and Stein 1981): each model is left out
+whole, with all its trainings, so that what seeds add is in it, and the t distribution has as many
+degrees of freedom as there are models, less 1. Percentiles of models and seeds drawn whole held the
+true value in 77 to 100 of 100 simulated studies of five models, this in 91 to 97 (``python -m
+benchmarks.grouped_correlation``).
 """
 
 from __future__ import annotations
@@ -21,16 +22,23 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from tasktransfer.stats.correlation import spearman
-from tasktransfer.stats.resampling import Floats, generator
+from tasktransfer.stats.resampling import Floats
 
 Model = Sequence[Floats]
 """A model's trainings, each (points, 2)."""
 
-RESAMPLES = 1000
+LEVEL = 0.95
+MOST = 0.99
+"""Correlations beyond it are taken as it on Fisher's scale, where 1 is infinite."""
+
+_NOTHING = 1e-9
+"""A standard error below this is rounding."""
+
 FEWEST_MODELS = 4
-"""With fewer, resamples of the models hold too few for an interval."""
+"""With fewer, what is left without one says too little."""
 
 Over = Literal["all", "between", "within"]
 
@@ -45,40 +53,47 @@ class Grouped:
     high: float
 
 
-def grouped_correlation(
-    models: Sequence[Model], over: Over, *names: str, draws: int = RESAMPLES
-) -> Grouped:
+def grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
     """The correlation over all points, between models, or within them.
 
     Args:
         models: each with one training or more, of one point or more.
-        names: what seeds the resampling, together with the points.
-        draws: resamples of the models.
+
+    Returns:
+        No interval for fewer than ``FEWEST_MODELS`` models, and where leaving one out changes
+        nothing or leaves nothing that can be told.
     """
     statistic = _STATISTICS[over]
     points = sum(len(training) for model in models for training in model)
     value = statistic(models)
-    if math.isnan(value) or len(models) < FEWEST_MODELS:
+    count = len(models)
+    if math.isnan(value) or count < FEWEST_MODELS:
         return Grouped(points, value, math.nan, math.nan)
-    every = np.concatenate([training for model in models for training in model])
-    random = generator(*names, over, every)
-    drawn = np.array([statistic(_drawn(models, random)) for _ in range(draws)])
-    told = drawn[~np.isnan(drawn)]
-    low, high = np.percentile(told, [2.5, 97.5]) if len(told) else (math.nan, math.nan)
-    return Grouped(points, value, float(low), float(high))
+    without = [statistic([*models[:n], *models[n + 1 :]]) for n in range(count)]
+    left_out = _fisher(np.array(without))
+    error = float(np.sqrt((count - 1) ** 2 / count * left_out.var(ddof=1)))
+    if not error > _NOTHING:
+        return Grouped(points, value, math.nan, math.nan)
+    reach = error * stats.t.isf((1 - LEVEL) / 2, count - 1)
+    centre = float(_fisher(np.array(value)))
+    low, high = np.tanh([centre - reach, centre + reach]).tolist()
+    return Grouped(points, value, min(low, value), max(high, value))
+
+
+def correlation_over(models: Sequence[Model], over: Over) -> float:
+    """The correlation alone."""
+    return _STATISTICS[over](models)
+
+
+def _fisher(correlations: Floats) -> Floats:
+    scaled: Floats = np.arctanh(np.clip(correlations, -MOST, MOST))
+    return scaled
 
 
 def of_points(points: npt.ArrayLike) -> float:
     """Spearman's correlation of (points, 2)."""
     both = np.asarray(points, np.float64)
     return spearman(both[:, 0], both[:, 1])
-
-
-def _drawn(models: Sequence[Model], random: np.random.Generator) -> list[Model]:
-    chosen = [models[place] for place in random.integers(0, len(models), len(models) - 1)]
-    return [
-        [model[place] for place in random.integers(0, len(model), len(model))] for model in chosen
-    ]
 
 
 def _over_all(models: Sequence[Model]) -> float:

@@ -29,8 +29,8 @@ CLAIMS: Columns = (
     ),
     ("points", WHOLE, "models, seeds and epochs"),
     ("rho", NUMBER, "Spearman's correlation of dev BLEU-2 and probe F1"),
-    ("low", NUMBER, "95 % interval, models and their seeds drawn whole; null under four models"),
-    ("high", NUMBER, "95 % interval, models and their seeds drawn whole; null under four models"),
+    ("low", NUMBER, "95 % interval, models whole with their seeds; null under four models"),
+    ("high", NUMBER, "95 % interval, models whole with their seeds; null under four models"),
 )
 AGREEMENT: Columns = (
     ("corpus", TEXT, "dialogues"),
@@ -64,15 +64,15 @@ def bleu_and_probes(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tupl
         for probe, points in [("all", means), *rows.groupby("probe", sort=False)]:
             trained = points[points["epoch"] > 0]
             for over, some in (("all", points), ("trained", trained)):
-                yield (corpus, probe, over, *_grouped(some, "all", str(corpus), probe, over))
+                yield (corpus, probe, over, *_grouped(some, "all"))
             for over in ("between", "within"):
-                yield (corpus, probe, over, *_grouped(points, over, str(corpus), probe))
+                yield (corpus, probe, over, *_grouped(points, over))
         for model, points in means.groupby("model", sort=False):
             rho = spearman(points["bleu2"].to_numpy(np.float64), points["f1"].to_numpy(np.float64))
             yield (corpus, "all", model, len(points), rho, None, None)
 
 
-def _grouped(points: pd.DataFrame, over: Any, *names: str) -> tuple[Any, ...]:
+def _grouped(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
     models: list[Model] = [
         [
             training[["bleu2", "f1"]].to_numpy(np.float64)
@@ -82,7 +82,7 @@ def _grouped(points: pd.DataFrame, over: Any, *names: str) -> tuple[Any, ...]:
     ]
     if not models:
         return 0, None, None, None
-    told = grouped_correlation(models, over, *names)
+    told = grouped_correlation(models, over)
     return told.points, told.value, told.low, told.high
 
 

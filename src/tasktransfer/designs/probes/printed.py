@@ -55,8 +55,8 @@ def write_printed(study: Study) -> None:
         ),
         "claims": (
             read_statistics(study, "claims"),
-            "Spearman's correlation of BLEU-2 on the dev split and probe F1; the interval draws "
-            "models and their seeds whole",
+            "Spearman's correlation of BLEU-2 on the dev split and probe F1; the interval takes "
+            "models whole, with their seeds",
         ),
         "agreement": (
             read_statistics(study, "agreement"),
