@@ -68,6 +68,7 @@ OTHER_MODEL: dict[str, Any] = {
     "max_length": 129,
     "beside": ModelSpec("n", "encoder", "w3", 128),
     "adapter_reduction": 16,
+    "reads": "pair",
 }
 OTHER_DATA: dict[str, Any] = {
     "name": "Friends",
