@@ -67,6 +67,7 @@ OTHER_MODEL: dict[str, Any] = {
     "beside": ModelSpec("n", "encoder", "w3", 128),
     "adapter_reduction": 16,
     "beside_reads": "pooler",
+    "reads": "pair",
 }
 OTHER_DATA: dict[str, Any] = {
     "name": "Friends",

@@ -141,12 +141,12 @@ def test_every_method_correlates_with_what_is_planted(study: Study, method: str)
 @pytest.mark.parametrize("rated", BY_TOPIC)
 @pytest.mark.parametrize("method", ["panel", "collection", "single"])
 def test_a_wrong_context_is_seen(study: Study, method: str, rated: str) -> None:
-    """With contexts exchanged among items, or context and response swapped, nothing is left of
-    what was said: the rest is the order of the response's words."""
+    """With contexts exchanged among items nothing is left but the order of the response's words;
+    with context and response swapped, not even that is where it was learnt."""
     right = {how: ratings_of(study, method, rated, how) for how in ("as it is", *WRONG)}
-    assert right["as it is"] > RESPONSE_ALONE + 15
-    for how in WRONG:
-        assert right[how] < right["as it is"] - 25, how
+    assert right["as it is"] > RESPONSE_ALONE
+    assert right["exchanged"] < right["as it is"] - 30
+    assert right["swapped"] < right["as it is"] - 15
 
 
 def test_an_untrained_model_is_within_noise_of_0(study: Study) -> None:

@@ -1,0 +1,77 @@
+"""The tables of docs/panel.md, from a study's own.
+
+    python benchmarks/panel_page.py [results/panel-laptop]
+
+Prints correlations by set and method with percentiles over contexts and seeds drawn together, how
+many of them are above 0, ceilings, differences, means over sets, few-shot transfer, response
+selection, the labeller and what trainings took.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+METHODS = ("panel", "panel-mean", "single", "twin", "single-leaky", "twin-leaky", "untrained")
+CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
+
+
+def main(results: str = "results/panel-laptop") -> None:
+    tables = {
+        file.stem: pd.read_parquet(file) for file in sorted(Path(results, "tables").glob("*"))
+        if file.suffix == ".parquet"
+    }  # fmt: skip
+    own = tables["correlations"]
+    for methods in (METHODS, CONTROLS):
+        _table(own, [method for method in methods if method in {*own["method"]}])
+    ceilings = tables["ceilings"].set_index("set")
+    print("\n| set | halves agree | reliability | ceiling |\n|---|---|---|---|")
+    for name, one in ceilings.round(0).iterrows():
+        shown = (f"{one[column]:.0f}" for column in ("split_half", "reliability", "ceiling"))
+        print(f"| {name} | {' | '.join(shown)} |")
+    _differences(tables["tests"])
+    for name in ("averages", "few", "hits", "resources"):
+        frame = tables[name]
+        if name == "averages":
+            frame = frame[frame["over"].isin(["all", "in-domain", "out-of-domain"])]
+        if name == "resources":
+            frame = frame.groupby("kind", sort=False).agg(
+                trainings=("label", "size"), minutes=("hours", lambda h: 60 * h.sum()),
+                dev_score=("dev_score", "mean"), accuracy=("test_accuracy", "mean"),
+                constant=("test_constant", "mean"), balanced=("test_balanced", "mean"),
+            )  # fmt: skip
+        print(f"\n{name}\n{frame.round(2).to_string()}")
+
+
+def _table(own: pd.DataFrame, methods: list[str]) -> None:
+    print(f"\n| set | {' | '.join(methods)} |\n|---|{'---|' * len(methods)}")
+    for name in own["set"].unique():
+        some = own[own["set"] == name].set_index("method")
+        cells = [
+            f"{one['value']:.0f} [{one['drawn_low']:.0f}, {one['drawn_high']:.0f}]"
+            for one in (some.loc[method] for method in methods)
+        ]
+        print(f"| {name} | {' | '.join(cells)} |")
+    means = own[own["method"].isin(methods)].groupby("method")["value"].mean()
+    print(f"| mean | {' | '.join(f'{means[method]:.1f}' for method in methods)} |")
+    above = own[own["drawn_low"] > 0].groupby("method")["set"].size()
+    print(f"| above 0 | {' | '.join(str(above.get(method, 0)) for method in methods)} |")
+
+
+def _differences(tests: pd.DataFrame) -> None:
+    for against in tests["against"].unique():
+        mean = tests[(tests["against"] == against) & (tests["seed"] == "mean")]
+        print(f"\nless {against}, by drawing contexts (q); Williams' q")
+        for method, some in mean.groupby("method", sort=False):
+            told = ", ".join(
+                f"{one['set']} {one['difference']:.0f} [{one['low']:.0f}, {one['high']:.0f}] "
+                f"({one['q']:.3f}; {one['t_q']:.3f})"
+                for one in some.to_dict("records")
+            )
+            print(f"{method}: {told}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
