@@ -76,6 +76,7 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
         ({"plugins": ["absent.py"]}, "plugins[0]: 'absent.py' is no Python file or package"),
         ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty' is no Python file"),
         ({"plugins": ["broken.py"]}, "plugins[0]: 'broken.py' cannot be imported (NameError: "),
+        ({"plugins": ["ends.py"]}, "plugins[0]: 'ends.py' cannot be imported (SystemExit: 0; "),
         ({"plugins": ["wrong.py"]}, "plugins[0]: its DESIGN is 3: make it a Design"),
         ({"plugins": "data.py"}, ":3: plugins: found 'data.py', expected a list: write [data.py]"),
         ({"plugins": [3]}, "plugins[0]: found 3, expected text"),
@@ -85,6 +86,7 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
 def test_what_is_no_design_or_plugin(keys: dict[str, object], told: str) -> None:
     Path("empty").mkdir()
     Path("broken.py").write_text("nothing_of_that_name\n")
+    Path("ends.py").write_text("raise SystemExit(0)\n")
     Path("wrong.py").write_text("DESIGN = 3\n")
     rest = yaml.safe_dump({key: SMALL[key] for key in ("models", "datasets")})
     Path("study.yaml").write_text(f"study: s\n\n{yaml.safe_dump(keys)}{rest}")

@@ -65,7 +65,7 @@ def _imported(place: str) -> ModuleType:
     module = sys.modules[name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends itself would end us in silence
         del sys.modules[name]
         last = extract_tb(error.__traceback__)[-1]
         raise ConfigError(
