@@ -143,7 +143,7 @@ def _derived_from(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
     if any(used.recipe for used in read):
         return
     named = {*_texts(node.settings), *study.tasks(node)} & has.keys()
-    for task in named or has:
+    for task in sorted(named or has):
         yield from ((Data(node.name, node.revision), task, split) for split in has[task])
 
 
