@@ -30,7 +30,7 @@ def test_splits_that_were_drawn_anew_are_refused(tmp_path: Path) -> None:
     files[OFFICIAL["test"]].write_text(f"{said[0]} __eou__ {said[1].lower()} __eou__\n")
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,train\n")
     wanted = (
-        r"test\.txt, line 1 and .*split\.csv: .*'daily-d-1' \(train\) say the same: splits that"
+        r"split\.csv and .*test\.txt, line 1: .*'daily-d-1' \(train\) and .* say the same: splits"
     )
     with pytest.raises(DataError, match=wanted):
         list(daily_dialog(files))

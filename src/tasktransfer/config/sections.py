@@ -338,9 +338,13 @@ class CommonConfig(Section):
         """Files that only tables and figures read, by the key that names them."""
         return {}
 
-    def keys_of(self, dataset: str, task: str) -> str:
-        """The keys that name a task of a dataset, for messages."""
-        return ", ".join(dict.fromkeys(_keys(self.model_dump(), task))) or "what reads it"
+    def how_to_leave_out(self, dataset: str, task: str) -> str:
+        """What to change so that a task of a dataset is not read, for messages."""
+        content = self.model_dump()
+        for name in (task, dataset):
+            if keys := dict.fromkeys(_keys(content, name)):
+                return f"remove {name!r} from {', '.join(keys)}"
+        return f"leave out what reads {task!r}"
 
     def vocabulary_of(self, model: str) -> tuple[str, ...]:
         """The datasets whose training texts give a built model its words: those that it is trained

@@ -16,6 +16,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, NoReturn
 
 from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS
 
 LEAST_WORDS = 12
 """The longest text that unlike dialogues at hand share by chance has 5 words."""
@@ -66,7 +67,7 @@ def refuse_shared(
     names = {split: set(side.names) for split, side in splits.items()}
     keys = {split: set(side.keys) for split, side in splits.items()}
     told = []
-    for first, second in combinations(splits, 2):
+    for first, second in combinations(sorted(splits, key=[*SPLITS, *splits].index), 2):
         one, other = splits[first], splits[second]
         if same := names[first] & names[second]:
             _refuse(one, other, one.names, other.names, same, remedy)

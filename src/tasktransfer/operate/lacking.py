@@ -143,7 +143,7 @@ def _derived_from(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
     if any(used.recipe for used in read):
         return
     named = {*_texts(node.settings), *study.tasks(node)} & has.keys()
-    for task in named or has:
+    for task in sorted(named or has):
         yield from ((Data(node.name, node.revision), task, split) for split in has[task])
 
 
@@ -216,7 +216,8 @@ def _message(study: Study, dataset: str, task: str, splits: list[str] | None) ->
         place = f"{study.instances(dataset)}/manifest.json"
     absent = None if splits is None else tuple(splits)
     what = reader.missing(task, absent, study.config.data.few_sample)
+    remedy = study.config.how_to_leave_out(dataset, task)
     return (
-        f"{place}: {what}. {study.config_file} needs it: remove {task!r} from "
-        f"{study.config.keys_of(dataset, task)}, or give a release that has it (data.release)"
+        f"{place}: {what}. {study.config_file} needs it: {remedy}, or give a release that has it "
+        "(data.release)"
     )

@@ -205,8 +205,8 @@ class TransferConfig(CommonConfig):
     def _in_force(self) -> Self:
         return self.model_copy(update={"multi_source": self.multi_source.in_force(self.algorithms)})
 
-    def keys_of(self, dataset: str, task: str) -> str:
-        return f"datasets.{dataset}.tasks and multi_source"
+    def how_to_leave_out(self, dataset: str, task: str) -> str:
+        return f"remove {task!r} from datasets.{dataset}.tasks and multi_source"
 
     @property
     def dataset_names(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from tasktransfer.datasets.dailydialog_pp import FITTING, read_contexts
@@ -160,7 +160,7 @@ class _World:
         files = self.files(folder)
         told: list[str] = []
 
-        @cache
+        @lru_cache(1)  # splits of a task are asked for together, and corpora are large
         def instances(task: str) -> dict[str, list[Instance]]:
             by_split: dict[str, list[Instance]] = {split: [] for split in SPLITS}
             for split, one in self._instances(task, files, told):

@@ -1,0 +1,193 @@
+"""What the data of the panel, empathetic and probe studies lacks is told before anything runs: by
+plan, by validate, and at the start of Snakemake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import small_corpora as sound
+from tasktransfer import cli
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import open_study
+from tasktransfer.designs.panel.sources.dataset import REAL
+from tasktransfer.errors import DataError
+from tasktransfer.operate.lacking import lacking, refuse_lacking
+
+ENCODER = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
+PANEL: dict[str, Any] = {
+    "study": "p",
+    "design": "panel",
+    "data": {"release": "corpora"},
+    "models": [ENCODER],
+    "domains": ["Own", "TopicalChat"],
+    "rated": ["Persona_USR", "FED_Turn", "DailyDialog_Gupta"],
+    "pairs": {"labels": "made", "train": 10, "dev": 4},
+}
+LSTM = {"kind": "lstm", "embedding": 8, "units": 8}
+PROBES: dict[str, Any] = {
+    "study": "w",
+    "design": "probes",
+    "data": {"release": "corpora", "few_sample": False},
+    "corpora": ["MultiWOZ"],
+    "models": [{"name": "L", "family": "encoder_decoder", "architecture": LSTM}],
+    "probes": {"word_vectors": "corpora/own_words/vectors.txt"},
+}
+SMALL = {"layers": 1, "hidden": 8, "heads": 2, "feed_forward": 8, "positions": 50, "words": 100}
+EMPATHETIC: dict[str, Any] = {
+    "study": "e",
+    "design": "empathetic",
+    "data": {"release": "corpora", "few_sample": False},
+    "models": [
+        {
+            "name": "r",
+            "family": "dual_encoder",
+            "checkpoint": "built",
+            "max_length": 50,
+            "architecture": SMALL,
+        }
+    ],
+    "retrieval": {"model": "r", "methods": ["base", "emoprepend-1"]},
+}
+OWN, GUPTA = "own/train.jsonl", "evaluation/gupta/mturk_rating_processed_output.csv"
+FED = "evaluation/fed/fed_data.json"
+EMOTION = "empathetic_dialogues/by_emotion/afraid.csv"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    sound.write(Path("corpora"))
+    before = dict(DATASETS)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+def written(config: dict[str, Any]) -> str:
+    Path("study.yaml").write_text(yaml.safe_dump(config))
+    return "study.yaml"
+
+
+def gone(file: Path) -> None:
+    file.unlink()
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def first_line(file: Path) -> None:
+    """Header only, or one dialogue."""
+    file.write_bytes(file.read_bytes().partition(b"\n")[0] + b"\n")
+
+
+def silent(file: Path) -> None:
+    """All texts empty."""
+    content = json.loads(file.read_bytes())
+    for chat in content.values():
+        for turn in chat.get("content") or chat.get("log"):
+            turn["message" if "message" in turn else "text"] = ""
+    file.write_text(json.dumps(content))
+
+
+def all_silent(file: Path) -> None:
+    for each in file.parent.glob("*.json"):
+        silent(each)
+
+
+@pytest.mark.parametrize("config", [PANEL, PROBES, EMPATHETIC], ids=lambda one: one["design"])
+def test_sound_data_lacks_nothing(config: dict[str, Any]) -> None:
+    assert lacking(open_study(written(config))) == ()
+
+
+CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
+    (PANEL, FED, gone, "read from evaluation/fed/fed_data.json. .*remove 'FED_Turn' from rated"),
+    (PANEL, FED, empty, "fed_data.json, line 1, column 1: the file is empty; fetch"),
+    (PANEL, GUPTA, empty, "processed_output.csv, line 1: the file is empty, expected"),
+    (PANEL, GUPTA, first_line, "found 0 items of 0 contexts for DailyDialog_Gupta.* from rated"),
+    (PANEL, OWN, gone, "own/train.jsonl, own/dev.jsonl. .*remove 'Own' from domains"),
+    (
+        PANEL,
+        OWN,
+        empty,
+        "train.jsonl: Own has 0 dialogues for train, .* or remove Own from domains",
+    ),
+    (PANEL, OWN, first_line, "train.jsonl: Own has 1 dialogues for train, .*: give 2 or more"),
+    (PANEL, "topical_chat/valid_freq.json", all_silent, "TopicalChat has 0 dialogues for train"),
+    (
+        PROBES,
+        "multiwoz20/val.json",
+        all_silent,
+        "no instance of 'MultiWOZ_reply' in .* remove 'MultiWOZ' from corp",
+    ),
+    (PROBES, "multiwoz20/val.json", empty, "val.json, line 1, column 1: the file is empty; fetch"),
+    (PROBES, "own_words/vectors.txt", gone, "vectors.txt: is missing, and probes.word_vectors nam"),
+    (
+        PROBES,
+        "own_words/vectors.txt",
+        empty,
+        "vectors.txt: is empty, and probes.word_vectors names",
+    ),
+    (
+        EMPATHETIC,
+        EMOTION,
+        first_line,
+        "afraid.csv: holds no dialogue; copy the whole release again",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "damage", "told"),
+    [
+        pytest.param(*case, id=f"{case[0]['design']}: {Path(case[1]).name} {case[2].__name__}")
+        for case in CASES
+    ],
+)
+def test_it_is_told_before_anything_runs(
+    config: dict[str, Any],
+    name: str,
+    damage: Callable[[Path], None],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    damage(Path("corpora", name))
+    file = written(config)
+    with pytest.raises(DataError, match=told):
+        refuse_lacking(open_study(file))  # what the Snakefile asks
+    assert cli.main(["validate", "--config", file]) == 3
+    assert capsys.readouterr().err.startswith("error: ")
+    assert cli.main(["plan", "--config", file]) == 0
+    assert "CANNOT BE RUN: " in capsys.readouterr().out
+
+
+def test_what_is_missing_of_several_is_told_at_once() -> None:
+    for name in (FED, GUPTA, OWN):
+        empty(Path("corpora", name))
+    Path("corpora/topical_chat/valid_rare.json").unlink()
+    messages = lacking(open_study(written(PANEL)))
+    assert len(messages) == 4
+    assert {name for name in ("FED_Turn", "Gupta") for text in messages if name in text} <= {
+        "FED_Turn", "Gupta",
+    }  # fmt: skip
+
+
+def test_what_the_study_does_not_read_is_not_looked_at() -> None:
+    empty(Path("corpora/evaluation/usr/persona_usr.json"))
+    assert lacking(open_study(written({**PANEL, "rated": ["FED_Turn", "ConTurE"]}))) == ()
+
+
+def test_a_release_is_read_once_and_by_its_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = written(PANEL)
+    assert lacking(open_study(file)) == ()
+    with monkeypatch.context() as patched:
+        patched.delattr(type(REAL), "_instances")
+        assert lacking(open_study(file)) == ()
+    empty(Path("corpora", FED))
+    assert len(lacking(open_study(file))) == 1

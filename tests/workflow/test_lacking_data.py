@@ -1,0 +1,74 @@
+"""`snakemake -n` tells what the data of a study lacks, as `plan` and `validate` do, in seconds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import small_corpora as sound
+
+ROOT = Path(__file__).resolve().parents[2]
+LSTM = {"kind": "lstm", "embedding": 8, "units": 8}
+DATA = {"release": "corpora", "few_sample": False}
+PANEL: dict[str, Any] = {
+    "study": "p",
+    "design": "panel",
+    "data": DATA,
+    "models": [{"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
+    "domains": ["Own"],
+    "rated": ["Persona_USR", "FED_Turn"],
+    "pairs": {"labels": "made", "train": 10, "dev": 4},
+}
+PROBES: dict[str, Any] = {
+    "study": "w",
+    "design": "probes",
+    "data": DATA,
+    "corpora": ["MultiWOZ"],
+    "models": [{"name": "L", "family": "encoder_decoder", "architecture": LSTM}],
+    "probes": {"judgements": "corpora/judgements/ties.csv"},
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "content", "told"),
+    [
+        (PANEL, "evaluation/fed/fed_data.json", None, "remove 'FED_Turn' from rated"),
+        (PANEL, "own/train.jsonl", b"", "Own has 0 dialogues for train"),
+        (PROBES, "judgements/ties.csv", None, "is missing, and probes.judgements names it"),
+        (
+            PROBES,
+            "multiwoz20/train.json",
+            sound.FILES["multiwoz20/test.json"],
+            "dialogue 'test0.json' is in train and in test (12 in all)",
+        ),
+    ],
+    ids=["a set gone", "a domain empty", "judgements gone", "test in training"],
+)
+def test_a_dry_run_says_what_the_data_lacks(
+    config: dict[str, Any], name: str, content: bytes | None, told: str, tmp_path: Path
+) -> None:
+    sound.write(tmp_path / "corpora")
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(config))
+    if content is None:
+        (tmp_path / "corpora" / name).unlink()
+    else:
+        (tmp_path / "corpora" / name).write_bytes(content)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "snakemake", "-n", "--cores", "1"),
+            *("--snakefile", ROOT / "Snakefile", "--configfile", "study.yaml"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert told in said
+    assert "Traceback" not in said
