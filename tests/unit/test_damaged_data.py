@@ -5,34 +5,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import small_corpora as sound
-from small_corpora import as_csv, as_json, as_lines, as_tgz, as_zip, said
-from tasktransfer import datasets
-from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.datasets.multiwoz import MULTIWOZ
-from tasktransfer.datasets.one_split import Said, refuse_shared
-from tasktransfer.datasets.personachat import PERSONACHAT
-from tasktransfer.designs.empathetic.human import read_choices, read_ratings
-from tasktransfer.designs.empathetic.sources import dialogues
-from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
-from tasktransfer.designs.empathetic.sources.others import (
-    DAILY_REPLIES,
-    EMOTION_TAGS,
-    NEWSGROUP_POSTS,
-    REPLY_PAIRS,
+from corpus_reads import (
+    CONTURE,
+    ED_SPLIT,
+    EMOTION,
+    FED,
+    FREQ,
+    GRADE,
+    GUPTA,
+    OWN,
+    PLUS,
+    READS,
+    USR,
+    WOZ,
+    ZHAO,
+    read,
 )
-from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES
-from tasktransfer.designs.probes.figures import read_judgements
-from tasktransfer.designs.probes.word_vectors import read_vectors
+from small_corpora import as_csv, as_json, as_lines, as_tgz, as_zip, said
+from tasktransfer.designs.empathetic.sources.others import (
+    NEWSGROUP_POSTS,
+)
 from tasktransfer.errors import DataError
-from tasktransfer.tasks.card import SPLITS
 
 Content = bytes | Callable[[bytes], bytes]
 
@@ -43,60 +43,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(dataset: Dataset, folder: Path, *tasks: str) -> list[Any]:
-    """All instances of some tasks, or of all, as ``data prepare`` reads them."""
-    release = dataset.reader.open(folder, False)
-    assert {*tasks} <= {*release.tasks}
-    return [
-        one
-        for task in tasks or release.tasks
-        for split in SPLITS
-        for one in release.instances(task, split)
-    ]
-
-
-def of(dataset: Dataset, *tasks: str) -> Callable[[Path], Any]:
-    return lambda folder: read(dataset, folder, *tasks)
-
-
-def panel(task: str) -> Callable[[Path], Any]:
-    return of(PANEL_DIALOGUES, task)
-
-
-USR, GRADE = "evaluation/usr/persona_usr.json", "evaluation/grade/human_judgement.json"
-FED, CONTURE = "evaluation/fed/fed_data.json", "evaluation/conture/conture.json"
-GUPTA = "evaluation/gupta/mturk_rating_processed_output.csv"
-ZHAO = "evaluation/zhao/persona-zhao.csv"
-PLUS, FREQ = "dailydialog_pp/data_positives.jsonl", "topical_chat/valid_freq.json"
-EMOTION, ED_SPLIT = "empathetic_dialogues/by_emotion/afraid.csv", "empathetic_dialogues/split.csv"
-WOZ, OWN = "multiwoz20/val.json", "own/train.jsonl"
-
-READS: dict[str, Callable[[Path], Any]] = {
-    USR: panel("Persona_USR"),
-    GRADE: panel("ConvAI2_GRADE"),
-    FED: panel("FED_Turn"),
-    CONTURE: panel("ConTurE"),
-    GUPTA: panel("DailyDialog_Gupta"),
-    ZHAO: panel("Persona_Zhao"),
-    sound.DSTC7: panel("Reddit_DSTC7"),
-    PLUS: panel("labeller"),
-    FREQ: panel("TopicalChat"),
-    OWN: panel("Own"),
-    sound.DAILY_ZIP: of(DAILY_REPLIES),
-    sound.SPLIT_CSV: panel("DailyDialog"),
-    sound.VALID: of(PERSONACHAT),
-    EMOTION: of(EMPATHETIC_DIALOGUES),
-    ED_SPLIT: of(EMPATHETIC_DIALOGUES),
-    WOZ: of(MULTIWOZ),
-    "goemotions/dev.csv": of(EMOTION_TAGS),
-    "train.tsv": of(REPLY_PAIRS),
-    "own_words/vectors.txt": lambda folder: read_vectors(folder / "own_words/vectors.txt"),
-    "judgements/ratings.csv": lambda folder: read_ratings(folder / "judgements/ratings.csv"),
-    "judgements/choices.csv": lambda folder: read_choices(folder / "judgements/choices.csv"),
-    "judgements/ties.csv": lambda folder: read_judgements(folder / "judgements/ties.csv"),
-}
-"""File → how its design reads it."""
-
 JSON_FILES = (USR, GRADE, FED, CONTURE, FREQ, WOZ)
 LINES_FILES = (PLUS, OWN)
 CSV_FILES = (
@@ -104,16 +50,6 @@ CSV_FILES = (
     "judgements/ratings.csv", "judgements/choices.csv", "judgements/ties.csv",
 )  # fmt: skip
 TEXT_FILES = (sound.VALID, "train.tsv", "own_words/vectors.txt")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def known() -> Iterator[None]:
-    before = dict(DATASETS)
-    for dataset in (PANEL_DIALOGUES, EMPATHETIC_DIALOGUES, DAILY_REPLIES, EMOTION_TAGS):
-        datasets.add(dataset)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
 
 
 @pytest.mark.parametrize("name", list(READS))
@@ -357,130 +293,3 @@ def test_a_file_that_is_gone_or_a_folder(folder: Path) -> None:
 def test_newsgroups_are_latin1_whatever_they_hold(folder: Path) -> None:
     (folder / "20news-bydate-train" / "alt.atheism" / "1").write_bytes(b"From: x\r\n\r\ncaf\xe9")
     assert "café" in {one.context for one in read(NEWSGROUP_POSTS, folder)}
-
-
-# --- a dialogue in two splits -------------------------------------------------------------------
-
-
-def copied(folder: Path, source: str, target: str) -> None:
-    (folder / target).write_bytes((folder / source).read_bytes())
-
-
-def renamed(folder: Path, source: str, target: str) -> None:
-    """The dialogues of a MultiWOZ file under other names, in other case and with other marks."""
-    text = (folder / source).read_text().replace("one two", "One, two!")
-    named = {f"new-{name}": dialogue for name, dialogue in json.loads(text).items()}
-    (folder / target).write_text(json.dumps(named))
-
-
-TRAIN, VAL, TEST = (f"multiwoz20/{name}.json" for name in ("train", "val", "test"))
-LEARNT = "else a model is tested on what it has learnt"
-
-
-@pytest.mark.parametrize(
-    ("reads", "copy", "source", "target", "told"),
-    [
-        (
-            WOZ,
-            copied,
-            TEST,
-            TRAIN,
-            r"'test0.json' is in train and in test \(12 in all\): fetch the",
-        ),
-        (
-            WOZ,
-            copied,
-            VAL,
-            TEST,
-            r"'val0.json' is in dev and in test \(12 in all\): fetch the files",
-        ),
-        (
-            WOZ,
-            renamed,
-            TEST,
-            TRAIN,
-            r"\(train\) and 'test0.json' \(test\) say the same \(12 in all",
-        ),
-        (
-            sound.VALID,
-            copied,
-            sound.VALID,
-            sound.PERSONA,
-            r"is in train and in dev \(40 in all\): f",
-        ),
-        (
-            OWN,
-            copied,
-            "own/dev.jsonl",
-            "own/train.jsonl",
-            r"'own-train-1' \(train\) and 'own-dev-1' ",
-        ),
-        (
-            "train.tsv",
-            copied,
-            "test.tsv",
-            "train.tsv",
-            r"'train-1' .* and 'test-1' .* say the same",
-        ),
-    ],
-)
-def test_a_split_that_is_a_copy_of_another(
-    reads: str, copy: Any, source: str, target: str, told: str, folder: Path
-) -> None:
-    copy(folder, source, target)
-    with pytest.raises(DataError, match=told) as caught:
-        READS[reads](folder)
-    assert str(folder / source) in str(caught.value)
-    assert str(folder / target) in str(caught.value)
-    assert LEARNT in str(caught.value)
-
-
-def test_a_copied_file_is_refused_without_a_training_set_too(folder: Path) -> None:
-    (folder / TRAIN).unlink()
-    copied(folder, VAL, TEST)
-    with pytest.raises(DataError, match=r"'val0\.json' is in dev and in test"):
-        read(MULTIWOZ, folder)
-
-
-def test_one_dialogue_of_empathetic_dialogues_under_two_names(folder: Path) -> None:
-    file = folder / "empathetic_dialogues" / "synthetic.json"
-    content = json.loads(file.read_text())
-    rows = [("situation", "none"), ("utterance", "speaker"), ("utterance", "listener")]
-    with (folder / EMOTION).open("ab") as lines:
-        for name in ("hit:1", "hit:2"):
-            texts = ((name, kind, actor, said(7, n)) for n, (kind, actor) in enumerate(rows))
-            lines.write(as_csv(*texts))
-    with (folder / ED_SPLIT).open("a") as lines:
-        lines.write("hit:1,train\nhit:2,test\n")
-    assert READS[EMOTION](folder)  # generated: a grammar says the same twice by chance
-    assert content.pop("synthetic")
-    file.unlink()
-    told = r"'hit:1' \(train\) and 'hit:2' \(test\) say the same: keep one of them, or give both"
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(dialogues, "LABELS", content["emotions"])
-        with pytest.raises(DataError, match=rf"afraid\.csv: dialogues {told}"):
-            READS[EMOTION](folder)
-
-
-def test_what_a_published_release_has_twice_is_told_and_not_refused() -> None:
-    def release(twice: int) -> Iterator[Said]:
-        for n in range(1000):
-            yield Said(f"train-{n}", "train", said(n, 0), "train.json")
-            yield Said(f"test-{n}", "test", said(n if n < twice else n + 5000, 0), "test.json")
-
-    told = "3 dialogues are in train and in test by their text (of 1,000 and 1,000), as in the"
-    (line,) = refuse_shared(release(3), allowed=0.003)
-    assert line.startswith(told)
-    assert refuse_shared(release(0)) == ()
-    for twice, allowed in ((4, 0.003), (1, 0.0)):
-        with pytest.raises(
-            DataError, match=r"'train-0' \(train\) and 'test-0' \(test\) say the sa"
-        ):
-            refuse_shared(release(twice), allowed=allowed)
-
-
-def test_short_texts_are_said_twice_by_chance() -> None:
-    both = [Said(split, split, "I like this one!", "file") for split in ("train", "test")]
-    assert refuse_shared(both) == ()
-    with pytest.raises(DataError, match="file: dialogues 'train'"):
-        refuse_shared(both, least_words=1)
