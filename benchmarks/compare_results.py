@@ -99,7 +99,7 @@ def _read(file: Path, ignored: Sequence[str]) -> pd.DataFrame:
 
 def _numbered(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """The frame with keys as texts, and rows of equal keys told apart by their order."""
-    frame = frame.assign(**{name: frame[name].map(_text) for name in keys})
+    frame = frame.assign(**{name: frame[name].map(_text).astype(object) for name in keys})
     return frame.assign(_nth=frame.groupby(keys, sort=False).cumcount())
 
 

@@ -60,6 +60,10 @@ def test_rows_columns_and_texts_of_one_side_alone_are_named(tmp_path: Path) -> N
     assert "table2.md: 1 lines differ: 'x' -> 'y'" in told
 
 
+def test_a_table_without_rows_is_compared(tmp_path: Path) -> None:
+    assert "3 rows only before" in differences(tmp_path, ROWS.iloc[:0])
+
+
 def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path), str(tmp_path)])
