@@ -56,7 +56,7 @@ def draw_scores(
             axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.xaxis.set_major_formatter(ScalarFormatter())
             axis.xaxis.set_minor_formatter(NullFormatter())
-    figure.suptitle(f"{metadata.mark}{metadata.study}", fontsize=11)
+    figure.suptitle(_wrapped(f"{metadata.mark}{metadata.study}", 120), fontsize=11)
     figure.supxlabel(_wrapped(f"Bars: {bars} {caption}"), fontsize=7)
     _save(figure, out, "p_at_1_and_bleu")
 
