@@ -6,7 +6,7 @@ Responses to one context share a part of their ratings, and of what either rater
 with people and with models. Prints, for several numbers of contexts and responses, which share of
 studies without any difference has p <= 0.05 (wanted: 5 in 100) by Williams' test, which takes all
 items for independent, and by drawing contexts (``stats.clustered.paired_difference``). The default
-takes about three minutes on a quiet core.
+takes about three minutes of one core.
 """
 
 from __future__ import annotations
