@@ -85,8 +85,8 @@ def _differences(tests: pd.DataFrame) -> None:
 
 
 def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
-    """Of the first seed's means over sets, contexts of each set drawn; and without the two sets that
-    the preset's twin was chosen by."""
+    """Of the first seed's means over sets, contexts of each set drawn; and without the two sets
+    that the preset's twin was chosen by."""
     sets = rated_sets(tables["ratings"], tables["items"], (), ())
     moved: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
     for one in sets:
