@@ -20,7 +20,7 @@ from tasktransfer.metrics.measures import spearman
 from tasktransfer.stats.clustered import spearman_draws
 
 METHODS = ("panel", "panel-mean", "single", "twin", "single-leaky", "twin-leaky", "untrained")
-CHOSEN_BY = {"Persona_Zhao", "DailyDialog_Gupta"}
+LOOKED_AT = {"Persona_Zhao", "DailyDialog_Gupta"}
 PAIRED = {
     "twin": ("cosine-whole", "cosine-last", "cosine-max", "twin-leaky", "single"),
     "single": ("cosine-last", "single-leaky"),
@@ -86,7 +86,7 @@ def _differences(tests: pd.DataFrame) -> None:
 
 def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
     """Of the first seed's means over sets, contexts of each set drawn; and without the two sets
-    that the preset's twin was chosen by."""
+    that benchmarks/panel_factors.py looks at."""
     sets = rated_sets(tables["ratings"], tables["items"], (), ())
     moved: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
     for one in sets:
@@ -101,7 +101,7 @@ def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
     for method, others in PAIRED.items():
         for other in (each for each in others if method in moved and each in moved):
             shown = []
-            for names in (moved[method], {*moved[method]} - CHOSEN_BY):
+            for names in (moved[method], {*moved[method]} - LOOKED_AT):
                 each = [
                     (a - b, (x - y).var(ddof=1))
                     for a, x, b, y in ((*moved[method][n], *moved[other][n]) for n in names)
