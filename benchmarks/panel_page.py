@@ -12,9 +12,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from tasktransfer.designs.panel.statistics import rated_sets
+from tasktransfer.metrics.measures import spearman
+from tasktransfer.stats.clustered import spearman_draws
+
 METHODS = ("panel", "panel-mean", "single", "twin", "single-leaky", "twin-leaky", "untrained")
+LOOKED_AT = {"Persona_Zhao", "DailyDialog_Gupta"}
+PAIRED = {
+    "twin": ("cosine-whole", "cosine-last", "cosine-max", "twin-leaky", "single"),
+    "single": ("cosine-last", "single-leaky"),
+}
 CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
 
 
@@ -32,6 +42,7 @@ def main(results: str = "results/panel-laptop") -> None:
         shown = (f"{one[column]:.0f}" for column in ("split_half", "reliability", "ceiling"))
         print(f"| {name} | {' | '.join(shown)} |")
     _differences(tables["tests"])
+    _mean_differences(tables)
     for name in ("averages", "few", "hits", "resources"):
         frame = tables[name]
         if name == "averages":
@@ -71,6 +82,35 @@ def _differences(tests: pd.DataFrame) -> None:
                 for one in some.to_dict("records")
             )
             print(f"{method}: {told}")
+
+
+def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
+    """Of the first seed's means over sets, contexts of each set drawn; and without the two sets
+    that benchmarks/panel_factors.py looks at."""
+    sets = rated_sets(tables["ratings"], tables["items"], (), ())
+    moved: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
+    for one in sets:
+        for (method, domain), given in one.given.items():
+            if not domain:
+                values = next(iter(given.values()))
+                told = spearman(values, one.gold), spearman_draws(values, one.gold, one.weights)
+                moved.setdefault(method, {})[one.name] = told
+    print(
+        "\nmeans over sets, differences [95 % interval over contexts]: all; without the chosen two"
+    )
+    for method, others in PAIRED.items():
+        for other in (each for each in others if method in moved and each in moved):
+            shown = []
+            for names in (moved[method], {*moved[method]} - LOOKED_AT):
+                each = [
+                    (a - b, (x - y).var(ddof=1))
+                    for a, x, b, y in ((*moved[method][n], *moved[other][n]) for n in names)
+                ]
+                value, variance = np.sum(each, axis=0)
+                value, reach = value / len(each), 1.96 * variance**0.5 / len(each)
+                ends = f"[{100 * (value - reach):.1f}, {100 * (value + reach):.1f}]"
+                shown.append(f"{100 * value:.1f} {ends}")
+            print(f"{method} less {other}: {'; '.join(shown)}")
 
 
 if __name__ == "__main__":
