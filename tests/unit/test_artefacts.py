@@ -29,10 +29,11 @@ from tasktransfer.errors import ModelError, RecordError, TaskTransferError
 from tasktransfer.fits import LEARNERS
 from tasktransfer.jobs import inputs, node_jobs
 from tasktransfer.models.weights import read_weights
-from tasktransfer.results.artefacts import checked, checked_round, problem
+from tasktransfer.results.artefacts import checked, problem
 from tasktransfer.results.damage import Checked, damage
 from tasktransfer.results.node_records import read_node_record
 from tasktransfer.results.records import read_record, write_record
+from tasktransfer.results.rounds import checked_round
 from tasktransfer.results.study import Study
 
 DESIGN = Path(__file__).resolve().parents[1] / "toy_design.py"

@@ -36,7 +36,10 @@ from tasktransfer.models.load import load_model
 from tasktransfer.models.pairs import START_MIDDLE, START_SCALE, parted
 from tasktransfer.models.representation import represent
 from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.tiny import new_tokenizer
+
+CPU = torch.device("cpu")
 
 WORDS = [
     "the",
@@ -138,7 +141,7 @@ def test_a_twin_begins_as_the_cosine_of_its_two_towers(
 ) -> None:
     model = loaded(folder, "pair", plain=plain)
     texts = [text for one in instances() for text in (one.context, one.query["response"])]
-    vectors = represent(folder, folder, "encoder", texts, 32)
+    vectors = represent(folder, folder, "encoder", texts, 32, device=CPU)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosine = (vectors[0::2] * vectors[1::2]).sum(1)
     wanted = 1 / (1 + np.exp(-START_SCALE * (cosine - START_MIDDLE)))
@@ -228,16 +231,21 @@ def test_the_cosine_of_what_was_said_last_of_all_and_of_the_nearest(
         encoded.mkdir()
         (encoded / "tokenizer").symlink_to(folder)
         places = Places(
-            {(data, "bert"): encoded}, lambda start: "", lambda name: str(folder), lambda name: None
+            {(data, "bert"): encoded},
+            lambda start: "",
+            base=lambda name: str(folder),
+            beside=lambda name: None,
+            revision=lambda name: None,
+            hardware=Hardware(),
         )
-        found = cosines(asked, asked.of, places, instances(), 1)  # type: ignore[arg-type]
+        found = cosines(asked, asked.of, places, instances())  # type: ignore[arg-type]
     finally:
         DATASETS.pop("PanelTiny")
         if before is not None:
             DATASETS["PanelTiny"] = before
     for value, (context, response) in zip(found.values, SAID, strict=True):
         texts = [*chosen(context), response]
-        *others, own = represent(folder, folder, "encoder", texts, 32)
+        *others, own = represent(folder, folder, "encoder", texts, 32, device=CPU)
         each = [float(one @ own / np.linalg.norm(one) / np.linalg.norm(own)) for one in others]
         assert 2 * value - 1 == pytest.approx(max(each), abs=1e-6)
 

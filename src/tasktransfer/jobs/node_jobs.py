@@ -177,12 +177,13 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             probable = classifier.probabilities(instances, features)
             predictions, values = answers(task, probable), expected_values(task, probable)
         else:
-            from tasktransfer.evaluation.cosine import cosines  # noqa: PLC0415  # torch
-            from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415
+            if "cosine" in node.settings:  # what needs torch is imported where it is used
+                from tasktransfer.evaluation.cosine import cosines  # noqa: PLC0415
 
-            if "cosine" in node.settings:
                 told = cosines(node, node.of, places(study, node, threads), instances)
             else:
+                from tasktransfer.evaluation.outcome import answered  # noqa: PLC0415
+
                 told = answered(node, node.of, places(study, node, threads))
             predictions, values = told.predictions, told.values
             if told.setup is not None:
