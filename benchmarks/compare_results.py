@@ -25,7 +25,7 @@ MACHINE = (
     "gpu_hours",
     "samples_per_second",
     "tokens_per_second",
-    "peak_memory_gib",
+    "peak_memory",
     "energy_kwh",
     "commit",
     "host",
