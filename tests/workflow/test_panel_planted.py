@@ -134,6 +134,8 @@ BY_TOPIC = ["Harbour_Tiny", "Orchard_Tiny"]
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_correlates_with_what_is_planted(study: Study, method: str) -> None:
+    """Mean of three seeds and three sets; 42.9 at the least when this was set. It is no proof of
+    reading the context, as the order of the response's words reaches as much: the next test is."""
     assert told(study, "averages", "seeds", method=method, over="all") == SEEDS
     assert told(study, "averages", "value", method=method, over="all") > 40
 

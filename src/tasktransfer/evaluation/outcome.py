@@ -47,12 +47,11 @@ class Places:
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The answers of an outcome on a split, in its order; ``values`` are the numbers that they
-    stand for, NaN where they stand for none; ``setup``: how they were computed, where a model of
-    ours did it."""
+    stand for, NaN where they stand for none; ``setup``: how they were computed."""
 
     predictions: list[tuple[str, ...]]
     values: list[float]
-    setup: Setup | None = None
+    setup: Setup
 
 
 def answered(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:

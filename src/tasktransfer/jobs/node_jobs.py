@@ -186,8 +186,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
 
                 told = answered(node, node.of, places(study, node, threads))
             predictions, values = told.predictions, told.values
-            if told.setup is not None:
-                made.computed(told.setup, threads)
+            made.computed(told.setup, threads)
         golds = [one.target for one in instances]
         made.measures[node.task] = measured(task, node.measures, predictions, golds, values)
         made.instances[node.task] = len(instances)
