@@ -21,7 +21,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.designs.design import Design, Outputs, Shown
-from tasktransfer.results.node_records import read_node_record
+from tasktransfer.results.records import read_record
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
@@ -91,9 +91,9 @@ def collect(study: Study, complete: bool) -> None:
     rows: list[tuple[Any, ...]] = []
     for run in study.plan.runs:
         for evaluation in run.evaluations[:1]:
-            record = read_node_record(Path(study.folder(evaluation)))
-            correlation = record["measures"][SECOND]["spearman"]
-            instances, place = record["instances"][SECOND], f"{evaluation.path}/metrics.json"
+            result = read_record(Path(study.record(evaluation)))["results"][SECOND]
+            correlation, instances = result["measures"]["spearman"], result["instances"]
+            place = f"{evaluation.path}/metrics.json"
             rows.append((run.method, run.model, run.seed, correlation, instances, place))
     metadata = Metadata(
         study.config.study, study.config.digest, bool(study.synthetic(DATASET)), len(rows)

@@ -47,7 +47,7 @@ def run(work: Work, started: float) -> Measured:
         gpu_memory_mb=gpu,
         device=made["host"]["device"],
         precision=made["host"]["precision"],
-        score=next(iter(record["test"].values()))["score"],
+        score=next(iter(record["results"].values()))["score"],
     )
 
 

@@ -176,14 +176,14 @@ def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
     made = record["provenance"]
     return {
         "seconds": made["seconds"],
-        "epochs": len(record["rounds"]),
+        "epochs": len(record["training"]["rounds"]),
         "sizes": record["sizes"],
         "samples_per_second": made["samples_per_second"],
         "memory_mb": made["peak_memory_mb"],
         "gpu_memory_mb": made["peak_gpu_memory_mb"],
         "gpu": made["host"]["gpu"],
         "precision": made["host"]["precision"],
-        "score": next(iter(record["test"].values()))["score"],
+        "score": next(iter(record["results"].values()))["score"],
     }
 
 

@@ -5,7 +5,6 @@ These are constructed, never trained; they live in temporary folders only.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.designs.transfer.algorithms import steps
 from tasktransfer.designs.transfer.plan import kind_of
-from tasktransfer.results.records import Record
+from tasktransfer.results.schema import Record
 
 FAMILIES: dict[str, Family] = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
@@ -41,33 +40,6 @@ def make_record(
     stage = stages_of(run, **stage_of)[-1]
     record = constructed_record(stage, (score / 2, score), test={run[4]: result(score)})
     return record | changes  # type: ignore[return-value,operator]
-
-
-def as_schema_1(record: Record, run: Run | None) -> dict[str, Any]:
-    """A record as it was written before a record described its stage alone: ``run`` is the one run
-    that it was of; None: others only started from its stage."""
-    old: dict[str, Any] = copy.deepcopy({**record})
-    stage, rounds, best = old["stage"], old.pop("rounds"), old.pop("best_round")
-    (stage["parent"],) = stage.pop("parents") or (None,)
-    named = None
-    if run is not None:
-        dataset, model, algorithm, sources, target, seed = run
-        named = {
-            "dataset": dataset,
-            "model": model,
-            "family": stage["family"],
-            "algorithm": algorithm,
-            "sources": list(sources),
-            "target": target,
-            "seed": seed,
-        }
-    return old | {
-        "schema": 1,
-        "run": named,
-        "epochs": [{"epoch": one.pop("round"), **one} for one in rounds],
-        "best_epoch": best,
-        "score": record["test"][run[4]]["score"] if run else None,
-    }
 
 
 def stages_of(

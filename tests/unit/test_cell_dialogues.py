@@ -142,19 +142,19 @@ def _make_older(study: Study, but: Run | None = None) -> None:
         if run == but:
             continue
         path = record_of(study, run)
-        file = path.with_name("predictions.parquet")
+        file = path.with_name("rows.parquet")
         table = pq.read_table(file).drop_columns(["dialogue_id"])
         footer = {**table.schema.metadata, b"schema": b"1"}
         pq.write_table(table.replace_schema_metadata(footer), file)
         record = json.loads(path.read_text())
-        record["predictions"]["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        record["rows"]["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
 
 
 def _prepare(study: Study, task: str, dialogues: list[str]) -> None:
     """The prepared test split of a task, as far as anybody asks for it."""
     record = json.loads(record_of(study, a_run(study)).read_text())
-    place = (record["stage"]["dataset"], record["data_revision"])
+    place = (record["node"]["dataset"], record["data_revision"])
     folder = Path(instances_folder(RESULTS, *place, few_sample=record["few_sample"]))
     folder.mkdir(parents=True)
     instances = [

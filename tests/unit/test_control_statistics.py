@@ -41,7 +41,7 @@ from tasktransfer.designs.transfer.statistics.controls import (
     verdict,
 )
 from tasktransfer.designs.transfer.statistics.top1 import top1
-from tasktransfer.results.predictions import Prediction, write_predictions
+from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
 
 HELPS, IDLE, TARGET = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -257,8 +257,8 @@ def test_top1_beside_what_did_not_choose_it(study: Study) -> None:
 def test_a_run_that_gives_one_answer_is_counted_and_stays(study: Study) -> None:
     tables = gather(study)
     one = tables.runs.index[(tables.runs["source"] == HELPS) & (tables.runs["seed"] == 3)][0]
-    rows = [Prediction(i, TARGET, f"{TARGET}-{i}", ("work",), ("work",), 100.0) for i in range(40)]
-    file = write_predictions(Path("results/one.parquet"), rows, digest="d", dataset="DailyDialog")
+    rows = [Row(i, TARGET, f"{TARGET}-{i}", ("work",), ("work",), 100.0) for i in range(40)]
+    file = write_rows(Path("results/one.parquet"), rows, digest="d", dataset="DailyDialog")
     tables.runs.loc[one, ["predictions", "predictions_sha256"]] = ["one.parquet", file["sha256"]]
     table = collapsed(tables, RESULTS)
     cell = table[table["source"].eq(HELPS) & table["algorithm"].eq("pretrain_finetune")].iloc[0]

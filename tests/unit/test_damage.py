@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.files import json_text
-from tasktransfer.results.predictions import FILE_NAME
+from tasktransfer.results.state import ROWS
 from tasktransfer.results.study import Study
 
 
@@ -71,7 +71,7 @@ def a_broken_link(record: Path) -> None:
 def another_run(record: Path) -> None:
     other = next(path for path in sorted(RESULTS.rglob("metrics.json")) if path != record)
     shutil.copy(other, record)
-    shutil.copy(other.with_name(FILE_NAME), record.with_name(FILE_NAME))
+    shutil.copy(other.with_name(ROWS), record.with_name(ROWS))
 
 
 def another_seed_trained_differently(record: Path) -> None:
@@ -90,11 +90,11 @@ def another_seed_trained_differently(record: Path) -> None:
 
 
 def no_predictions(record: Path) -> None:
-    record.with_name(FILE_NAME).unlink()
+    record.with_name(ROWS).unlink()
 
 
 def altered_predictions(record: Path) -> None:
-    file = record.with_name(FILE_NAME)
+    file = record.with_name(ROWS)
     table = pq.read_table(file)
     scores = [100.0 - score for score in table["score"].to_pylist()]
     pq.write_table(
@@ -103,7 +103,7 @@ def altered_predictions(record: Path) -> None:
 
 
 def fewer_predictions(record: Path) -> None:
-    file = record.with_name(FILE_NAME)
+    file = record.with_name(ROWS)
     pq.write_table(pq.read_table(file).slice(0, 30), file)
 
 
@@ -111,9 +111,9 @@ def fewer_predictions_that_the_record_owns_to(record: Path) -> None:
     """Rows and checksum in the record are those of the file; the test split has more."""
     import hashlib  # noqa: PLC0415
 
-    file = record.with_name(FILE_NAME)
+    file = record.with_name(ROWS)
     fewer_predictions(record)
-    entry = {"file": FILE_NAME, "rows": 30}
+    entry = {"file": ROWS, "rows": 30}
     entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
     value = json.loads(record.read_text())
     (result,) = value["test"].values()
@@ -123,19 +123,19 @@ def fewer_predictions_that_the_record_owns_to(record: Path) -> None:
 
 def predictions_of_another_run(record: Path) -> None:
     other = next(path for path in sorted(RESULTS.rglob("metrics.json")) if path != record)
-    shutil.copy(other.with_name(FILE_NAME), record.with_name(FILE_NAME))
+    shutil.copy(other.with_name(ROWS), record.with_name(ROWS))
     entry = json.loads(other.read_text())["predictions"]
     edited(predictions=entry)(record)
 
 
 def torn_predictions(record: Path) -> None:
-    file = record.with_name(FILE_NAME)
+    file = record.with_name(ROWS)
     file.write_bytes(file.read_bytes()[:-50])
 
 
 def predictions_folder(record: Path) -> None:
     no_predictions(record)
-    record.with_name(FILE_NAME).mkdir()
+    record.with_name(ROWS).mkdir()
 
 
 KINDS: dict[str, tuple[Damage, str]] = {

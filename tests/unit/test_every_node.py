@@ -20,7 +20,7 @@ from tasktransfer.operate.pilot import left_by_shard, shard_of
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.finished import look
-from tasktransfer.results.node_records import read_node_record
+from tasktransfer.results.records import read_record
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
 
@@ -153,9 +153,7 @@ def test_every_node_is_taken_once_and_never_overwritten(theirs: Study) -> None:
     assert look(ours).finished == {node.digest for node in ours.plan.nodes}
     for kind in KINDS:
         node = first(ours, kind)
-        assert read_node_record(Path(ours.folder(node))) == read_node_record(
-            Path(theirs.folder(node))
-        )
+        assert read_record(Path(ours.folder(node))) == read_record(Path(theirs.folder(node)))
     before = content("results")
     assert merged(ours, "theirs") == {"there already": 12}
     assert content("results") == before

@@ -65,7 +65,7 @@ def test_it_agrees_with_what_the_snakefile_asks(seed: int) -> None:
         if draw.random() < 0.25:
             Path(study.record(stage)).unlink()
         if draw.random() < 0.1:
-            Path(study.folder(stage), "predictions.parquet").unlink(missing_ok=True)
+            Path(study.folder(stage), "rows.parquet").unlink(missing_ok=True)
         if draw.random() < 0.4:
             shutil.rmtree(study.checkpoint(stage), ignore_errors=True)
     expected = {stage.digest for stage in study.plan.stages if is_finished(study, stage)}
@@ -100,9 +100,9 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "forged": (edited(dev_score=99.0), "dev_score: 99.0, but the best round"),
     "contradicts its identity": (edited(data_revision="x"), "data_revision: 'x', but"),
     "has lost its test": (edited(test={}), "predictions.rows: 4, but test has 0 instances"),
-    "names no predictions": (edited(predictions=None), "names no predictions.parquet"),
-    "predictions gone": (lambda f: (f / "predictions.parquet").unlink(), "no such file"),
-    "predictions cut off": (written("predictions.parquet", b"PAR1"), "SHA-256"),
+    "names no predictions": (edited(predictions=None), "names no rows.parquet"),
+    "predictions gone": (lambda f: (f / "rows.parquet").unlink(), "no such file"),
+    "predictions cut off": (written("rows.parquet", b"PAR1"), "SHA-256"),
     "another stage": (of_another_stage, "stage.digest"),
 }
 

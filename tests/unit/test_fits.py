@@ -21,14 +21,8 @@ from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.fits import LEARNERS, answers, learner_named, ranked
 from tasktransfer.metrics.measures import MEASURES, out_of_range, pearson, spearman
 from tasktransfer.results.damage import node_damage
-from tasktransfer.results.node_records import (
-    Row,
-    node_identity,
-    read_node_record,
-    read_rows,
-    write_node_record,
-    write_rows,
-)
+from tasktransfer.results.records import identity_of, read_record, write_record
+from tasktransfer.results.rows import Row, read_rows, write_rows
 from tasktransfer.tasks.card import Instance
 
 TASK = get_task("DailyDialog", "emotion_recognition")
@@ -147,11 +141,11 @@ NODE = Evaluation(FIT, FIT.data, TASK.name, ("spearman",))
 def finish(folder: Path, spearman: float = 0.5) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     rows = [Row(TASK.name, "i1", "d1", ("anger",), ("anger",), 1.0, 1.0, 100.0)]
-    write_node_record(
+    write_record(
         folder,
         {
             "schema": 2,
-            "node": node_identity(NODE),
+            "node": identity_of(NODE),
             "synthetic": True,
             "instances": {TASK.name: 1},
             "measures": {TASK.name: {"spearman": spearman}},
@@ -174,7 +168,7 @@ def finish(folder: Path, spearman: float = 0.5) -> Path:
 
 def test_a_record_of_an_evaluation_is_read_as_it_was_written(tmp_path: Path) -> None:
     folder = finish(tmp_path)
-    record = read_node_record(folder)
+    record = read_record(folder)
     assert record["measures"] == {TASK.name: {"spearman": 0.5}}
     assert read_rows(folder).to_pylist()[0]["gold"] == ["anger"]
     assert node_damage(folder, NODE.digest) is None

@@ -17,8 +17,8 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.operate import merge as merging
 from tasktransfer.operate.merge import as_text, failure, merge_results
 from tasktransfer.results.finished import look
-from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import read_rows
 from tasktransfer.results.state import claim, history
 from tasktransfer.results.study import Study
 
@@ -67,7 +67,7 @@ def test_everything_is_taken_and_then_is_there(ours: Study, theirs: Study) -> No
     for stage in ours.plan.stages:
         record = read_record(Path(ours.record(stage)))
         assert record == read_record(Path(theirs.record(stage)))
-        read_predictions(Path(ours.folder(stage)) / "predictions.parquet", record["predictions"])
+        read_rows(Path(ours.folder(stage)) / "rows.parquet", record["rows"])
     assert merged(ours) == {"there already": 8}
     assert files(OTHER) == before
     assert not [name for name in files("results") if ".part" in name]
@@ -79,7 +79,9 @@ def test_a_training_that_measured_the_untrained_model_too_is_the_same(
     finish_all(ours)
 
     def measured(record: dict[str, Any]) -> None:
-        record["rounds"].insert(0, {**record["rounds"][0], "round": 0, "train_loss": {}})
+        record["training"]["rounds"].insert(
+            0, {**record["training"]["rounds"][0], "round": 0, "train_loss": {}}
+        )
 
     spoil(theirs, theirs.plan.stages[0], measured)
     assert read_record(Path(theirs.record(theirs.plan.stages[0])))["rounds"][0]["round"] == 0
@@ -116,7 +118,7 @@ def test_checkpoints_can_be_left_and_taken_later(ours: Study, theirs: Study) -> 
 
 def test_lost_predictions_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
-    (Path(ours.folder(ours.plan.stages[0])) / "predictions.parquet").unlink()
+    (Path(ours.folder(ours.plan.stages[0])) / "rows.parquet").unlink()
     assert merged(ours) == {"completed": 1, "there already": 7}
     assert look(ours).damaged == {}
 
@@ -203,7 +205,7 @@ def test_a_damaged_record_is_refused(content: bytes, ours: Study, theirs: Study)
 
 
 def test_cut_off_predictions_are_refused(ours: Study, theirs: Study) -> None:
-    file = Path(theirs.folder(theirs.plan.stages[0])) / "predictions.parquet"
+    file = Path(theirs.folder(theirs.plan.stages[0])) / "rows.parquet"
     file.write_bytes(file.read_bytes()[:-10])
     assert merged(ours) == {"refused": 1, "taken": 7}
     file.unlink()
@@ -213,7 +215,7 @@ def test_cut_off_predictions_are_refused(ours: Study, theirs: Study) -> None:
 def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) -> None:
     """The record names them rightly, and still they are another stage's."""
     first, second = (Path(theirs.folder(s)) for s in theirs.plan.stages[:2])
-    shutil.copy(second / "predictions.parquet", first)
+    shutil.copy(second / "rows.parquet", first)
     names = json.loads((second / "metrics.json").read_text())["predictions"]
     spoil(theirs, theirs.plan.stages[0], lambda record: record.update(predictions=names))
     assert merged(ours) == {"refused": 1, "taken": 7}
@@ -260,7 +262,7 @@ def test_a_damaged_record_here_is_kept_beside_the_one_that_is_taken(
 
 def test_cut_off_predictions_here_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
-    (Path(ours.folder(ours.plan.stages[0])) / "predictions.parquet").write_bytes(b"PAR1")
+    (Path(ours.folder(ours.plan.stages[0])) / "rows.parquet").write_bytes(b"PAR1")
     assert merged(ours) == {"completed": 1, "there already": 7}
     assert look(ours).damaged == {}
 
@@ -272,7 +274,7 @@ def test_what_a_killed_training_left_here_gives_way(ours: Study, theirs: Study) 
     (folder / ".metrics.json.123.part").touch()
     assert merged(ours) == {"taken": 8}
     record = read_record(folder / "metrics.json")
-    read_predictions(folder / "predictions.parquet", record["predictions"])
+    read_rows(folder / "rows.parquet", record["rows"])
     assert not (folder / ".resume").exists()
     assert not (folder / ".metrics.json.123.part").exists()
 
@@ -301,7 +303,7 @@ def test_another_name_of_the_model_is_no_other_training(ours: Study) -> None:
     finish_all(theirs)
     assert merged(ours) == {"taken": 8}
     record = read_record(Path(ours.record(ours.plan.stages[0])))
-    assert record["stage"]["model"] == "tiny-bert"
+    assert record["node"]["model"] == "tiny-bert"
     assert record["provenance"]["notes"] == ["merged: the model was called their-bert"]
     assert merged(ours) == {"there already": 8}
 

@@ -20,8 +20,8 @@ from tasktransfer.errors import RecordError
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import pack_results, read_pack, unpacked
 from tasktransfer.results.finished import look
-from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import read_rows
 from tasktransfer.results.study import Study
 
 FILE = Path("packed.parquet")
@@ -56,8 +56,8 @@ def spoiled(change: Callable[[dict[str, Any]], None], row: int = 0) -> None:
 
 def content(study: Study, stage: Stage) -> tuple[Any, Any]:
     record = read_record(Path(study.record(stage)))
-    file = Path(study.folder(stage), "predictions.parquet")
-    return record, read_predictions(file, record["predictions"]).to_pylist()
+    file = Path(study.folder(stage), "rows.parquet")
+    return record, read_rows(file, record["rows"]).to_pylist()
 
 
 def test_what_is_packed_comes_back(theirs: Study, packed: Path) -> None:
@@ -130,7 +130,7 @@ def test_nothing_finished_is_refused() -> None:
 
 
 def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
-    file = Path(theirs.folder(theirs.plan.stages[0]), "predictions.parquet")
+    file = Path(theirs.folder(theirs.plan.stages[0]), "rows.parquet")
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(RecordError, match=r"predictions\.parquet"):
         pack_results(theirs, FILE, with_text=True)
@@ -169,7 +169,7 @@ def test_other_files_are_no_packs(theirs: Study, packed: Path) -> None:
     Path("text").write_text("no Parquet")
     with pytest.raises(RecordError, match="cannot be read as Parquet"):
         read_pack(Path("text"))
-    other = next(Path("theirs").rglob("predictions.parquet"))
+    other = next(Path("theirs").rglob("rows.parquet"))
     with pytest.raises(RecordError, match="not written by `tasktransfer pack`"):
         read_pack(other)
     table = pq.read_table(packed)

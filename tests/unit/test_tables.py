@@ -212,7 +212,7 @@ def test_what_cannot_be_compared_is_refused(
     write_record(tmp_path / record_path(run), record)
     asked = json.loads(plan.read_text())
     (entry,) = (entry for entry in asked["runs"] if entry["record"] == record_path(run))
-    entry["digest"] = record["stage"]["digest"]
+    entry["digest"] = record["node"]["digest"]
     plan.write_text(json.dumps(asked))
     with pytest.raises(RecordError) as refusal:
         gather(tmp_path, plan)

@@ -15,16 +15,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from constructed_records import constructed_record, result
 from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
-from tasktransfer.results.records import PredictionsFile
+from tasktransfer.results.schema import RowsFile
 
 
 def fake_record(stage: Stage) -> str:
     """The text of a stage's record. Its predictions are an empty file."""
     test = {task: result(50.0) for task in stage.tested}
-    predictions: PredictionsFile | None = None
+    predictions: RowsFile | None = None
     if test:
         sha256 = hashlib.sha256(b"").hexdigest()
-        predictions = {"file": "predictions.parquet", "rows": 4 * len(test), "sha256": sha256}
+        predictions = {"file": "rows.parquet", "rows": 4 * len(test), "sha256": sha256}
     return json.dumps(constructed_record(stage, test=test, synthetic=True, predictions=predictions))
 
 

@@ -107,7 +107,7 @@ def test_no_record_is_touched(demo: Demo) -> None:
     assert sorted(str(p.relative_to(demo.after)) for p in demo.after.rglob("metrics.json")) == (
         records
     )
-    for name in [*records, *names("predictions.parquet")]:
+    for name in [*records, *names("rows.parquet")]:
         assert (demo.after / name).read_bytes() == (demo.before / name).read_bytes(), name
 
 

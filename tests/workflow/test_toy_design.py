@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tasktransfer.designs import open_study
-from tasktransfer.results.node_records import read_node_record, read_rows
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import read_rows
 from tasktransfer.tables.store import read_frame
 from toy_design import COLUMNS
 
@@ -83,10 +83,10 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
     assert len(plan.evaluations) == 4
     for stage in plan.stages:
         trained = read_record(Path(opened.record(stage)))
-        assert trained["stage"]["digest"] == stage.digest
+        assert trained["node"]["digest"] == stage.digest
         assert trained["provenance"]["stand_ins"] == {"a large model": "a toy"}
     for evaluation in plan.evaluations:
-        record = read_node_record(Path(opened.folder(evaluation)))
+        record = read_record(Path(opened.folder(evaluation)))
         rows = read_rows(Path(opened.folder(evaluation)))
         assert record["provenance"]["stand_ins"] == {"a large model": "a toy"}
         assert rows.num_rows == sum(record["instances"].values()) > 0

@@ -117,8 +117,8 @@ def _written(record: Path) -> int:
 
 
 def _said_by(file: Path) -> tuple[str, dict[str, Any] | None] | None:
-    """The digest and the artefacts of a record, whether a stage's or another node's; None: there is
-    no record. (Whether it is right in itself, ``damage`` says.)"""
+    """The digest and the artefacts of a record, of schema 2 too; None: there is no record. (Whether
+    it is right in itself, ``damage`` says.)"""
     try:
         record = json_text.read(file)
         node = record["stage"] if "stage" in record else record["node"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from tasktransfer.core.ancestors import starts_of
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.results.damage import Checked, checked, damage, node_damage
+from tasktransfer.results.damage import Checked, checked, damage
 from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
 from tasktransfer.results.state import RECORD, unfinished
 from tasktransfer.results.study import Study
@@ -105,14 +105,14 @@ def is_start(study: Study, node: Node) -> bool:
     return not all(is_finished(study, user) for user in study.users(node))
 
 
-def state_in(folder: Path, *, is_stage: bool = True) -> tuple[str, str | None]:
+def state_in(folder: Path) -> tuple[str, str | None]:
     """The state of the node that belongs in a folder, by its name alone, and the error: ``done``,
     ``damaged``, or as ``state.unfinished``."""
     if not os.path.lexists(folder / RECORD):
         seen = unfinished(folder)
         return seen.state, seen.error
     try:
-        problem = (damage if is_stage else node_damage)(folder, folder.name[-SHORT:])
+        problem = damage(folder, folder.name[-SHORT:])
     except RecordError as error:
         problem = str(error)
     return ("damaged", problem) if problem else ("done", None)

@@ -24,8 +24,8 @@ from tasktransfer.files import replacing
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import coded
 from tasktransfer.results.finished import is_whole
-from tasktransfer.results.node_records import read_node_record, read_rows
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import rows_beside
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import frame_of, read_frame, write_frame
@@ -92,18 +92,19 @@ def _pool(evaluation: Evaluation) -> str:
 
 
 def _scores(study: Study, run: Run, evaluation: Evaluation) -> Iterator[Row]:
-    record = read_node_record(Path(study.folder(evaluation)))
+    record = read_record(Path(study.record(evaluation)))
     task = evaluation.task
-    for measure, value in record["measures"][task].items():
+    result = record["results"][task]
+    for measure, value in result["measures"].items():
         named = MEASURED.get((task, evaluation.split), measure)
         place = f"{evaluation.path}/metrics.json"
-        yield *_key(run), named, _pool(evaluation), value, record["instances"][task], place
+        yield *_key(run), named, _pool(evaluation), value, result["instances"], place
 
 
 def _rows(study: Study, run: Run, evaluation: Evaluation) -> Iterator[Row]:
     measure = evaluation.measures[0]
     named = MEASURED.get((evaluation.task, evaluation.split), measure)
-    for row in read_rows(Path(study.folder(evaluation))).to_pylist():
+    for row in rows_beside(Path(study.record(evaluation))).to_pylist():
         said, gold = row["prediction"], row["gold"]
         if measure == "bleu":
             (tally,) = bleu.tally(coded([(said[0],)]), coded([(gold[0],)])).tolist()
@@ -124,7 +125,8 @@ def _resources(study: Study) -> Iterator[Row]:
             continue
         last = run.scored
         record = read_record(Path(study.record(last)))
-        host, counts = record["provenance"]["host"], record["provenance"].get("parameters")
+        made = record["provenance"]
+        host, counts = made["host"], made["training"].get("parameters")
         size = 0
         if counts:  # the paper counts fixed positions in retrieval alone
             size = counts["all" if run.about["setting"] == "retrieval" else "learnable"]

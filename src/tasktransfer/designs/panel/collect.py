@@ -22,9 +22,8 @@ from tasktransfer.errors import DataError, RecordError
 from tasktransfer.files import replacing
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.results.finished import is_whole
-from tasktransfer.results.node_records import read_node_record, read_rows
-from tasktransfer.results.predictions import FILE_NAME, read_predictions
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import rows_beside
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import frame_of, read_frame, write_frame
@@ -123,7 +122,7 @@ def _ratings(study: Study, run: Run) -> Iterator[Row]:
     node = _rated(run)
     if node is None:
         return
-    rows = read_rows(Path(study.folder(node)))
+    rows = rows_beside(Path(study.record(node)))
     ids, values = rows["instance_id"].to_pylist(), rows["predicted_value"].to_pylist()
     for item, value in zip(ids, values, strict=True):
         yield run.method, run.about["domain"], run.seed, item.rpartition("-")[0], item, value
@@ -162,11 +161,11 @@ def _items(study: Study) -> list[Row]:
 
 def _choices(study: Study, run: Run) -> Iterator[Row]:
     if run.method == plans.SELECTION_DIRECT:
-        rows = read_rows(Path(study.folder(run.evaluations[0])))
+        rows = rows_beside(Path(study.record(run.evaluations[0])))
         groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
     elif run.method == plans.SELECTION_ADAPTER:
-        table = read_predictions(Path(study.folder(run.scored), FILE_NAME))
-        groups = table["dialogue_id"].to_pylist()
+        table = rows_beside(Path(study.record(run.scored)))
+        groups = table["cluster"].to_pylist()
         values = [float(said[0]) for said in table["prediction"].to_pylist()]
     else:
         return
@@ -182,7 +181,7 @@ def _choices(study: Study, run: Run) -> Iterator[Row]:
 def _few_shot(study: Study, run: Run) -> Iterator[Row]:
     if "percent" not in run.about:
         return
-    table = read_predictions(Path(study.folder(run.scored), FILE_NAME))
+    table = rows_beside(Path(study.record(run.scored)))
     said, gold = (
         np.array([float(one[0]) for one in table[name].to_pylist()])
         for name in ("prediction", "gold")
@@ -204,7 +203,7 @@ def _pairs(study: Study, data: Data) -> Iterator[Row]:
     kind = "filtered" if filtered.settings.get("drop", True) else "with leaks"
     if not inputs.of_the_paper(panel_config(study), data):
         kind += ", of the twin"
-    for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():
+    for name, counts in read_record(Path(study.record(data))).get("report", {}).items():
         domain, split, *how = name.split()
         told = [counts.get(key) for key in ("made", "kept", "relabelled", "asked", "pairs")]
         whole = [None if value is None else int(value) for value in told]
@@ -215,7 +214,7 @@ def _leaks(study: Study, data: Data) -> Iterator[Row]:
     if data.recipe != inputs.LEAKS or not is_whole(study, data):
         return
     dropped = bool(data.settings.get("drop", True))
-    for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():
+    for name, counts in read_record(Path(study.record(data))).get("report", {}).items():
         corpus, *rest = name.split()
         split, rated = (rest[0], "") if len(rest) == 1 else ("", rest[1])
         kept, items = counts.get("kept"), counts.get("items")
@@ -234,11 +233,11 @@ def _resources(study: Study) -> Iterator[Row]:
         record = read_record(Path(study.record(stage)))
         host = record["provenance"]["host"]
         hardware = host["gpu"] or f"{host['threads']} thread of {host['cpu']}"
-        counts = record["provenance"].get("parameters")
-        tested = [one["metrics"].get("accuracy") for one in record["test"].values()]
+        counts, course = record["provenance"]["training"].get("parameters"), record["training"]
+        tested = [one["measures"].get("accuracy") for one in record["results"].values()]
         yield (
-            *(stage.kind, stage.label, stage.seed, len(record["rounds"]), record["best_round"]),
-            *(record["dev_score"], record["provenance"]["seconds"]["total"] / 3600),
+            *(stage.kind, stage.label, stage.seed, len(course["rounds"]), course["best_round"]),
+            *(course["dev_score"], record["provenance"]["seconds"]["total"] / 3600),
             *((counts["all"], counts["trained"]) if counts else (None, None)),
             hardware,
             *(_told_apart(study, stage) if tested and None not in tested else (None,) * 3),
@@ -247,7 +246,7 @@ def _resources(study: Study) -> Iterator[Row]:
 
 def _told_apart(study: Study, stage: Stage) -> tuple[float, float, float]:
     """Accuracy on the test split, that of its more frequent class, and the balanced one."""
-    table = read_predictions(Path(study.folder(stage), FILE_NAME))
+    table = rows_beside(Path(study.record(stage)))
     said, gold = (
         np.array([float(one[0]) for one in table[name].to_pylist()])
         for name in ("prediction", "gold")

@@ -25,9 +25,10 @@ from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
 from tasktransfer.results.finished import is_whole
-from tasktransfer.results.node_records import NodeRecord, read_node_record, read_rows
 from tasktransfer.results.probe_rows import PROJECTION
-from tasktransfer.results.records import Record, read_record
+from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import rows_beside
+from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
@@ -110,7 +111,7 @@ def collect(study: Study, complete: bool) -> None:
     stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
     records = {stage.digest: read_record(Path(study.record(stage))) for stage in stages}
     fits = {run.outcome.digest: run.outcome for run in whole if isinstance(run.outcome, Fit)}
-    told = {key: read_node_record(Path(study.folder(fit))) for key, fit in fits.items()}
+    told = {key: read_record(Path(study.record(fit))) for key, fit in fits.items()}
     by_vectors = _by_vectors(study, whole, records)
     rows = {
         "scores": list(score_rows(probes_config(study), whole, records, told)),
@@ -139,7 +140,7 @@ def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
     return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])
 
 
-def metadata_of(study: Study, records: int, told: Sequence[NodeRecord]) -> Metadata:
+def metadata_of(study: Study, records: int, told: Sequence[Record]) -> Metadata:
     """What every table says of the study, with the stand-ins that captions name.
 
     Args:
@@ -174,7 +175,7 @@ def score_rows(
     config: ProbesConfig,
     runs: list[Run],
     records: Mapping[str, Record],
-    told: Mapping[str, NodeRecord],
+    told: Mapping[str, Record],
 ) -> Iterator[tuple[Any, ...]]:
     """A row a run; the best epoch once more by this name, where all are probed."""
     every = config.probes.snapshots == ALL
@@ -182,7 +183,8 @@ def score_rows(
         assert isinstance(run.outcome, Fit)
         record = told[run.outcome.digest]
         task = f"{run.about['corpus']}_{run.about['probe']}"
-        measures, stage = record["measures"][task], stage_of(run)
+        result, stage = record["results"][task], stage_of(run)
+        measures = result["measures"]
         training = records.get(stage.digest) if stage else None
         epoch = _epoch(run, training) if stage else None
         row = (
@@ -190,10 +192,10 @@ def score_rows(
             *(measures[key] for key in ("micro_f1", "prior_f1", "shuffled_f1", "selectivity")),
             *(measures["minority_f1"], measures.get("mlp_f1")),
             *(int(measures["classes"]), int(measures["train_rows"])),
-            *(record["instances"][task], run.outcome.path),
+            *(result["instances"], run.outcome.path),
         )
         yield (run.about["corpus"], run.model, run.method, epoch, *row)
-        if every and training is not None and epoch == training["best_round"]:
+        if every and training is not None and epoch == training["training"]["best_round"]:
             yield (run.about["corpus"], run.model, BEST, epoch, *row)
 
 
@@ -203,7 +205,7 @@ def _epoch(run: Run, record: Record | None) -> int | None:
     at = run.outcome.on.at
     if at != "best":
         return int(at)
-    return None if record is None else record["best_round"]
+    return None if record is None else record["training"]["best_round"]
 
 
 def _by_vectors(
@@ -222,7 +224,7 @@ def _by_vectors(
             continue
         for node in run.evaluations:
             if is_whole(study, node):
-                rows = read_rows(Path(study.folder(node)))
+                rows = rows_beside(Path(study.record(node)))
                 pairs = zip(rows["prediction"].to_pylist(), rows["gold"].to_pylist(), strict=True)
                 said = [(reply, reference) for (reply,), (reference,) in pairs]
                 told.setdefault(stage.digest, {})[number] = agreement(said, vectors)
@@ -233,13 +235,14 @@ def _rounds(
     stage: Stage, record: Record, by_vectors: dict[int, float]
 ) -> Iterator[tuple[Any, ...]]:
     task = reply_of(stage.dataset)
-    for one in record["rounds"]:
-        dev, best = one["dev"][task], one["round"] == record["best_round"]
+    course = record["training"]
+    for one in course["rounds"]:
+        dev, best = one["dev"][task], one["round"] == course["best_round"]
         yield (
             *(stage.dataset, stage.model.name, stage.seed, one["round"], best),
             *(dev.get("bleu2"), dev.get("bleu2_exchanged"), dev.get("rouge_l"), dev.get("meteor")),
             by_vectors.get(one["round"]),
-            record["test"][task]["metrics"]["bleu2"] if best else None,
+            record["results"][task]["measures"]["bleu2"] if best else None,
         )
 
 

@@ -27,10 +27,9 @@ from tasktransfer.designs.probes.facts import reply_of
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
 from tasktransfer.results.finished import is_whole
-from tasktransfer.results.node_records import read_rows
-from tasktransfer.results.predictions import read_predictions, rows_of
 from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
-from tasktransfer.results.state import PREDICTIONS
+from tasktransfer.results.rows import rows_beside, rows_of
+from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import Trainings, confidence, confidence_of_mean, estimate
 from tasktransfer.stats.draws import Units, dialogues, resampled_scores, unit_weights
@@ -134,7 +133,7 @@ def _intervals(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 
 def _scored(study: Study, place: str) -> _Scored:
-    frame = read_rows(Path(study.config.results, place)).to_pandas()
+    frame = rows_beside(Path(study.config.results, place, RECORD)).to_pandas()
     score, resampled, units = {}, {}, {}
     for name, rows in frame.groupby("task", sort=False):
         unit = dialogues(rows["cluster"].tolist())
@@ -176,7 +175,7 @@ def _replies(study: Study) -> Iterator[tuple[Any, ...]]:
     for (corpus, model), stages in groups.items():
         task, scores, resampled = reply_of(corpus), [], []
         for stage in sorted(stages, key=lambda one: one.seed):
-            rows = rows_of(read_predictions(Path(study.folder(stage), PREDICTIONS)), task)
+            rows = rows_of(rows_beside(Path(study.record(stage))), task)
             unit = dialogues(rows["dialogue_id"].to_pylist())
             sums = np.stack([rows["score"].to_numpy(), np.ones(rows.num_rows)], axis=1)
             weights = unit_weights(corpus, task, unit.count)

@@ -13,7 +13,8 @@ from typing import Any
 from tasktransfer.core.digests import canonical_json
 from tasktransfer.designs.transfer.controls import LONGER_BASELINE
 from tasktransfer.errors import RecordError
-from tasktransfer.results.records import Record
+from tasktransfer.results.records import stage_of
+from tasktransfer.results.schema import Record
 
 _REMEDY = "keep them in separate results folders, or collect with the plan of one study"
 _PRECISION = "provenance.host.precision"
@@ -63,7 +64,7 @@ class Comparison:
 
 
 def _facts(record: Record, target: str | None, method: str) -> Iterator[tuple[Aspect, Any]]:
-    stage, named = record["stage"], record["stage"]["identity"]
+    stage, named = stage_of(record), record["node"]["identity"]
     dataset, model = stage["dataset"], stage["model"]
     yield ("synthetic", dataset), record["synthetic"]
     tasks = "+".join(sorted({*stage["train_tasks"], *stage["select_on"]}))
