@@ -33,7 +33,14 @@ from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.artefacts import checksums
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.provenance import plain_host, provenance_of
-from tasktransfer.results.records import identity_of, record_of, what_is_left, write_record
+from tasktransfer.results.records import (
+    identity_of,
+    parts_of,
+    read_record,
+    record_of,
+    what_is_left,
+    write_record,
+)
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.state import RECORD, claim, remember
 from tasktransfer.results.study import Study
@@ -260,8 +267,10 @@ def _job(
         tell = held.enter_context(claim(folder, _say, label=node.label))
         problem = damage(folder, node.digest, "all")
         if problem is None and (folder / RECORD).exists():
-            _say(f"{folder}: made already, nothing to do")
-            return
+            parts = parts_of(read_record(folder / RECORD))
+            if all((folder / part).exists() for part in parts):
+                _say(f"{folder}: made already, nothing to do")
+                return
         if problem is not None:
             kept = set_aside(folder)
             _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, made once more")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from tasktransfer.operate.offered import (
 )
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
-from tasktransfer.results.records import parts_of, read_record, write_record
+from tasktransfer.results.records import read_record, what_is_left, write_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, remember
@@ -85,6 +85,7 @@ def merge_results(
     everything: bool = False,
     checkpoints: bool = True,
     dry_run: bool = False,
+    tables: Iterable[str] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Take the finished nodes of ``other`` into the study's results folder.
@@ -95,12 +96,14 @@ def merge_results(
         everything: all nodes there, for whatever study, and not those of the plan alone.
         checkpoints: also those that this study keeps, or has trainings to start from.
         dry_run: tell what would happen.
+        tables: files of tables that are made of dialogues, relative to a results folder; those that
+            are there and not here are taken.
         say: told now and then how far it is.
 
     Returns:
         Counts by outcome; ``stages``: outcome and reason of each node offered; ``unfinished``:
         offered nodes without a record; ``elsewhere``: offered nodes that this study does not
-        want; ``lacking``: nodes of the study that are neither here nor offered.
+        want; ``tables`` taken; ``lacking``: nodes of the study that are neither here nor offered.
 
     Raises:
         ConfigError: ``other`` is no results folder, or is the study's own.
@@ -115,7 +118,10 @@ def merge_results(
         if time.monotonic() > reminder:
             reminder = time.monotonic() + SAY_SECONDS
             say(f"{number:,} of {len(steps):,} records looked at")
-    there = {step.place.digest for step in steps}
+    own, there = Path(study.config.results), {step.place.digest for step in steps}
+    taken = [t for t in tables if (other / t).is_file() and not (own / t).exists()]
+    for name in () if dry_run else taken:
+        _copy_file(other / name, own / name)
     lacking = (digest for digest in study.plan.by_digest if digest not in there)
     return {
         "other": str(other),
@@ -124,6 +130,7 @@ def merge_results(
         "counts": {name: sum(t["outcome"] == name for t in told) for name in OUTCOMES},
         "unfinished": unfinished,
         "elsewhere": elsewhere,
+        "tables": taken,
         "lacking": sum(not is_whole(study, study.node(digest)) for digest in lacking),
         "stages": told,
     }
@@ -232,11 +239,15 @@ def _missing(step: Step, theirs: Record) -> list[str]:
     """What a node lacks here that is offered. Files without a record are those of a job that was
     killed, and no result."""
     rows = [theirs["rows"]["file"]] if theirs["rows"] else []
+    left = what_is_left(theirs["node"], theirs["sizes"])
+    beside = [name for name in left if (step.place.folder / name).exists()]
     lacks = []
     if _ours(step, theirs) is None:
-        lacks += [RECORD, *rows, *parts_of(theirs)]
+        lacks += [RECORD, *rows, *beside]
     elif damage(step.out, theirs["node"]["digest"]) is not None:
-        lacks += [*rows, *_absent(step.out, parts_of(theirs))]
+        lacks += [*rows, *_absent(step.out, beside)]
+    else:
+        lacks += _absent(step.out, beside)
     offers = [name for name in PARAMETERS if (step.place.folder / name).is_dir()]
     absent = _absent(step.out, offers) if step.place.is_stage else []
     return lacks + (absent if absent and step.takes_parameters() else [])

@@ -131,6 +131,14 @@ def pack_results(
     }
 
 
+def packed_as_text(packed: Mapping[str, Any]) -> str:
+    """What was packed, for people."""
+    plural = {"stage": "training", "data": "derived dataset"}
+    nodes = [counted(count, plural.get(kind, kind)) for kind, count in packed["packed"].items()]
+    tables = [counted(packed["tables"], "table") + " of dialogues"] * (packed["tables"] > 0)
+    return f"{packed['file']}: {', '.join([*nodes, *tables])}, {packed['bytes']:,} bytes\n"
+
+
 def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[str, Any]:
     rows = COLUMNS.empty_table()
     if record["rows"] is not None:

@@ -1,7 +1,7 @@
 """Which nodes of a study are finished, from one look at each node's folder.
 
-A node is finished if its record is there with nothing wrong (see ``damage``), and of a stage the
-parameters of each round that a node which is not finished starts from. Plan, status, pilot, merge,
+A node is finished if its record is there with nothing wrong (see ``damage``), and what nodes that
+are not finished read of it: the parameters of a stage's rounds, a fit, derived data. Plan, status, pilot, merge,
 gc, explain and the Snakefile ask here.
 """
 
@@ -16,6 +16,7 @@ from tasktransfer.core.ancestors import starts_of
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.results.damage import Checked, checked, damage
+from tasktransfer.results.records import parts_of, read_record
 from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
 from tasktransfer.results.state import RECORD, unfinished
 from tasktransfer.results.study import Study
@@ -63,7 +64,7 @@ def is_finished(study: Study, node: Node) -> bool:
     if not is_whole(study, node):
         return False
     if not isinstance(node, Stage):
-        return True
+        return lacking_parts(study, node) is None
     if node.selection.keep == "best":  # nothing starts from another round
         return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
     return not _lacking(study, node)
@@ -76,6 +77,16 @@ def lacking_rounds(study: Study, stage: Stage) -> str | None:
     if not gone:
         return None
     return f"{study.folder(stage)}/{ROUNDS}: rounds asked for and not kept: {', '.join(gone)}"
+
+
+def lacking_parts(study: Study, node: Node) -> str | None:
+    """What a whole fit or derived data has lost of what an unfinished node uses: its classifiers,
+    its instances; None: nothing. Raises as ``look``."""
+    folder = Path(study.folder(node))
+    gone = [part for part in parts_of(read_record(folder / RECORD)) if not (folder / part).exists()]
+    if not gone or not is_start(study, node):
+        return None
+    return f"{folder}: what others read is gone: {', '.join(gone)}"
 
 
 def _lacking(study: Study, stage: Stage) -> list[str]:

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.data.prepared import says_synthetic
-from tasktransfer.designs.transfer.collect.mixtures import Aspect, Comparison
+from tasktransfer.designs.transfer.collect.mixtures import facts
 from tasktransfer.designs.transfer.collect.planned import Expected, RunKey, spell
 from tasktransfer.designs.transfer.collect.rows import Row, run_row, score_rows
 from tasktransfer.errors import RecordError, TaskTransferError
+from tasktransfer.results.mixtures import Aspect, Comparison
 from tasktransfer.results.prepared import Says, as_prepared
 from tasktransfer.results.records import read_record, stage_of
 from tasktransfer.results.schema import Record
@@ -155,7 +156,9 @@ def _read(
             score=record["results"][plan.target]["score"] if plan else None,
             run=run_row(name, record, plan, test_set) if plan else None,
             scores=score_rows(record, plan) if plan else [],
-            facts=comparison.facts(record, *((plan.target, plan.algorithm) if plan else ())),
+            facts=comparison.shared(
+                facts(record, *((plan.target, plan.algorithm) if plan else ()))
+            ),
             study=origin["study"],
             config_digest=origin["config_digest"],
             dataset=record["node"]["dataset"],
