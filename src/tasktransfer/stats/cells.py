@@ -68,7 +68,7 @@ class Tested:
 
 def of_tallies(
     tallies: npt.ArrayLike,
-    clusters: Sequence[str],
+    clusters: npt.ArrayLike,
     finish: Callable[[Floats], npt.ArrayLike],
     scale: Scale = "logit",
 ) -> Tested:
@@ -76,13 +76,14 @@ def of_tallies(
 
     Args:
         tallies: what each instance adds to the sums, (instances, columns).
-        clusters: the cluster of each instance.
+        clusters: the name of each instance's cluster, (instances,).
         finish: sums (..., columns) to scores (...), 0-100 or a perplexity.
         scale: see ``Measure``.
     """
     # In the order of their names, so that clusters of any two runs are in the same order.
-    order = np.argsort(np.asarray(clusters), kind="stable")
-    units = dialogues([clusters[place] for place in order])
+    names = np.asarray(clusters, str)
+    order = np.argsort(names, kind="stable")
+    units = dialogues(names[order].tolist())
     summed = units.summed(np.asarray(tallies, np.float64)[order])
 
     def score(sums: Floats) -> Floats:

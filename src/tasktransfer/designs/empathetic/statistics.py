@@ -77,7 +77,7 @@ def _runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int,
         measure, key = names[2], tuple(names)
         scale = MEASURES.get(measure, Measure(measure)).scale
         finish = FINISHED.get(measure, lambda sums: 100 * share_finish(sums))
-        tested = of_tallies(run["tally"].tolist(), run["dialogue"].tolist(), finish, scale)
+        tested = of_tallies(run["tally"].tolist(), run["dialogue"], finish, scale)
         yield key, NO_SEED if key in once else int(seed), tested
 
 
