@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tasktransfer.metrics.measures import Scale, spearman
+from tasktransfer.metrics.measures import MEASURES, Measure, Scale, spearman
 from tasktransfer.stats.bootstrap import (
     Estimate,
     Trainings,
@@ -43,7 +43,6 @@ ENDS: Mapping[Scale, tuple[float, float]] = {
 }
 """The ends of a scale in points: of a correlation hundredths, of a logarithm too."""
 
-
 NO_SEED = -1
 """Of a run in which nothing was trained: it stands beside every seed of another cell."""
 
@@ -56,7 +55,7 @@ being 0. ``clusters``: those of its test set, 0 where seeds have several test se
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Scored:
     """A run on a test set. ``score``: in points of its scale; ``resampled``: on other test sets,
     see ``Trainings``, NaN where one cluster does not tell how clusters differ."""
 
@@ -70,15 +69,14 @@ def of_tallies(
     tallies: npt.ArrayLike,
     clusters: npt.ArrayLike,
     finish: Callable[[Floats], npt.ArrayLike],
-    scale: Scale = "logit",
-) -> Tested:
+    measure: Measure,
+) -> Scored:
     """A run whose score is made of sums over instances.
 
     Args:
         tallies: what each instance adds to the sums, (instances, columns).
         clusters: the name of each instance's cluster, (instances,).
-        finish: sums (..., columns) to scores (...), 0-100 or a perplexity.
-        scale: see ``Measure``.
+        finish: sums (..., columns) to the measure (...).
     """
     # In the order of their names, so that clusters of any two runs are in the same order.
     names = np.asarray(clusters, str)
@@ -88,12 +86,13 @@ def of_tallies(
 
     def score(sums: Floats) -> Floats:
         values = np.asarray(finish(sums), np.float64)
-        return np.asarray(100 * np.log(values)) if scale == "logarithm" else values
+        return np.asarray(100 * np.log(values)) if measure.scale == "logarithm" else values
 
-    return Tested(float(score(summed.sum(axis=0))), jackknifed_scores(summed, score), units, scale)
+    whole = float(score(summed.sum(axis=0)))
+    return Scored(whole, jackknifed_scores(summed, score), units, measure.scale)
 
 
-def of_rank_correlation(predicted: Floats, gold: Floats, units: Units, weights: Weights) -> Tested:
+def of_rank_correlation(predicted: Floats, gold: Floats, units: Units, weights: Weights) -> Scored:
     """A run whose score is Spearman's correlation x 100, which is made of no sums.
 
     Args:
@@ -104,7 +103,7 @@ def of_rank_correlation(predicted: Floats, gold: Floats, units: Units, weights: 
     drawn = np.full(len(weights), np.nan)
     if units.count > 1:
         drawn = 100 * spearman_draws(predicted, gold, weights)
-    return Tested(100 * spearman(predicted, gold), drawn, units, "fisher")
+    return Scored(100 * spearman(predicted, gold), drawn, units, MEASURES["spearman"].scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +129,20 @@ class Cell:
         return estimate(self.beside(other), other.beside(self), units)
 
 
-def gathered(runs: Iterable[tuple[Key, int, Tested]]) -> dict[Key, Cell]:
+def gathered(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
     """Names -> cell, in the order of their first runs.
 
     Args:
         runs: the names of a run's cell, its seed or ``NO_SEED``, and what it scored. Of several
             with the same seed the first counts.
     """
-    every: dict[Key, dict[int, Tested]] = {}
+    every: dict[Key, dict[int, Scored]] = {}
     for key, seed, tested in runs:
         every.setdefault(key, {}).setdefault(seed, tested)
     return {key: _cell(of_seeds) for key, of_seeds in every.items()}
 
 
-def _cell(of_seeds: Mapping[int, Tested]) -> Cell:
+def _cell(of_seeds: Mapping[int, Scored]) -> Cell:
     seeds = sorted(of_seeds)
     runs = [of_seeds[seed] for seed in seeds]
     units: Units | None = runs[0].units
@@ -183,7 +182,7 @@ def cells(
     told: Mapping[Key, Cell],
     by: Sequence[str],
     against: Mapping[str, Mapping[str, str]],
-    family: Callable[[Key, str], object],
+    family: Callable[[Key, str], object] = lambda *_: None,
     references: Mapping[Key, Cell] | None = None,
 ) -> pd.DataFrame:
     """A row for each cell, and one for its difference to each reference that is there.

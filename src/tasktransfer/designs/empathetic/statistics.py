@@ -21,9 +21,9 @@ import pandas as pd
 from tasktransfer.designs.empathetic import columns
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.labels import Sums, share_finish
-from tasktransfer.metrics.measures import MEASURES, Measure
+from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.study import Study
-from tasktransfer.stats.cells import NO_SEED, Key, Tested, cells, gathered, of_tallies
+from tasktransfer.stats.cells import NO_SEED, Key, Scored, cells, gathered, of_tallies
 from tasktransfer.tables.store import frame_of, read_frame, shaped, write_frame
 
 CELL = ["setting", "method", "measure", "pool"]
@@ -71,13 +71,13 @@ def statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.D
     }
 
 
-def _runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int, Tested]]:
+def _runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int, Scored]]:
     for group, run in rows.groupby([*CELL, "seed"], sort=False):
         *names, seed = map(str, group)
-        measure, key = names[2], tuple(names)
-        scale = MEASURES.get(measure, Measure(measure)).scale
-        finish = FINISHED.get(measure, lambda sums: 100 * share_finish(sums))
-        tested = of_tallies(run["tally"].tolist(), run["dialogue"], finish, scale)
+        key, named = tuple(names), names[2]
+        finish = FINISHED.get(named, lambda sums: 100 * share_finish(sums))
+        measure = MEASURES.get(named, MEASURES["accuracy"])  # there are several, on several texts
+        tested = of_tallies(run["tally"].tolist(), run["dialogue"], finish, measure)
         yield key, NO_SEED if key in once else int(seed), tested
 
 

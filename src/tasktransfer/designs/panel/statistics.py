@@ -25,7 +25,7 @@ from tasktransfer.stats.cells import (
     NO_SEED,
     Cell,
     Key,
-    Tested,
+    Scored,
     cells,
     gathered,
     mean_of,
@@ -96,7 +96,7 @@ class Rated:
         named = dict.fromkeys(method for method, _ in self.given)
         return [method for method in named if self.by_method(method)]
 
-    def tested(self, values: Values) -> Tested:
+    def tested(self, values: Values) -> Scored:
         """The correlation of somebody's ratings."""
         return of_rank_correlation(values, self.gold, self.units, self.weights)
 
@@ -209,7 +209,7 @@ def _experts(sets: list[Rated]) -> pd.DataFrame:
             others.setdefault((method, OTHERS, name), []).append(cell)
     means = {key: mean_of(several) for key, several in others.items()}
     names = ["method", "expert", "set"]
-    table = cells(told, names, {OTHERS: {"expert": OTHERS}}, lambda *_: None, means)
+    table = cells(told, names, {OTHERS: {"expert": OTHERS}}, references=means)
     table["own"] = table["expert"] == table["set"].map(domain_of)
     compared = table["against"] == OTHERS
     table["expert"] = table["expert"].mask(compared, OWN_MINUS_OTHERS)
@@ -292,7 +292,7 @@ def _averages(sets: list[Rated], told: Mapping[Key, Cell]) -> pd.DataFrame:
         if all((method, name) in told for name in names)
     }
     means = {key: mean for key, mean in means.items() if mean.trainings.seeds}
-    table = cells(means, ["method", "over"], {}, lambda *_: None)
+    table = cells(means, ["method", "over"], {})
     table["sets"] = table["over"].map({group: len(names) for group, names in by.items()})
     return shaped(table, columns.AVERAGES)
 

@@ -23,14 +23,15 @@ from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.facts import reply_of
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
-from tasktransfer.metrics.labels import share_finish
+from tasktransfer.metrics.labels import Sums, share_finish
+from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.node_records import read_rows
 from tasktransfer.results.predictions import read_predictions, rows_of
 from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.state import PREDICTIONS
 from tasktransfer.results.study import Study
-from tasktransfer.stats.cells import Tested, cells, gathered, of_tallies
+from tasktransfer.stats.cells import Scored, cells, gathered, of_tallies
 from tasktransfer.tables.store import Columns, frame_of, read_frame, shaped, write_frame
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
@@ -102,7 +103,7 @@ def read_statistics(study: Study, name: str) -> pd.DataFrame:
 # --- intervals ----------------------------------------------------------------------------------
 
 
-def intervals(tested: Mapping[str, Mapping[str, Tested]], scores: pd.DataFrame) -> pd.DataFrame:
+def intervals(tested: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) -> pd.DataFrame:
     """The table ``intervals``.
 
     Args:
@@ -128,28 +129,32 @@ def _rows_of(names: Sequence[str], classifier: str) -> str:
     return f"{task}+{classifier}" if classifier else task
 
 
-def _tested(study: Study, place: str) -> dict[str, Tested]:
+def _tested(study: Study, place: str) -> dict[str, Scored]:
     frame = read_rows(Path(study.config.results, place)).to_pandas()
     return {str(name): _classifier(rows) for name, rows in frame.groupby("task", sort=False)}
 
 
-def _classifier(rows: pd.DataFrame) -> Tested:
+def _classifier(rows: pd.DataFrame) -> Scored:
     answers, golds = (coded(list(map(tuple, rows[name]))) for name in ("prediction", "gold"))
     tallies = open_labels.tally(answers, golds)
-    return of_tallies(tallies, rows["cluster"], lambda sums: 100 * open_labels.micro_f1(sums))
+    return of_tallies(tallies, rows["cluster"], _micro_f1, MEASURES["micro_f1"])
+
+
+def _micro_f1(sums: Sums) -> Sums:
+    return 100 * open_labels.micro_f1(sums)
 
 
 def _replies(study: Study) -> pd.DataFrame:
     """BLEU-2 of the models' own replies, a mean over instances."""
     stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
     runs = (((one.dataset, one.model.name), one.seed, _replied(study, one)) for one in stages)
-    table = cells(gathered(runs), ["corpus", "model"], {}, lambda *_: None)
+    table = cells(gathered(runs), ["corpus", "model"], {})
     return shaped(table.rename(columns={"value": "bleu2"}), REPLIES)
 
 
-def _replied(study: Study, stage: Stage) -> Tested:
+def _replied(study: Study, stage: Stage) -> Scored:
     read = read_predictions(Path(study.folder(stage), PREDICTIONS))
     rows = rows_of(read, reply_of(stage.dataset))
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)
-    return of_tallies(tallies, rows["dialogue_id"].to_pylist(), share_finish)
+    return of_tallies(tallies, rows["dialogue_id"].to_pylist(), share_finish, MEASURES["bleu2"])
