@@ -135,15 +135,19 @@ def statistics(
     table = cells(
         told, ["method", "set"], against, lambda key, against: None if against else key[0]
     )
-    rows: dict[str, list[Row]] = {
-        "correlations": list(_correlations(table, rated, told)),
-        "tests": _tests(table, rated),
-        "few": list(_few(few_shot, rated)),
-        "hits": list(_hits(choices)),
-        "ceilings": list(_ceilings(items, rated)),
+    by_name = {one.name: one for one in rated}
+    rows = {
+        "correlations": _correlations(table, by_name, told),
+        "few": _few(few_shot, by_name),
+        "hits": _hits(choices),
+        "ceilings": _ceilings(items, rated),
     }
-    frames = {name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()}
-    return frames | {"experts": _experts(rated), "averages": _averages(rated, told)}
+    return {
+        **{name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()},
+        "tests": _tests(table, by_name),
+        "experts": _experts(rated),
+        "averages": _averages(rated, told),
+    }
 
 
 def rated_sets(
@@ -172,12 +176,11 @@ def rated_sets(
 
 
 def _correlations(
-    table: pd.DataFrame, sets: list[Rated], told: Mapping[Key, Cell]
+    table: pd.DataFrame, sets: Mapping[str, Rated], told: Mapping[Key, Cell]
 ) -> Iterator[Row]:
-    by_name = {one.name: one for one in sets}
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
     for row in own:
-        one = by_name[row.set]
+        one = sets[row.set]
         given = one.by_method(row.method)
         others = (
             float(np.mean([100 * of(values, one.gold) for values in given.values()]))
@@ -219,29 +222,23 @@ def _experts(sets: list[Rated]) -> pd.DataFrame:
 # --- tests --------------------------------------------------------------------------------------
 
 
-def _tests(table: pd.DataFrame, sets: list[Rated]) -> list[Row]:
+def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
     """Of ratings averaged over seeds, and per seed: the difference by drawing contexts, which
     claims rest on, and Williams' test, which knows none; and of the mean over seeds an interval
     over contexts and seeds."""
-    rows: list[Row] = []
-    by_name = {one.name: one for one in sets}
-    names = [name for name, _, _ in columns.TESTS]
-    families = [(names.index(p), names.index(q)) for p, q in (("p", "q"), ("t_p", "t_q"))]
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
-    for _, pairs in compared.groupby(["method", "against"], sort=False):
-        tested = [row for pair in pairs.itertuples() for row in _compared(by_name, pair)]
-        for seed in dict.fromkeys(row[3] for row in tested):
-            some = [row for row in tested if row[3] == seed]
-            for p, q in families:
-                for row, value in zip(some, false_discovery([r[p] for r in some]), strict=True):
-                    row[q] = float(value)
-        rows += [tuple(row) for row in tested]
-    return rows
+    by = compared.groupby(["method", "against"], sort=False)
+    pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())
+    rows = [row for pair in pairs for row in _compared(sets[pair.set], pair)]
+    frame = frame_of(rows, columns.TESTS)
+    families = frame.groupby(["method", "against", "seed"], sort=False)
+    for p, q in (("p", "q"), ("t_p", "t_q")):
+        frame[q] = families[p].transform(false_discovery)
+    return frame
 
 
-def _compared(sets: Mapping[str, Rated], pair: Any) -> Iterator[list[Any]]:
+def _compared(one: Rated, pair: Any) -> Iterator[Row]:
     """``pair``: a row of ``cells``, the mean difference over seeds."""
-    one = sets[pair.set]
     first, second = one.by_method(pair.method), one.by_method(pair.against)
     if pair.against in CONTROLS:  # without a seed: it is the same beside every one
         second = dict.fromkeys(first, next(iter(second.values())))
@@ -255,12 +252,12 @@ def _compared(sets: Mapping[str, Rated], pair: Any) -> Iterator[list[Any]]:
         *apart, p = paired_difference(a, b, one.gold, one.weights, one.units.count)
         t, t_p = williams(r12, r13, r23, len(one.gold))
         ends = (pair.low, pair.high) if seed == "mean" else (None, None)
-        yield [
+        yield (
             *(pair.method, pair.against, one.name, seed),
             *(100 * r12, 100 * r13, 100 * r23, len(one.gold)),
             *(100 * value for value in apart),
             *(p, math.nan, *ends, t, t_p, math.nan),
-        ]
+        )
 
 
 # --- averages -----------------------------------------------------------------------------------
@@ -300,14 +297,13 @@ def _averages(sets: list[Rated], told: Mapping[Key, Cell]) -> pd.DataFrame:
 # --- transfer, choices, ceilings ----------------------------------------------------------------
 
 
-def _few(few_shot: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
-    by_name = {one.name: one for one in sets}
+def _few(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Row]:
     for name in few_shot["set"].unique():
-        for control in (c for c in CONTROLS if name in by_name and c in by_name[name].methods):
-            value = _of_first_seed(by_name[name], control)
+        for control in (c for c in CONTROLS if name in sets and c in sets[name].methods):
+            value = _of_first_seed(sets[name], control)
             yield control, name, "", 0, 1, value, math.nan, value, math.nan
     for (method, name, by), some in few_shot.groupby(["method", "set", "by"], sort=False):
-        one = by_name.get(str(name))
+        one = sets.get(str(name))
         if one is not None and one.given.get((str(method), "")):
             # Before transfer: the checkpoint that it starts from.
             before = _of_first_seed(one, str(method))
