@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -81,7 +82,7 @@ def of_tallies(
     # In the order of their names, so that clusters of any two runs are in the same order.
     names = np.asarray(clusters, str)
     order = np.argsort(names, kind="stable")
-    units = dialogues(names[order].tolist())
+    units = _units(tuple(names[order].tolist()))
     summed = units.summed(np.asarray(tallies, np.float64)[order])
 
     def score(sums: Floats) -> Floats:
@@ -90,6 +91,12 @@ def of_tallies(
 
     whole = float(score(summed.sum(axis=0)))
     return Scored(whole, jackknifed_scores(summed, score), units, measure.scale)
+
+
+@lru_cache(maxsize=64)
+def _units(names: tuple[str, ...]) -> Units:
+    """Runs on one test set have them in common, so that thousands of runs need no more memory."""
+    return dialogues(names)
 
 
 def of_rank_correlation(predicted: Floats, gold: Floats, units: Units, weights: Weights) -> Scored:
@@ -137,8 +144,8 @@ def gathered(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
             with the same seed the first counts.
     """
     every: dict[Key, dict[int, Scored]] = {}
-    for key, seed, tested in runs:
-        every.setdefault(key, {}).setdefault(seed, tested)
+    for key, seed, scored in runs:
+        every.setdefault(key, {}).setdefault(seed, scored)
     return {key: _cell(of_seeds) for key, of_seeds in every.items()}
 
 

@@ -77,8 +77,8 @@ def _runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int,
         key, named = tuple(names), names[2]
         finish = FINISHED.get(named, lambda sums: 100 * share_finish(sums))
         measure = MEASURES.get(named, MEASURES["accuracy"])  # there are several, on several texts
-        tested = of_tallies(run["tally"].tolist(), run["dialogue"], finish, measure)
-        yield key, NO_SEED if key in once else int(seed), tested
+        scored = of_tallies(run["tally"].tolist(), run["dialogue"], finish, measure)
+        yield key, NO_SEED if key in once else int(seed), scored
 
 
 def _family(key: Key, against: str) -> str | None:

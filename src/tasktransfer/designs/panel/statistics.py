@@ -96,7 +96,7 @@ class Rated:
         named = dict.fromkeys(method for method, _ in self.given)
         return [method for method in named if self.by_method(method)]
 
-    def tested(self, values: Values) -> Scored:
+    def scored(self, values: Values) -> Scored:
         """The correlation of somebody's ratings."""
         return of_rank_correlation(values, self.gold, self.units, self.weights)
 
@@ -125,7 +125,7 @@ def statistics(
     """Table → frame; ``sets`` and ``domains``: the study's, in its order."""
     rated = rated_sets(ratings, items, sets, tuple(domains))
     told = gathered(
-        ((method, one.name), NO_SEED if method in CONTROLS else seed, one.tested(values))
+        ((method, one.name), NO_SEED if method in CONTROLS else seed, one.scored(values))
         for method in dict.fromkeys(method for one in rated for method in one.methods)
         for one in rated
         if method in one.methods
@@ -200,7 +200,7 @@ def _correlations(
 def _experts(sets: list[Rated]) -> pd.DataFrame:
     """Each expert on each set, and how far that of the set's domain is above the others' mean."""
     told = gathered(
-        ((method, domain, one.name), seed, one.tested(values))
+        ((method, domain, one.name), seed, one.scored(values))
         for one in sets
         for (method, domain), given in one.given.items()
         if method in FANS and method in one.methods

@@ -84,9 +84,9 @@ def write_statistics(study: Study) -> None:
     """Write the statistics of the tables that are there."""
     scores, metadata = read_table(study, "scores")
     rounds, _ = read_table(study, "rounds")
-    tested = {str(place): _tested(study, place) for place in scores["record"].unique()}
+    scored = {str(place): _scored(study, place) for place in scores["record"].unique()}
     frames = {
-        "intervals": intervals(tested, scores),
+        "intervals": intervals(scored, scores),
         "replies": _replies(study),
         "claims": frame_of(bleu_and_probes(scores, rounds), CLAIMS),
         "agreement": frame_of(agreement_of_rankings(scores), AGREEMENT),
@@ -103,15 +103,15 @@ def read_statistics(study: Study, name: str) -> pd.DataFrame:
 # --- intervals ----------------------------------------------------------------------------------
 
 
-def intervals(tested: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) -> pd.DataFrame:
+def intervals(scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame) -> pd.DataFrame:
     """The table ``intervals``.
 
     Args:
-        tested: record of a fit -> name of a classifier in its rows -> what it scored.
+        scored: record of a fit -> name of a classifier in its rows -> what it scored.
         scores: the table ``scores``.
     """
     told = gathered(
-        ((*names, classifier), seed, tested[record][_rows_of(names, classifier)])
+        ((*names, classifier), seed, scored[record][_rows_of(names, classifier)])
         for *names, seed, record in scores[[*CELL, "seed", "record"]].itertuples(index=False)
         for classifier in (OWN, PRIOR, SHUFFLED)
     )
@@ -129,7 +129,7 @@ def _rows_of(names: Sequence[str], classifier: str) -> str:
     return f"{task}+{classifier}" if classifier else task
 
 
-def _tested(study: Study, place: str) -> dict[str, Scored]:
+def _scored(study: Study, place: str) -> dict[str, Scored]:
     frame = read_rows(Path(study.config.results, place)).to_pandas()
     return {str(name): _classifier(rows) for name, rows in frame.groupby("task", sort=False)}
 
