@@ -104,9 +104,9 @@ def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
 
 
 class DamagedRecords:
-    """The records that Snakemake came upon which are damaged, or of nodes that lack what others read, as a
-    file newer than any of them: as an input it makes Snakemake make their nodes again, and say so
-    in a dry run. Damaged ones are set aside by their jobs."""
+    """The records that Snakemake came upon which are damaged, or of nodes that lack what others
+    read, as a file newer than any of them: as an input it makes Snakemake make their nodes again,
+    and say so in a dry run. Damaged ones are set aside by their jobs."""
 
     def __init__(self, study: Study) -> None:
         self.file = Path(study.config.results, "logs", "damaged.log")
@@ -124,8 +124,11 @@ class DamagedRecords:
             return []
         problem, why = damage_of(study, node), "damaged, made once more"
         if problem is None:
-            lacking = lacking_rounds if isinstance(node, Stage) else lacking_parts
-            problem, why = lacking(study, node), "made once more"  # type: ignore[operator]
+            why = "made once more"
+            if isinstance(node, Stage):
+                problem = lacking_rounds(study, node)
+            else:
+                problem = lacking_parts(study, node)
         if problem is None:
             return []
         if record not in self._records:

@@ -48,7 +48,8 @@ def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str |
     """How what lies in a node's folder differs from what its record says of it; None: it does not.
 
     All files of a folder gone is no difference: weights, fits and derived data may be removed once
-    nothing needs them, and a packed study has none. Sizes are compared, and the content of files that are younger than the record, which is written last.
+    nothing needs them, and a packed study has none. Sizes are compared, and the content of files
+    that are younger than the record, which is written last.
 
     Args:
         every: compare the content of every file.

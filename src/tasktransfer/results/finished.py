@@ -1,8 +1,8 @@
 """Which nodes of a study are finished, from one look at each node's folder.
 
 A node is finished if its record is there with nothing wrong (see ``damage``), and what nodes that
-are not finished read of it: the parameters of a stage's rounds, a fit, derived data. Plan, status, pilot, merge,
-gc, explain and the Snakefile ask here.
+are not finished read of it: the parameters of a stage's rounds, a fit, derived data. Plan, status,
+pilot, merge, gc, explain and the Snakefile ask here.
 """
 
 from __future__ import annotations
