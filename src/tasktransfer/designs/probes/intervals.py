@@ -152,8 +152,7 @@ def _replies(study: Study) -> pd.DataFrame:
 
 
 def _replied(study: Study, stage: Stage) -> Scored:
-    read = read_predictions(Path(study.folder(stage), PREDICTIONS))
-    rows = rows_of(read, reply_of(stage.dataset))
+    rows = rows_of(rows_beside(Path(study.record(stage))), reply_of(stage.dataset))
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)
     return of_tallies(tallies, rows["cluster"].to_pylist(), share_finish, MEASURES["bleu2"])
