@@ -169,11 +169,20 @@ def _refuse_text(file: Path, record: Record, rows: pa.Table) -> None:
         of_task = rows_of(rows, name)
         for column in ("prediction", "gold"):
             for answers in of_task[column].to_pylist():
-                if not labels.issuperset(answers):
+                if not labels.issuperset(a for a in answers if not _is_number(a)):
                     raise RecordError(
                         f"{file}: {name}: the {column} {answers[0][:40]!r} is no label of the task "
                         "and may quote a dialogue; where that may be passed on: --with-text"
                     )
+
+
+def _is_number(text: str) -> bool:
+    """Whether an answer is a rating."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _labels(dataset: str, task: str) -> tuple[str, ...]:

@@ -97,12 +97,13 @@ class Collected:
     @property
     def cuts(self) -> str:
         """The limits in force in any of the records, such as ``limit_test 1200``."""
-        cuts = [
-            f"{key.rpartition('.')[2]} {limit}"
-            for record in self.records.values()
-            for key, limit in record["provenance"].get("cuts", {}).items()
-        ]
-        return ", ".join(sorted(set(cuts)))
+        limits: dict[str, set[int]] = {}
+        for record in self.records.values():
+            for key, limit in record["provenance"].get("cuts", {}).items():
+                limits.setdefault(key.rpartition(".")[2], set()).add(limit)
+        return ", ".join(
+            f"{key} {'/'.join(map(str, sorted(limits[key])))}" for key in sorted(limits)
+        )
 
     @property
     def stand_ins(self) -> dict[str, str]:
