@@ -74,6 +74,8 @@ def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | Non
     for part in parts_of(record):
         if not (folder / part).exists():
             return f"{folder / part}: no such file, its record names it"
+    if named is not None and named["file"] not in (ROWS, OLD_ROWS):
+        return f"{file}: rows.file: found {named['file']}, expected {ROWS}"
     lost = _lost(folder / named["file"], named) if named else None
     return lost or _other_artefact(folder, record, content)
 
@@ -86,8 +88,6 @@ def _other_artefact(folder: Path, record: Any, content: Artefacts) -> str | None
 
 def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
     """How rows differ from what their record says of them."""
-    if file.name not in (ROWS, OLD_ROWS):
-        return f"{file.with_name(RECORD)}: rows.file: found {file.name}, expected {ROWS}"
     try:
         content = _content(file)
     except _NO_FILE:
