@@ -135,8 +135,8 @@ def _merge(chosen: argparse.Namespace, other: Path) -> None:
 
 
 def pack(chosen: argparse.Namespace) -> None:
-    """Write the records and predictions of the finished trainings into one Parquet file."""
-    from tasktransfer.operate.pack import pack_results
+    """Write the records and rows of the finished nodes into one Parquet file."""
+    from tasktransfer.operate.pack import as_text, pack_results
 
     study = _study_of(chosen)
     try:
@@ -150,11 +150,7 @@ def pack(chosen: argparse.Namespace) -> None:
         with_text=chosen.with_text,
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )
-    show(
-        seen,
-        lambda packed: "{file}: {trainings:,} trainings, {bytes:,} bytes\n".format(**packed),
-        as_json=chosen.json,
-    )
+    show(seen, as_text, as_json=chosen.json)
 
 
 def gc(chosen: argparse.Namespace) -> None:

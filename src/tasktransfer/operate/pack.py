@@ -131,6 +131,13 @@ def pack_results(
     }
 
 
+def as_text(seen: Mapping[str, Any]) -> str:
+    """What was packed, for people."""
+    nodes = counted(sum(seen["packed"].values()), "node")
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in seen["packed"].items())
+    return f"{seen['file']}: {nodes} ({kinds}), {seen['bytes']:,} bytes\n"
+
+
 def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[str, Any]:
     rows = COLUMNS.empty_table()
     if record["rows"] is not None:
