@@ -1,8 +1,12 @@
-"""Records of stages that were never trained, made by the builder that the trainer uses."""
+"""Records of stages that were never trained, made by the builder that the trainer uses, and how
+a test changes one."""
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from tasktransfer.core.nodes import Stage
@@ -99,3 +103,28 @@ def make_provenance(**changes: Any) -> dict[str, Any]:
     }
     cost |= {key: changes.pop(key) for key in COST if key in changes}
     return provenance | {"training": cost} | changes
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+def put(record: Any, key: str, value: Any) -> Any:
+    """A copy with the value at a dotted key; the value ``...`` removes the key."""
+    changed = copy.deepcopy(record)
+    *path, last = [int(part) if part.isdigit() else part for part in key.split(".")]
+    place = changed
+    for part in path:
+        place = place[part]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return changed
+
+
+def edit(file: Path, **changes: Any) -> None:
+    """Change a record's file; ``training__dev_score`` is the key ``training.dev_score``."""
+    record = json.loads(file.read_text())
+    for key, value in changes.items():
+        record = put(record, key.replace("__", "."), value)
+    file.write_text(json.dumps(record))

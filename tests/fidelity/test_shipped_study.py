@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import Pack, read_pack, unpacked
+from tasktransfer.results.records import parse_record
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -117,9 +117,9 @@ def test_its_inputs_are_those_at_hand(pack: Pack, shared: Path) -> None:
 
 def test_answers_are_labels_and_nothing_else_is_text(pack: Pack) -> None:
     for row in pack.table.to_pylist():
-        stage = json.loads(row["record"])["stage"]
+        dataset = parse_record(Path(row["path"]), row["record"].encode())["node"]["dataset"]
         for told in row["predictions"]:
-            labels = get_task(stage["dataset"], told["task"]).labels
+            labels = get_task(dataset, told["task"]).labels
             assert {*told["prediction"], *told["gold"]} <= set(labels)
             assert len(told["instance_id"]) < 60 and " " not in told["instance_id"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from constructed_records import edit
 from study_records import write_records
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables
@@ -75,9 +76,5 @@ def asked(plan: dict[str, Any]) -> Tables:
 
 
 def edited(**changes: Any) -> Damage:
-    """The record with top-level values replaced."""
-
-    def edit(record: Path) -> None:
-        record.write_text(json.dumps(json.loads(record.read_text()) | changes))
-
-    return edit
+    """The record with values replaced (see ``edit``)."""
+    return lambda record: edit(record, **changes)

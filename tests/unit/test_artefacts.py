@@ -261,7 +261,7 @@ def test_a_fit_that_was_changed_makes_no_data_and_no_scores(
 
 
 def read(study: Study, node: Fit | Data) -> Any:
-    return read_record(Path(study.folder(node)))
+    return read_record(Path(study.record(node)))
 
 
 def test_a_fasttext_models_rows_are_its_records(tmp_path: Path, study: Study) -> None:

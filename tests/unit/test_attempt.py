@@ -52,10 +52,10 @@ def job(out: Path, *, stage: Stage = STAGE, checkpoint: bool = False) -> Job:
 
 
 def finished(record: Record = RECORD) -> str:
-    """The text of a record with empty predictions beside it."""
+    """The text of a record with empty rows beside it."""
     sha256 = hashlib.sha256(b"").hexdigest()
-    predictions = {"file": "rows.parquet", "rows": 4, "sha256": sha256}
-    return json.dumps({**record, "predictions": predictions})
+    rows = {"file": "rows.parquet", "rows": 4, "sha256": sha256}
+    return json.dumps({**record, "rows": rows})
 
 
 def finish(out: Path, record: Record = RECORD) -> None:
@@ -114,7 +114,7 @@ def test_a_stage_whose_rounds_are_gone_is_trained(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     keeping = replace(STAGE, selection=replace(STAGE.selection, keep="every"))
-    record = {**RECORD, "stage": identity_of(keeping)}
+    record = {**RECORD, "node": identity_of(keeping)}
     finish(tmp_path, record)  # type: ignore[arg-type]
     for number in range(record["training"]["rounds"][-1]["round"] + 1):  # type: ignore[index]
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)

@@ -24,6 +24,7 @@ from cell_studies import (
     replace_column,
 )
 
+from constructed_records import edit
 from study_records import write_stage
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
@@ -119,10 +120,9 @@ def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
     assert without["seeds"].tolist() == [[0, 1]] * len(without)
 
 
-def test_without_predictions_the_seeds_alone_are_judged(study: Study) -> None:
+def test_without_rows_the_seeds_alone_are_judged(study: Study) -> None:
     path = record_of(study, a_run(study))
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "predictions": None}))
+    edit(path, rows=None)
     tables = gather(study)
     row = one(cells(tables, RESULTS), **A_CELL)
     deltas = tables.deltas
@@ -158,11 +158,11 @@ def _copy_result(source: Path, target: Path) -> None:
     """Score and predictions of one record into another."""
     given, record = (json.loads(path.read_text()) for path in (source, target))
     table = pq.read_table(source.with_name("rows.parquet"))
-    footer = {**table.schema.metadata, b"stage": record["node"]["digest"].encode()}
+    footer = {**table.schema.metadata, b"node": record["node"]["digest"].encode()}
     pq.write_table(table.replace_schema_metadata(footer), target.with_name("rows.parquet"))
     content = target.with_name("rows.parquet").read_bytes()
-    predictions = {**given["predictions"], "sha256": hashlib.sha256(content).hexdigest()}
-    record |= {"test": given["test"], "predictions": predictions}
+    rows = {**given["rows"], "sha256": hashlib.sha256(content).hexdigest()}
+    record |= {"results": given["results"], "rows": rows}
     target.write_text(json.dumps(record))
 
 

@@ -258,7 +258,8 @@ def test_a_run_that_gives_one_answer_is_counted_and_stays(study: Study) -> None:
     tables = gather(study)
     one = tables.runs.index[(tables.runs["source"] == HELPS) & (tables.runs["seed"] == 3)][0]
     rows = [Row(i, TARGET, f"{TARGET}-{i}", ("work",), ("work",), 100.0) for i in range(40)]
-    file = write_rows(Path("results/one.parquet"), rows, digest="d", dataset="DailyDialog")
+    made = {"digest": "d", "dataset": "DailyDialog", "file": "one.parquet"}
+    file = write_rows(RESULTS, rows, **made)
     tables.runs.loc[one, ["predictions", "predictions_sha256"]] = ["one.parquet", file["sha256"]]
     table = collapsed(tables, RESULTS)
     cell = table[table["source"].eq(HELPS) & table["algorithm"].eq("pretrain_finetune")].iloc[0]

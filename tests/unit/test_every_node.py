@@ -153,7 +153,7 @@ def test_every_node_is_taken_once_and_never_overwritten(theirs: Study) -> None:
     assert look(ours).finished == {node.digest for node in ours.plan.nodes}
     for kind in KINDS:
         node = first(ours, kind)
-        assert read_record(Path(ours.folder(node))) == read_record(Path(theirs.folder(node)))
+        assert read_record(Path(ours.record(node))) == read_record(Path(theirs.record(node)))
     before = content("results")
     assert merged(ours, "theirs") == {"there already": 12}
     assert content("results") == before
@@ -168,7 +168,7 @@ def test_what_differs_is_lost_or_damaged(theirs: Study) -> None:
     reasons = {told["stage"]: (told["outcome"], *told["reasons"]) for told in seen["stages"]}
     outcome, reason = reasons[evaluation.path]
     assert outcome == "conflict"
-    assert "measures.topic_classification.spearman: 0.5 here, 0.25 there" in reason
+    assert "results.topic_classification.measures.spearman: 0.5 here, 0.25 there" in reason
     outcome, reason = reasons[fit.path]
     assert outcome == "refused"
     assert "rows.parquet: its SHA-256" in reason

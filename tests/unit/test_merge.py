@@ -84,7 +84,8 @@ def test_a_training_that_measured_the_untrained_model_too_is_the_same(
         )
 
     spoil(theirs, theirs.plan.stages[0], measured)
-    assert read_record(Path(theirs.record(theirs.plan.stages[0])))["rounds"][0]["round"] == 0
+    there = read_record(Path(theirs.record(theirs.plan.stages[0])))
+    assert there["training"]["rounds"][0]["round"] == 0
     assert merged(ours) == {"there already": 8}
 
 
@@ -133,7 +134,7 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
     assert (seen["counts"]["conflict"], seen["counts"]["taken"]) == (1, 7)
     (conflict,) = [item for item in seen["stages"] if item["outcome"] == "conflict"]
     assert conflict["stage"] == stage.path
-    assert "dev_score: 12.5 here, 50.0 there" in conflict["reasons"]
+    assert "training.dev_score: 12.5 here, 50.0 there" in conflict["reasons"]
     assert files(ours.folder(stage)) == before
     assert failure(seen) is not None
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 6
@@ -162,24 +163,24 @@ def test_equal_predictions_in_another_file_are_no_conflict(
 
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "a key is missing": (lambda r: r.pop("best_round"), "best_round"),
-    "another schema": (lambda r: r.update(schema=3), "schema"),
+    "a key is missing": (lambda r: r["training"].pop("best_round"), "best_round"),
+    "another schema": (lambda r: r.update(schema=4), "schema: found 4"),
     "digest and identity disagree": (
-        lambda r: r["stage"]["identity"].update(seed=7),
-        "stage.identity has digest",
+        lambda r: r["node"]["identity"].update(seed=7),
+        "node.identity has digest",
     ),
-    "the seed beside the identity": (lambda r: r["stage"].update(seed=7), "seed"),
+    "the seed beside the identity": (lambda r: r["node"].update(seed=7), "seed"),
     "another model family": (
-        lambda r: r["stage"].update(family="decoder"),
+        lambda r: r["node"].update(family="decoder"),
         "family",
     ),
     "other data": (lambda r: r.update(data_revision="mine"), "data_revision"),
-    "no test": (lambda r: r.update(test={}, predictions=None), "test: no task, expected"),
-    "predictions are not named": (lambda r: r.update(predictions=None), "names no predictions"),
-    "other predictions": (lambda r: r["predictions"].update(sha256="0" * 64), "SHA-256"),
+    "no results": (lambda r: r.update(results={}, rows=None), "results: no task, expected"),
+    "rows are not named": (lambda r: r.update(rows=None), "names no file of rows"),
+    "other rows": (lambda r: r["rows"].update(sha256="0" * 64), "SHA-256"),
     "a path outside": (
-        lambda r: r["predictions"].update(file="../x"),
-        "names no predictions",
+        lambda r: r["rows"].update(file="../x/rows.parquet"),
+        "rows.file: found ../x/rows.parquet, expected rows.parquet",
     ),
 }
 
@@ -216,8 +217,8 @@ def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) ->
     """The record names them rightly, and still they are another stage's."""
     first, second = (Path(theirs.folder(s)) for s in theirs.plan.stages[:2])
     shutil.copy(second / "rows.parquet", first)
-    names = json.loads((second / "metrics.json").read_text())["predictions"]
-    spoil(theirs, theirs.plan.stages[0], lambda record: record.update(predictions=names))
+    names = json.loads((second / "metrics.json").read_text())["rows"]
+    spoil(theirs, theirs.plan.stages[0], lambda record: record.update(rows=names))
     assert merged(ours) == {"refused": 1, "taken": 7}
 
 

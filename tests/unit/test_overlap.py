@@ -70,15 +70,10 @@ def write_run(root: Path, run: Run, ids: list[str] | None) -> Path:
     changes: dict[str, object] = {}
     if ids is not None:
         rows = [Row(i, target, name, ("x",), ("x",), 100.0) for i, name in enumerate(ids)]
-        result = {"metrics": {"accuracy": 100.0}, "score": 100.0, "instances": len(ids)}
+        result = {"measures": {"accuracy": 100.0}, "score": 100.0, "instances": len(ids)}
         digest = make_record(run, 100.0)["node"]["digest"]
-        changes["predictions"] = write_rows(
-            path.with_name("rows.parquet"),
-            rows,
-            digest=digest,
-            dataset=run[0],
-        )
-        changes["test"] = {target: result}
+        changes["rows"] = write_rows(path.parent, rows, digest=digest, dataset=run[0])
+        changes["results"] = {target: result}
     path.write_text(json.dumps(make_record(run, 100.0, **changes)))
     return path
 
@@ -91,7 +86,7 @@ def runs_of(*paths: Path, root: Path) -> pd.DataFrame:
         (target,) = record["results"]
         has = record["rows"] is not None
         stage, place = record["node"], path.relative_to(root).as_posix()
-        rows.append((stage["dataset"], stage["model"], stage["kind"], target, place, has))
+        rows.append((stage["dataset"], stage["model"], stage["step"], target, place, has))
     columns = ["dataset", "model", "algorithm", "target", "path", "has_predictions"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -122,8 +117,8 @@ def test_damaged_predictions_are_named(tmp_path: Path, damage: str) -> None:
         file.write_bytes(file.read_bytes()[:100])
     else:
         row = Row(0, "a_task", "p", ("x",), ("x",), 0.0)
-        write_rows(file, [row], digest="d", dataset="DailyDialog")
-    with pytest.raises(RecordError, match=r"predictions\.parquet"):
+        write_rows(file.parent, [row], digest="d", dataset="DailyDialog")
+    with pytest.raises(RecordError, match=r"rows\.parquet"):
         instances_in_test(runs, tmp_path)
 
 

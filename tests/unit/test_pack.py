@@ -1,4 +1,4 @@
-"""A study's records and predictions in one file, and back."""
+"""A study's records and rows in one file, and back."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_commands(theirs: Study, capsys: pytest.CaptureFixture[str]) -> None
     Path("licences.md").write_text("CC BY 4.0\n")
     pack = ["pack", "--config", "theirs.yaml", "--out", "shipped/a.parquet", "--with-text"]
     assert cli.main([*pack, "--provenance", "licences.md"]) == 0
-    assert "8 trainings" in capsys.readouterr().out
+    assert "8 nodes (stage 8)" in capsys.readouterr().out
     assert read_pack(Path("shipped/a.parquet")).facts["provenance"] == "CC BY 4.0\n"
     opened()
     merge = ["merge", "shipped/a.parquet", "--config", "study.yaml"]
@@ -120,19 +120,19 @@ def test_what_is_not_finished_is_left_out_and_said(theirs: Study) -> None:
     Path(theirs.record(theirs.plan.stages[-1])).unlink()
     said: list[str] = []
     seen = pack_results(theirs, FILE, with_text=True, say=said.append)
-    assert (seen["trainings"], seen["lacking"]) == (7, 1)
-    assert said == ["1 training of theirs.yaml not finished, and left out"]
+    assert (seen["packed"], seen["lacking"]) == ({"stage": 7}, 1)
+    assert said == ["1 node of theirs.yaml not finished, and left out"]
 
 
 def test_nothing_finished_is_refused() -> None:
-    with pytest.raises(RecordError, match=r"no training of study\.yaml is finished"):
+    with pytest.raises(RecordError, match=r"nothing of study\.yaml is finished"):
         pack_results(opened(), FILE)
 
 
 def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
     file = Path(theirs.folder(theirs.plan.stages[0]), "rows.parquet")
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(RecordError, match=r"predictions\.parquet"):
+    with pytest.raises(RecordError, match=r"rows\.parquet"):
         pack_results(theirs, FILE, with_text=True)
 
 
@@ -142,7 +142,7 @@ def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
         (lambda row: row.update(path="../../escaped"), "leads out of the results folder"),
         (lambda row: row.update(path="/tmp/escaped"), "leads out of the results folder"),
         (lambda row: row.update(record="{"), "not valid JSON"),
-        (lambda row: row["predictions"].pop(0), "expected instance 0"),
+        (lambda row: row["rows"].pop(0), "expected instance 0"),
     ],
 )
 def test_a_damaged_row_is_named(
@@ -156,8 +156,8 @@ def test_a_damaged_row_is_named(
         pass
 
 
-def test_a_row_that_lost_its_last_predictions_is_refused(packed: Path) -> None:
-    spoiled(lambda row: row["predictions"].pop())
+def test_a_node_that_lost_its_last_rows_is_refused(packed: Path) -> None:
+    spoiled(lambda row: row["rows"].pop())
     study = opened()
     with unpacked(read_pack(packed), study.config) as folder:
         seen = merge_results(study, folder)

@@ -259,12 +259,16 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
     task = "_".join(AT)
     told: Any = {
         fit.digest: {
-            "measures": {task: {**measures, "micro_f1": fit.on.at if fit.on else 0.0}},
-            "instances": {task: 1},
+            "results": {
+                task: {
+                    "measures": {**measures, "micro_f1": fit.on.at if fit.on else 0.0},
+                    "instances": 1,
+                }
+            }
         }
         for fit in planned.fits
     }
-    best: Any = {stage.digest: {"best_round": 7} for stage in planned.stages}
+    best: Any = {stage.digest: {"training": {"best_round": 7}} for stage in planned.stages}
     runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
     rows = pd.DataFrame(score_rows(every, runs, best, told))  # type: ignore[arg-type]
     by_model = rows[rows[2] == "best"]

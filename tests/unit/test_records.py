@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import json
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from record_factory import Run, make_record
 
-from constructed_records import make_provenance
+from constructed_records import make_provenance, put
 from old_records import OF_PREDICTIONS, OF_ROWS, as_schema_2
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
@@ -37,20 +36,6 @@ FINETUNED = ("DailyDialog", "bert", "pretrain_finetune", ("dialogue_nli",), TARG
 @pytest.fixture
 def record() -> Record:
     return make_record(TRANSFER, 61.25)
-
-
-def put(record: Any, key: str, value: Any) -> Any:
-    """A copy with the value at a dotted key; the value ``...`` removes the key."""
-    changed = copy.deepcopy(record)
-    *path, last = [int(part) if part.isdigit() else part for part in key.split(".")]
-    place = changed
-    for part in path:
-        place = place[part]
-    if value is ...:
-        del place[last]
-    else:
-        place[last] = value
-    return changed
 
 
 def test_what_is_written_is_read_back(tmp_path: Path, record: Record) -> None:

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from record_factory import (
     Run,
-    as_schema_1,
     make_plan,
     make_record,
     record_path,
@@ -20,6 +19,7 @@ from record_factory import (
     write_study,
 )
 
+from old_records import as_schema_2
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Training
 from tasktransfer.designs.transfer.collect import columns
@@ -28,7 +28,7 @@ from tasktransfer.designs.transfer.collect.columns import TABLES, names
 from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
 from tasktransfer.designs.transfer.collect.store import collect, read_tables, write_tables
 from tasktransfer.errors import RecordError
-from tasktransfer.results.records import write_record
+from tasktransfer.results.records import read_record, write_record
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
@@ -137,7 +137,7 @@ def test_a_damaged_record_is_named_and_left_out(tmp_path: Path, damage: str) -> 
     elif damage == "nan":
         path.write_text(text.replace('"score": 55.0', '"score": NaN'))
     elif damage == "version":
-        path.write_text(text.replace('"schema": 2', '"schema": 7'))
+        path.write_text(text.replace('"schema": 3', '"schema": 7'))
     else:
         path.write_text(json.dumps(make_record((*run[:5], 9), 1.0)))
     tables = gather(tmp_path, plan)
@@ -166,7 +166,7 @@ def test_a_record_without_the_planned_test_result_is_a_problem(tmp_path: Path) -
     plan = write_study(tmp_path, RUNS, score)
     run = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
     path = tmp_path / record_path(run)
-    path.write_text(json.dumps(make_record(run, 55.0, test={})))
+    path.write_text(json.dumps(make_record(run, 55.0, results={})))
     tables = gather(tmp_path, plan)
     assert tables.problems.path.tolist() == [record_path(run)]
     said = "has no test result of b_task, planned DailyDialog bert multitask a_task -> b_task"
@@ -179,7 +179,7 @@ def test_records_of_both_schemas_make_the_same_tables(tmp_path: Path) -> None:
     tables = gather(tmp_path, plan)
     for run in RUNS[::2]:
         path = tmp_path / record_path(run)
-        path.write_text(json.dumps(as_schema_1(json.loads(path.read_text()), run)))
+        path.write_text(json.dumps(as_schema_2(read_record(path))))
     mixed = gather(tmp_path, plan)
     for name in TABLES:
         pd.testing.assert_frame_equal(getattr(mixed, name), getattr(tables, name))

@@ -1,4 +1,4 @@
-"""A results folder of records of schema 1 is used on: nothing in it is trained again."""
+"""A results folder of records of schema 2 is used on: nothing in it is trained again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def named(stage: Stage) -> str:
     return f"{stage.kind} {stage.dataset}/{stage.model.name}/{stage.label}, seed {stage.seed}"
 
 
-def test_records_of_schema_1_are_drawn_extended_and_merged(
+def test_records_of_schema_2_are_drawn_extended_and_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sandbox(tmp_path / "study")
@@ -65,7 +65,7 @@ def test_records_of_schema_1_are_drawn_extended_and_merged(
 
     make_old(study)
     schemas = {json.loads(Path(study.record(s)).read_text())["schema"] for s in study.plan.stages}
-    assert schemas == {1}
+    assert schemas == {2}
     assert planned(folder) == set()
     for name, table in tables(study).items():
         pd.testing.assert_frame_equal(table, before[name], obj=name)

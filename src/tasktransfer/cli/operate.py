@@ -139,7 +139,7 @@ def _merge(chosen: argparse.Namespace, other: Path) -> None:
 
 def pack(chosen: argparse.Namespace) -> None:
     """Write the records and rows of all finished nodes into one Parquet file."""
-    from tasktransfer.operate.pack import pack_results, packed_as_text
+    from tasktransfer.operate.pack import as_text, pack_results
 
     study, design = _study_of(chosen)
     try:
@@ -154,11 +154,7 @@ def pack(chosen: argparse.Namespace) -> None:
         with_text=chosen.with_text,
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )
-    show(
-        seen,
-        packed_as_text,
-        as_json=chosen.json,
-    )
+    show(seen, as_text, as_json=chosen.json)
 
 
 def gc(chosen: argparse.Namespace) -> None:

@@ -131,12 +131,12 @@ def pack_results(
     }
 
 
-def packed_as_text(packed: Mapping[str, Any]) -> str:
+def as_text(seen: Mapping[str, Any]) -> str:
     """What was packed, for people."""
-    plural = {"stage": "training", "data": "derived dataset"}
-    nodes = [counted(count, plural.get(kind, kind)) for kind, count in packed["packed"].items()]
-    tables = [counted(packed["tables"], "table") + " of dialogues"] * (packed["tables"] > 0)
-    return f"{packed['file']}: {', '.join([*nodes, *tables])}, {packed['bytes']:,} bytes\n"
+    names = {"stage": "training", "data": "derived dataset"}
+    nodes = [counted(count, names.get(kind, kind)) for kind, count in seen["packed"].items()]
+    tables = [counted(seen["tables"], "table") + " of dialogues"] * (seen["tables"] > 0)
+    return f"{seen['file']}: {', '.join([*nodes, *tables])}, {seen['bytes']:,} bytes\n"
 
 
 def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[str, Any]:

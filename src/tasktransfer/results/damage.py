@@ -71,6 +71,8 @@ def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | Non
         return f"{file}: node.digest: {recorded[:12]}, expected {digest[:12]}"
     if named is None and record["results"]:
         return f"{file}: rows: names no file of rows"
+    if named is not None and named["file"] not in (ROWS, OLD_ROWS):
+        return f"{file}: rows.file: found {named['file']}, expected {ROWS}"
     lost = _lost(folder / named["file"], named) if named else None
     return lost or _other_artefact(folder, record, content)
 
@@ -83,8 +85,6 @@ def _other_artefact(folder: Path, record: Any, content: Artefacts) -> str | None
 
 def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
     """How rows differ from what their record says of them."""
-    if file.name not in (ROWS, OLD_ROWS):
-        return f"{file.with_name(RECORD)}: rows.file: found {file.name}, expected {ROWS}"
     try:
         content = _content(file)
     except _NO_FILE:
