@@ -176,7 +176,7 @@ def _replies(study: Study) -> Iterator[tuple[Any, ...]]:
         task, scores, resampled = reply_of(corpus), [], []
         for stage in sorted(stages, key=lambda one: one.seed):
             rows = rows_of(rows_beside(Path(study.record(stage))), task)
-            unit = dialogues(rows["dialogue_id"].to_pylist())
+            unit = dialogues(rows["cluster"].to_pylist())
             sums = np.stack([rows["score"].to_numpy(), np.ones(rows.num_rows)], axis=1)
             weights = unit_weights(corpus, task, unit.count)
             scores.append(float(sums[:, 0].mean()))
