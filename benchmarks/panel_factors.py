@@ -104,7 +104,7 @@ def print_row(name: str, config: dict[str, Any]) -> None:
             if method not in config["methods"]:
                 print(f"{method:45}{_told(own, method)}", flush=True)
     trained = spent[spent["kind"].isin(config["methods"])]
-    dev, minutes = trained["training"]["dev_score"].mean(), 60 * spent["hours"].sum()
+    dev, minutes = trained["dev_score"].mean(), 60 * spent["hours"].sum()
     print(
         f"{name:45}{_told(own, config['methods'][0])}   dev {dev:5.1f} %   {minutes:4.1f} min",
         flush=True,

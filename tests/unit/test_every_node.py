@@ -12,14 +12,14 @@ import pytest
 from toy_study import finish_all, finish_node, opened
 
 from tasktransfer.cli import main
-from tasktransfer.core.nodes import Fit, Node
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node
 from tasktransfer.operate.garbage import find_garbage, remove
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.overview import overview
 from tasktransfer.operate.pilot import left_by_shard, shard_of
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
-from tasktransfer.results.finished import look
+from tasktransfer.results.finished import lacking_parts, look
 from tasktransfer.results.records import read_record
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
@@ -60,11 +60,6 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "cut off": ("fits", lambda f: (f / "metrics.json").write_text("{"), "not valid JSON"),
     "rows lost": ("evaluations", lambda f: (f / "rows.parquet").unlink(), "no such file"),
     "rows changed": ("fits", lambda f: (f / "rows.parquet").write_bytes(b"x"), "SHA-256"),
-    "no classifier": (
-        "fits",
-        lambda f: shutil.rmtree(f / "topic_classification"),
-        "topic_classification: no such file, its record names it",
-    ),
     "Arrow lost": ("derived", lambda f: (f / "dialogues.arrow").unlink(), "dialogues.arrow: no"),
     "classifier of another fit": (
         "fits",
@@ -92,6 +87,18 @@ def test_a_damaged_node_is_finished_nowhere(
     assert main(["explain", node.digest[:12], "--config", "study.yaml", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["state"] == ("damaged" if said else "interrupted")
+
+
+def test_what_others_read_may_be_gone_once_nothing_needs_it(study: Study) -> None:
+    fit = first(study, "fits")
+    shutil.rmtree(Path(study.folder(fit), "topic_classification"))
+    assert fit.digest in look(study).finished
+    users = [node for node in study.users(fit) if isinstance(node, Evaluation | Data)]
+    Path(study.record(users[0])).unlink()
+    seen = look(study)
+    assert fit.digest not in seen.finished
+    assert seen.damaged == {}
+    assert "topic_classification" in str(lacking_parts(study, fit))
 
 
 # --- plan, status, pilot ------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def test_the_commands(theirs: Study, capsys: pytest.CaptureFixture[str]) -> None
     Path("licences.md").write_text("CC BY 4.0\n")
     pack = ["pack", "--config", "theirs.yaml", "--out", "shipped/a.parquet", "--with-text"]
     assert cli.main([*pack, "--provenance", "licences.md"]) == 0
-    assert "8 nodes (stage 8)" in capsys.readouterr().out
+    assert "8 trainings" in capsys.readouterr().out
     assert read_pack(Path("shipped/a.parquet")).facts["provenance"] == "CC BY 4.0\n"
     opened()
     merge = ["merge", "shipped/a.parquet", "--config", "study.yaml"]

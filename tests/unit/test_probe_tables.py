@@ -270,7 +270,7 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
     }
     best: Any = {stage.digest: {"training": {"best_round": 7}} for stage in planned.stages}
     runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
-    rows = pd.DataFrame(score_rows(every, runs, best, told))  # type: ignore[arg-type]
+    rows = pd.DataFrame(score_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
     by_model = rows[rows[2] == "best"]
     assert len(by_model) == 5
     assert set(by_model[3]) == set(by_model[6]) == {7}

@@ -29,6 +29,8 @@ KEYS: dict[str, Any] = {
 }
 STAGES = 2 + 2 + 4
 """Baselines, multitask trainings, fine-tunings."""
+OF_FILES = ["predictions", "predictions_sha256", "inputs"]
+"""Columns that say of which files a row is made: the old have other names and another content."""
 
 
 def opened(**changes: Any) -> Study:
@@ -68,7 +70,10 @@ def test_records_of_schema_2_are_drawn_extended_and_merged(
     assert schemas == {2}
     assert planned(folder) == set()
     for name, table in tables(study).items():
-        pd.testing.assert_frame_equal(table, before[name], obj=name)
+        files = [column for column in OF_FILES if column in table]
+        pd.testing.assert_frame_equal(
+            table.drop(columns=files), before[name].drop(columns=files), obj=name
+        )
 
     more = opened(seeds=2)
     assert len(look(more).finished) == STAGES
