@@ -82,11 +82,13 @@ def _encoded(study: Study, data: Data, model: str) -> Path:
 
 def _job(study: Study, stage: Stage, encoded: Path) -> Job:
     starts = tuple(study.start(start) for start in stage.starts if start.stage)
+    design = design_of(study.config)
     return Job(
         stage=stage, encoded=encoded, base=study.base_model(stage.model.name), revision=None,
         out=Path(study.folder(stage)), save_checkpoint=True, threads=1,
         study=study.config.study, config_digest=study.config.digest, starts=starts,
         beside=study.beside(stage.model.name),
+        facts=design.facts(study.config), stand_ins=design.stand_ins(study.config),
     )  # fmt: skip
 
 

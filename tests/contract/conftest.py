@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,8 +42,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 @pytest.fixture
 def study(
     design: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Study:
+) -> Iterator[Study]:
     """A copy of the design's finished study, in the working directory."""
-    shutil.copytree(finished(design), tmp_path / "study")
-    monkeypatch.chdir(tmp_path / "study")
-    return open_study(CONFIG)
+    folder = tmp_path / "study"
+    shutil.copytree(finished(design), folder)
+    monkeypatch.chdir(folder)
+    yield open_study(CONFIG)
+    monkeypatch.undo()
+    shutil.rmtree(folder)  # else hundreds of copies of hundreds of files wait for their removal

@@ -110,6 +110,25 @@ WITH_ROWS: dict[str, tuple[str, ...]] = {
 }
 """Those of which some leave predictions or rows."""
 
+CITED: dict[str, tuple[str, ...]] = {
+    "transfer": ("published_check",),
+    "empathetic": ("table3", "table5"),
+    "panel": ("table6",),
+    "probes": ("table7",),
+}
+"""Printed tables that have no number of the study's records: of the paper, or of formulas."""
+CELLS: dict[str, tuple[str, ...]] = {
+    "transfer": (
+        *("DailyDialog", "tiny", "multitask"),
+        *("dialogue_act_classification", "topic_classification"),
+    ),
+    "empathetic": ("base", "retriever", "retrieval"),
+    "panel": ("panel", "tiny", "Harbour"),
+    "probes": ("last", "LSTM", "MultiWOZ", "RecentTopic"),
+    "toy": ("frozen", "tiny", "topic_classification"),
+}
+"""A cell in the words of its design: method, model, and what the runs are about."""
+
 
 def make_study(name: str, folder: Path) -> None:
     """Train, fit and evaluate all of a study in a folder, with its tables and figures. Models and

@@ -43,11 +43,11 @@ def collect(study: Study, capsys: pytest.CaptureFixture[str], *options: str) -> 
     seen = capsys.readouterr()
     listed = holes.read_text() if holes.exists() else ""
     rows = [row for name in LISTS for row in _rows(Path(study.tables, f"{name}.parquet"))]
-    return Told(code, tuple([*f"{seen.out}{seen.err}{listed}".splitlines(), *rows]))
+    return Told(code, (*f"{seen.out}{seen.err}{listed}".splitlines(), *rows))
 
 
 def _rows(table: Path) -> list[str]:
     if not table.exists():
         return []
-    rows = pd.read_parquet(table).itertuples(index=False, name=None)
-    return [" | ".join("" if pd.isna(value) else str(value) for value in row) for row in rows]
+    rows = pd.read_parquet(table).astype(object).to_numpy().tolist()
+    return [" | ".join(map(str, row)) for row in rows]

@@ -6,7 +6,7 @@ What is changed stays a record that passes every check of its own, unless it is 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.results.build_record import stage_identity
 from tasktransfer.results.damage import Artefacts, damage, node_damage
-from tasktransfer.results.node_records import NOUNS, ROWS
+from tasktransfer.results.node_records import NOUNS, ROWS, Row, write_rows
+from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.state import PREDICTIONS, RECORD
 from tasktransfer.results.study import Study
 
@@ -67,6 +68,10 @@ def other_rows(study: Study, node: Node) -> None:
     pq.write_table(table.set_column(place, field, turned), file, compression="gzip")
 
 
+def folder_of(study: Study, node: Node) -> Path:
+    return Path(study.folder(node))
+
+
 def has_rows(study: Study, node: Node) -> bool:
     return rows_of(study, node).exists()
 
@@ -104,6 +109,7 @@ def fail(study: Study, node: Node, error: str) -> None:
 def end(study: Study, node: Node, log: str) -> None:
     """As if the node's job had ended with this log, and without its record."""
     folder = Path(study.folder(node))
+    folder.mkdir(parents=True, exist_ok=True)
     for name in (RECORD, PREDICTIONS, ROWS):
         (folder / name).unlink(missing_ok=True)
     (folder / ("train.log" if isinstance(node, Stage) else "job.log")).write_text(log)
@@ -153,11 +159,54 @@ def of_another(study: Study, stage: Stage, thing: str) -> Stage:
     return other
 
 
-# --- other records of a run -----------------------------------------------------------------------
+# --- other test scores ----------------------------------------------------------------------------
 
 
-def before(node: Node) -> Iterator[Node]:
-    """The nodes that a node is made of, the next before it first."""
-    for used in node.uses:
-        yield used
-        yield from before(used)
+def exchange_tests(study: Study, kind: str) -> int:
+    """As if trainings, fits or evaluations of the same tasks had scored on the test split what
+    others did; gives how many exchanged their scores."""
+    groups: dict[Any, list[Node]] = {}
+    for node in nodes_of(study, kind):
+        record = read(study, node)
+        if tested := _tested(node, record):
+            groups.setdefault(json.dumps(tested), []).append(node)
+    count = 0
+    for nodes in groups.values():
+        told = [(read(study, node), _rows(study, node)) for node in nodes]
+        for node, (record, rows) in zip(nodes, reversed(told), strict=True):
+            count += read(study, node) != record
+            _take_tests(study, node, record, rows)
+    return count
+
+
+def _tested(node: Node, record: dict[str, Any]) -> Any:
+    if isinstance(node, Stage):
+        return sorted(record["test"])
+    settings = node.identity["settings"]  # other settings are another measure
+    return [sorted(record["measures"].items(), key=str)[0][0], sorted(_names(record)), settings]
+
+
+def _names(record: dict[str, Any]) -> set[str]:
+    return {name for measures in record["measures"].values() for name in measures}
+
+
+def _rows(study: Study, node: Node) -> list[dict[str, Any]]:
+    file = rows_of(study, node)
+    return pq.read_table(file).to_pylist() if file.exists() else []
+
+
+def _take_tests(
+    study: Study, node: Node, other: dict[str, Any], rows: list[dict[str, Any]]
+) -> None:
+    record, folder = read(study, node), Path(study.folder(node))
+    if isinstance(node, Stage):
+        record["test"] = other["test"]
+        answers = [Prediction(**row) for row in rows]
+        record["predictions"] = write_predictions(
+            folder / PREDICTIONS, answers, digest=node.digest, dataset=node.dataset
+        )
+    else:
+        record["measures"], record["instances"] = other["measures"], other["instances"]
+        if rows:
+            record["rows"] = write_rows(folder, [Row(**row) for row in rows], node.digest)
+    write(study, node, record)
