@@ -16,11 +16,10 @@ import pyarrow.parquet as pq
 
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.results.build_record import stage_identity
-from tasktransfer.results.damage import Artefacts, damage, node_damage
-from tasktransfer.results.node_records import NOUNS, ROWS, Row, write_rows
-from tasktransfer.results.predictions import Prediction, write_predictions
-from tasktransfer.results.state import PREDICTIONS, RECORD
+from tasktransfer.results.damage import Artefacts, damage
+from tasktransfer.results.records import NOUNS, identity_of
+from tasktransfer.results.rows import Row, write_rows
+from tasktransfer.results.state import RECORD, ROWS
 from tasktransfer.results.study import Study
 
 
@@ -43,8 +42,7 @@ def write(study: Study, node: Node, record: dict[str, Any]) -> None:
 
 def problem_of(study: Study, node: Node, content: Artefacts = "young") -> str | None:
     """What a look at a node's folder finds wrong."""
-    look = damage if isinstance(node, Stage) else node_damage
-    return look(Path(study.folder(node)), node.digest, content)
+    return damage(Path(study.folder(node)), node.digest, content)
 
 
 # --- damage -------------------------------------------------------------------------------------
@@ -77,7 +75,7 @@ def has_rows(study: Study, node: Node) -> bool:
 
 
 def rows_of(study: Study, node: Node) -> Path:
-    return Path(study.folder(node), PREDICTIONS if isinstance(node, Stage) else ROWS)
+    return Path(study.folder(node), ROWS)
 
 
 def other_file(study: Study, node: Node) -> None:
@@ -110,7 +108,7 @@ def end(study: Study, node: Node, log: str) -> None:
     """As if the node's job had ended with this log, and without its record."""
     folder = Path(study.folder(node))
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (RECORD, PREDICTIONS, ROWS):
+    for name in (RECORD, ROWS):
         (folder / name).unlink(missing_ok=True)
     (folder / ("train.log" if isinstance(node, Stage) else "job.log")).write_text(log)
 
@@ -152,7 +150,7 @@ def of_another(study: Study, stage: Stage, thing: str) -> Stage:
     other = OTHERWISE[thing](stage)
     assert other.digest != stage.digest
     record = read(study, stage)
-    record["stage"] = stage_identity(other)
+    record["node"] = identity_of(other)
     record["data_revision"] = other.data.revision
     record["provenance"]["recipe"] = other.recipe
     Path(study.record(stage)).write_text(json.dumps(record))
@@ -180,14 +178,12 @@ def exchange_tests(study: Study, kind: str) -> int:
 
 
 def _tested(node: Node, record: dict[str, Any]) -> Any:
-    if isinstance(node, Stage):
-        return sorted(record["test"])
+    results = record["results"]
+    if isinstance(node, Stage) or not results:
+        return sorted(results)
     settings = node.identity["settings"]  # other settings are another measure
-    return [sorted(record["measures"].items(), key=str)[0][0], sorted(_names(record)), settings]
-
-
-def _names(record: dict[str, Any]) -> set[str]:
-    return {name for measures in record["measures"].values() for name in measures}
+    names = {name for result in results.values() for name in result["measures"]}
+    return [sorted(results)[0], sorted(names), settings]
 
 
 def _rows(study: Study, node: Node) -> list[dict[str, Any]]:
@@ -199,14 +195,9 @@ def _take_tests(
     study: Study, node: Node, other: dict[str, Any], rows: list[dict[str, Any]]
 ) -> None:
     record, folder = read(study, node), Path(study.folder(node))
-    if isinstance(node, Stage):
-        record["test"] = other["test"]
-        answers = [Prediction(**row) for row in rows]
-        record["predictions"] = write_predictions(
-            folder / PREDICTIONS, answers, digest=node.digest, dataset=node.dataset
-        )
-    else:
-        record["measures"], record["instances"] = other["measures"], other["instances"]
-        if rows:
-            record["rows"] = write_rows(folder, [Row(**row) for row in rows], node.digest)
+    record["results"] = other["results"]
+    if rows:
+        answers = [Row(**row) for row in rows]
+        dataset = record["node"]["dataset"]
+        record["rows"] = write_rows(folder, answers, digest=node.digest, dataset=dataset)
     write(study, node, record)
