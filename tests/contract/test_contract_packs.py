@@ -13,10 +13,13 @@ from benchmarks.compare_results import MACHINE, compare
 from tasktransfer.cli import main
 from tasktransfer.results.study import Study
 
+QUOTES = {"probes": ("figures/one_dialogue.md",)}
+"""Pages that quote a dialogue, which no pack takes with it."""
+
 
 @cases("pack and merge", [(design,) for design in STUDIES])
 def test_a_packed_study_gives_equal_tables_and_figures_elsewhere(
-    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, design: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pack, here = tmp_path / "study.parquet", Path.cwd()
     elsewhere = tmp_path / "elsewhere"
@@ -26,4 +29,5 @@ def test_a_packed_study_gives_equal_tables_and_figures_elsewhere(
     monkeypatch.chdir(elsewhere)
     for words in (["merge", str(pack)], ["collect", "--complete"], ["statistics"], ["figures"]):
         assert main([words[0], "--config", "study.yaml", *words[1:]]) == 0, words
-    assert compare(here / "results", elsewhere / "results", 0.0, MACHINE) == {}
+    differing = compare(here / "results", elsewhere / "results", 0.0, MACHINE)
+    assert {*differing} <= {*QUOTES.get(design, ())}, differing

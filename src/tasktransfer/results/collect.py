@@ -30,7 +30,7 @@ from tasktransfer.results.mixtures import Comparison, facts_of
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import rows_beside
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import log_in, unfinished
+from tasktransfer.results.state import RECORD, log_in, unfinished
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -46,10 +46,14 @@ _VERBS = {"running": "is ", DAMAGED: "is ", "interrupted": "was "}
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A run without all of its numbers: the first of its nodes that is not done, that node's state,
-    why in one line, and what to do."""
+    """A run without all of its numbers.
+
+    ``wanted``: the first of the nodes with its numbers that is not done; ``node``: the first node
+    that is not done of all that this one needs, with its state, why in one line, and what to do.
+    """
 
     run: Run
+    wanted: Node
     node: Node
     state: str
     reason: str
@@ -116,8 +120,9 @@ class Collected:
     def holes(self) -> list[str]:
         """A line for each run that lacks something, and for each damaged record."""
         place = self.study.config.results
-        lines = [f"{place}/{m.node.path}: {m.reason}; {m.remedy}" for m in self.missing]
-        return list(dict.fromkeys([*(error for _, error in self.problems), *lines]))
+        lines = [f"{place}/{m.wanted.path}: {m.reason}; {m.remedy}" for m in self.missing]
+        damaged = [f"damaged: {error}" for _, error in self.problems]
+        return list(dict.fromkeys([*damaged, *lines]))
 
     def require(self, *, complete: bool) -> None:
         """Refuse to go on without any number or, if ``complete``, with a hole.
@@ -150,7 +155,7 @@ class Collected:
             + (f" ({counted})" if counted else "")
         )
         for _, error in self.problems:
-            print(f"left out: {error}")
+            print(f"left out, damaged: {error}")
         file = Path(self.study.holes)
         file.unlink(missing_ok=True)
         if holes := self.holes():
@@ -176,7 +181,7 @@ def gather(study: Study) -> Collected:
             comparison.add(comparison.shared(facts_of(node, record)), study.record(node))
             records[node.digest] = record
         elif state == DAMAGED:
-            problems.append((f"{node.path}/metrics.json", str(error)))
+            problems.append((f"{node.path}/{RECORD}", str(error)))
         states[node.digest] = state, error
     keep_checks(study)
     missing = [hole for run in study.plan.runs if (hole := _hole(study, run, states))]
@@ -198,16 +203,15 @@ def _hole(study: Study, run: Run, states: Mapping[str, tuple[str, str | None]]) 
     own = run.results_in
     if all(states[node.digest][0] == DONE for node in own):
         return None
-    chain = with_ancestors(own)
-    node = next(node for node in chain if states[node.digest][0] != DONE)
-    # What is before a node that is done may be gone: the first that is not done is to be made.
+    wanted = next(node for node in own if states[node.digest][0] != DONE)
+    needed = with_ancestors((wanted,))
+    node = next(node for node in needed if states[node.digest][0] != DONE)
     state, error = states[node.digest]
-    parent = node.digest not in {one.digest for one in own}
-    reason = _reason(node, state, error, parent)
-    return Missing(run, node, state, reason, error, _remedy(study, node))
+    reason = _reason(node, state, error, parent=node is not wanted)
+    return Missing(run, wanted, node, state, reason, error, _remedy(study, node))
 
 
-def _reason(node: Node, state: str, error: str | None, parent: bool) -> str:
+def _reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:
     said = f"{state}: {error}" if error else state
     if state == WAITING:
         return NO_RECORD
@@ -234,13 +238,16 @@ def tables_of(collected: Collected, about: Sequence[str]) -> dict[str, list[tupl
         "runs": [
             (
                 *named(run),
-                [f"{node.path}/metrics.json" for node in run.results_in],
+                [f"{node.path}/{RECORD}" for node in run.results_in],
                 sum(_hours(collected, node) for node in with_ancestors(run.results_in)),
             )
             for run in collected.runs
         ],
         "missing": [
-            (*named(hole.run), hole.state, hole.reason, hole.node.path, hole.error, hole.remedy)
+            (
+                *(*named(hole.run), f"{hole.wanted.path}/{RECORD}", hole.state, hole.reason),
+                *(hole.node.path, hole.error, hole.remedy),
+            )
             for hole in collected.missing
         ],
         "problems": list(collected.problems),

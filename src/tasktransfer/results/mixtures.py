@@ -75,12 +75,11 @@ def facts_of(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
     host = record["provenance"].get("host")
     if host is None or isinstance(node, Data):
         return
-    dataset, models = record["node"]["dataset"], "+".join(_models(node))
-    if models:
-        asked = node.training.identity.get("precision", "") if isinstance(node, Stage) else ""
-        kind = record["node"]["kind"]
-        name = f"{dataset} {models}, {kind}s{f' ({asked})' * bool(asked)}"
-        yield (PRECISION, name), host["precision"]
+    dataset, kind = record["node"]["dataset"], record["node"]["kind"]
+    models = "+".join(_models(node)) or "no model"
+    asked = node.training.identity.get("precision", "") if isinstance(node, Stage) else ""
+    name = f"{dataset} {models}, {kind}s{f' ({asked})' * bool(asked)}"
+    yield (PRECISION, name), host["precision"]
 
 
 def _models(node: Stage | Fit | Evaluation) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ def common_columns(about: Sequence[str]) -> dict[str, Columns]:
         ),
         "missing": (
             *run,
+            ("path", pa.string(), "where its record is expected, relative to the results folder"),
             ("state", pa.string(), "waiting, running, failed, interrupted or damaged"),
             ("reason", pa.string(), "why it has no number, in one line"),
             ("node", pa.string(), "folder of the first of its nodes that is not done"),
@@ -51,6 +52,7 @@ def metadata_of(
     order: Mapping[str, Sequence[str]] | None = None,
     facts: Mapping[str, str] | None = None,
     stand_ins: Mapping[str, str] | None = None,
+    cuts: str = "",
 ) -> Metadata:
     """What every table says of the study.
 
@@ -59,6 +61,7 @@ def metadata_of(
         order: kind of name → names in the study's order.
         facts: what else captions say.
         stand_ins: what stands in for what; None: as the records say.
+        cuts: limits in force that no record's own identity says.
     """
     config, synthetic = collected.study.config, collected.synthetic
     named = collected.stand_ins if stand_ins is None else stand_ins
@@ -71,7 +74,7 @@ def metadata_of(
         order=order or {},
         real=sorted(name for name, said in synthetic.items() if not said) if generated else [],
         facts={**{f"stand-in: {name}": text for name, text in named.items()}, **(facts or {})},
-        cuts=collected.cuts,
+        cuts=", ".join(filter(None, (collected.cuts, cuts))),
     )
 
 

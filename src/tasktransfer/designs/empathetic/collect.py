@@ -10,6 +10,7 @@ from typing import Any
 from tasktransfer.core.nodes import Evaluation, Fit, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic import columns
+from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.sources.cards import ED, EMOTION_CUT, EMOTION_OF_CONTEXT
 from tasktransfer.designs.empathetic.sources.dialogues import (
     find,
@@ -50,7 +51,9 @@ def collect(study: Study, complete: bool) -> None:
         **of_dialogues(study),
     }
     order = {"method": list(dict.fromkeys(run.method for run in study.plan.runs))}
-    metadata = metadata_of(collected, order=order)
+    assert isinstance(study.config, EmpatheticConfig)
+    pool = study.config.evaluation.limit_pool
+    metadata = metadata_of(collected, order=order, cuts=f"limit_pool {pool}" if pool else "")
     write_collected(collected, tables, columns.TABLES, metadata, ("setting",))
 
 
