@@ -151,4 +151,5 @@ def test_a_limit_keeps_each_prediction_with_its_instance(
         assert len(few) == STUDY["part"] < len(rows)
         for name, row in few.items():
             value = pytest.approx(rows[name]["predicted_value"], abs=1e-5)
-            assert row == rows[name] | {"predicted_value": value}
+            # Its place among the rows is another, since there are fewer.
+            assert row == rows[name] | {"predicted_value": value, "index": row["index"]}
