@@ -54,6 +54,10 @@ FALLS_SHORT: Mapping[str, Mapping[str, str]] = {
         "panel": "panel prints averages of Tables III to VIII beside a generated world",
         "probes": "probes prints Tables 3 to 9 beside a generated world",
     },
+    "same members": {
+        "transfer-real": "transfer prints Table 2's averages beside those over other pairs, with ‡",
+        "panel-real": "panel prints the averages of whole domains beside those of a part",
+    },
     "pack and merge": {
         "empathetic": "pack takes trainings alone: evaluations are missing elsewhere",
         "panel": "pack takes trainings alone: data and evaluations are missing elsewhere",

@@ -13,6 +13,9 @@ from benchmarks.compare_results import MACHINE, compare
 from tasktransfer.cli import main
 from tasktransfer.results.study import Study
 
+DIALOGUES = ("figures/one_dialogue.md",)
+"""What shows dialogues themselves, which no pack holds."""
+
 
 @cases("pack and merge", [(design,) for design in STUDIES])
 def test_a_packed_study_gives_equal_tables_and_figures_elsewhere(
@@ -26,4 +29,5 @@ def test_a_packed_study_gives_equal_tables_and_figures_elsewhere(
     monkeypatch.chdir(elsewhere)
     for words in (["merge", str(pack)], ["collect", "--complete"], ["statistics"], ["figures"]):
         assert main([words[0], "--config", "study.yaml", *words[1:]]) == 0, words
-    assert compare(here / "results", elsewhere / "results", 0.0, MACHINE) == {}
+    differing = compare(here / "results", elsewhere / "results", 0.0, MACHINE)
+    assert {name: how for name, how in differing.items() if name not in DIALOGUES} == {}
