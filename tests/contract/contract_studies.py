@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from real_worlds import REAL, make_world
 
 from tasktransfer.cli import main
 from tasktransfer.datasets.multiwoz.tiny_world import generate
@@ -130,6 +131,17 @@ CELLS: dict[str, tuple[str, ...]] = {
 """A cell in the words of its design: method, model, and what the runs are about."""
 
 
+def config_of(name: str) -> dict[str, Any]:
+    """The config of a design's study, or of one on a real world, where None leaves out a key."""
+    config = {"study": name, **STUDIES[design_name(name)], **REAL.get(name, {})}
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def design_name(name: str) -> str:
+    """The design of a study."""
+    return name.partition("-")[0]
+
+
 def make_study(name: str, folder: Path) -> None:
     """Train, fit and evaluate all of a study in a folder, with its tables and figures. Models and
     what only they need are removed then: nothing after the records may ask for them."""
@@ -137,8 +149,10 @@ def make_study(name: str, folder: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        Path("study.yaml").write_text(yaml.safe_dump({"study": name, **STUDIES[name]}))
-        if name == "probes":
+        Path("study.yaml").write_text(yaml.safe_dump(config_of(name)))
+        if name in REAL:
+            make_world(design_name(name))
+        elif name == "probes":
             generate(Path("world"), dialogues=60)
         make(open_study("study.yaml"))
         for command in ("collect --complete", "statistics", "figures"):

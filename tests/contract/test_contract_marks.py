@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from contract_studies import CITED, STUDIES
+from contract_studies import CITED, STUDIES, design_name
 from falls_short import cases
 
 from tasktransfer.designs import design_of
 from tasktransfer.results.study import Study
 
 SHOWN = [design for design in STUDIES if design != "toy"]  # it prints no table
-WITH_STAND_INS = ("empathetic", "toy")
+WITH_STAND_INS = ("empathetic", "panel-real", "probes-real")
 
 
 def limits(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -41,7 +41,7 @@ def captions(study: Study, design: str) -> dict[str, str]:
     return {
         file.name: file.read_text().partition("\n|")[0]
         for file in files
-        if file.stem not in CITED[design] and file.with_suffix(".csv").exists()
+        if file.stem not in CITED[design_name(design)] and file.with_suffix(".csv").exists()
     }
 
 
@@ -62,7 +62,7 @@ def test_every_caption_says_what_was_cut(study: Study, design: str) -> None:
             assert f"{limit} {value}" in caption, name
 
 
-@cases("stand-ins in tables", [(design,) for design in WITH_STAND_INS])
+@cases("stand-ins in tables", [(name,) for name in (*WITH_STAND_INS, "toy")])
 def test_every_table_says_what_stands_in(study: Study) -> None:
     wanted = design_of(study.config).stand_ins(study.config)
     assert wanted
@@ -71,7 +71,7 @@ def test_every_table_says_what_stands_in(study: Study) -> None:
             assert footer["facts"].get(f"stand-in: {one}") == instead, name
 
 
-@cases("stand-ins in captions", [("empathetic",)])
+@cases("stand-ins in captions", [(name,) for name in WITH_STAND_INS])
 def test_every_caption_says_what_stands_in(study: Study, design: str) -> None:
     wanted = design_of(study.config).stand_ins(study.config)
     assert wanted
