@@ -100,7 +100,10 @@ def collect(study: Study, complete: bool) -> None:
         place = f"{evaluation.path}/metrics.json"
         rows.append((run.method, run.model, run.seed, correlation, instances, place))
     tables, columns = {"spearman": rows}, {"spearman": COLUMNS}
-    write_collected(collected, tables, columns, metadata_of(collected), ("task",))
+    assert isinstance(study.config, ToyConfig)
+    part = study.config.part
+    metadata = metadata_of(collected, cuts=f"part {part}" if part else "")
+    write_collected(collected, tables, columns, metadata, ("task",))
 
 
 def figures(study: Study) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,10 +46,10 @@ _VERBS = {"running": "is ", DAMAGED: "is ", "interrupted": "was "}
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A run without all of its numbers.
+    """A node with numbers of a run that is not done.
 
-    ``wanted``: the first of the nodes with its numbers that is not done; ``node``: the first node
-    that is not done of all that this one needs, with its state, why in one line, and what to do.
+    ``wanted``: the node; ``node``: the first that is not done of all that it needs, with its state,
+    why in one line, and what to do.
     """
 
     run: Run
@@ -101,13 +101,12 @@ class Collected:
     @property
     def cuts(self) -> str:
         """The limits in force in any of the records, such as ``limit_test 1200``."""
-        limits: dict[str, set[int]] = {}
-        for record in self.records.values():
-            for key, limit in record["provenance"].get("cuts", {}).items():
-                limits.setdefault(key.rpartition(".")[2], set()).add(limit)
-        return ", ".join(
-            f"{key} {'/'.join(map(str, sorted(limits[key])))}" for key in sorted(limits)
-        )
+        limits = {
+            (key.rpartition(".")[2], limit)
+            for record in self.records.values()
+            for key, limit in record["provenance"].get("cuts", {}).items()
+        }
+        return ", ".join(f"{key} {limit}" for key, limit in sorted(limits))
 
     @property
     def stand_ins(self) -> dict[str, str]:
@@ -135,7 +134,7 @@ class Collected:
             return
         more = [f"and {len(holes) - SHOWN:,} more"] * (len(holes) > SHOWN)
         found = (
-            f"{len(self.missing):,} of {len(planned):,} planned runs"
+            f"{len(planned) - len(self.runs):,} of {len(planned):,} planned runs"
             if self.runs
             else f"none of {len(planned):,} planned runs"
         )
@@ -148,10 +147,11 @@ class Collected:
 
     def tell(self) -> None:
         """Say how many runs are there, what is left out and why; write down the holes."""
-        states = Counter(missing.state for missing in self.missing)
+        # One of a run, however many of its nodes lack: the last that is made.
+        states = Counter({id(hole.run): hole.state for hole in self.missing}.values())
         counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
         print(
-            f"{self.study.tables}: {len(self.runs):,} runs, {len(self.missing):,} missing"
+            f"{self.study.tables}: {len(self.runs):,} runs, {sum(states.values()):,} missing"
             + (f" ({counted})" if counted else "")
         )
         for _, error in self.problems:
@@ -184,7 +184,7 @@ def gather(study: Study) -> Collected:
             problems.append((f"{node.path}/{RECORD}", str(error)))
         states[node.digest] = state, error
     keep_checks(study)
-    missing = [hole for run in study.plan.runs if (hole := _hole(study, run, states))]
+    missing = [hole for run in study.plan.runs for hole in _holes(study, run, states)]
     lacking = {id(hole.run) for hole in missing}
     whole = tuple(run for run in study.plan.runs if id(run) not in lacking)
     return Collected(study, records, whole, tuple(missing), tuple(problems))
@@ -198,17 +198,18 @@ def _state(study: Study, node: Node) -> tuple[str, str | None]:
     return (DAMAGED, " ".join(problem.split())) if problem else (DONE, None)
 
 
-def _hole(study: Study, run: Run, states: Mapping[str, tuple[str, str | None]]) -> Missing | None:
-    """Why a run has no numbers; None: all that judges it is done."""
-    own = run.results_in
-    if all(states[node.digest][0] == DONE for node in own):
-        return None
-    wanted = next(node for node in own if states[node.digest][0] != DONE)
-    needed = with_ancestors((wanted,))
-    node = next(node for node in needed if states[node.digest][0] != DONE)
-    state, error = states[node.digest]
-    reason = _reason(node, state, error, parent=node is not wanted)
-    return Missing(run, wanted, node, state, reason, error, _remedy(study, node))
+def _holes(
+    study: Study, run: Run, states: Mapping[str, tuple[str, str | None]]
+) -> Iterator[Missing]:
+    """The nodes with numbers of a run that are not done, and why."""
+    for wanted in run.results_in:
+        needed = with_ancestors((wanted,))
+        if states[wanted.digest][0] == DONE:
+            continue
+        node = next(node for node in needed if states[node.digest][0] != DONE)
+        state, error = states[node.digest]
+        reason = _reason(node, state, error, parent=node is not wanted)
+        yield Missing(run, wanted, node, state, reason, error, _remedy(study, node))
 
 
 def _reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:
