@@ -16,11 +16,14 @@ from tasktransfer.core.nodes import Data, Evaluation, Fit, Node
 from tasktransfer.operate.garbage import find_garbage, remove
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.overview import overview
+from tasktransfer.operate.pack import pack_results, read_pack, unpacked
 from tasktransfer.operate.pilot import left_by_shard, shard_of
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.finished import lacking_parts, look
+from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import rows_beside
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
 
@@ -191,6 +194,29 @@ def test_nodes_of_other_settings_are_taken_when_asked_for(theirs: Study) -> None
     assert merge_results(ours, Path("theirs"))["elsewhere"] == 12
     assert merged(ours, "theirs", everything=True) == {"taken": 12}
     assert (Path("results") / theirs.plan.fits[0].path / "topic_classification").is_dir()
+
+
+# --- pack ---------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_node_is_packed_with_its_rows_and_small_files(study: Study) -> None:
+    projection = Path(study.folder(study.plan.fits[0]), PROJECTION)
+    projection.write_bytes(b"two columns")
+    table = Path(study.tables, "ratings.parquet")
+    table.parent.mkdir(parents=True)
+    table.write_bytes(b"made of dialogues")
+    named = ["tables/ratings.parquet", "tables/not there.parquet"]
+    seen = pack_results(study, Path("all.parquet"), tables=named, with_text=True)
+    assert seen["packed"] == {"stage": 4, "fit": 2, "evaluation": 4, "data": 2}
+    assert (seen["lacking"], seen["tables"]) == (0, 1)
+    with unpacked(read_pack(Path("all.parquet")), study.config) as folder:
+        for node in study.plan.nodes:
+            here, there = Path(study.record(node)), folder / node.path / "metrics.json"
+            assert read_record(there) == read_record(here)
+            assert rows_beside(there).equals(rows_beside(here))
+        assert (folder / study.plan.fits[0].path / PROJECTION).read_bytes() == b"two columns"
+        assert (folder / named[0]).read_bytes() == b"made of dialogues"
+        assert len(list(folder.rglob("metrics.json"))) == len(study.plan.nodes)
 
 
 # --- gc -----------------------------------------------------------------------------------------
