@@ -35,7 +35,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
-from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import TransferRun as Run
@@ -59,8 +59,9 @@ Codes = npt.NDArray[np.int64]
 
 def write_scale_study(
     folder: Path, factor: int = 1, instances: int = INSTANCES, models: int = 3
-) -> Path:
-    """Write the records of the paper's study with ``5 * factor`` seeds; gives its plan file.
+) -> StudyPlan:
+    """Write the records of the paper's study with ``5 * factor`` seeds; gives what its tables are
+    collected by.
 
     ``models`` keeps the first few of the three models, for smaller studies.
     """
@@ -68,9 +69,7 @@ def write_scale_study(
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("fork")) as pool:
         shares = [(folder, factor, models, instances, share) for share in range(PROCESSES)]
         list(pool.map(_write_share, *zip(*shares, strict=True)))
-    file = folder / "plan.json"
-    file.write_text(json.dumps(plan_file(study, study.plan)))
-    return file
+    return study_plan(study, study.plan)
 
 
 def _write_share(folder: Path, factor: int, models: int, instances: int, share: int) -> None:
@@ -334,4 +333,4 @@ def _provenance(study: Study, stage: Stage) -> dict[str, Any]:
 
 if __name__ == "__main__":
     where, *numbers = sys.argv[1:]
-    print(write_scale_study(Path(where), *map(int, numbers)))
+    print(f"{len(write_scale_study(Path(where), *map(int, numbers)).runs):,} runs")

@@ -9,7 +9,7 @@ import pytest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config, open_study
 from tasktransfer.designs.transfer import commands
-from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import table2
@@ -129,4 +129,4 @@ def test_sources_and_licences_travel_with_it(pack: Pack) -> None:
 
 
 def test_its_cuts_are_in_the_plan_that_tables_are_collected_by(study: Study) -> None:
-    assert plan_file(study, study.plan)["cuts"] == "limit_train 900, limit_test 1200"
+    assert study_plan(study, study.plan).cuts == "limit_train 900, limit_test 1200"

@@ -16,7 +16,7 @@ import yaml
 from study_records import write_records
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics import cells as module
@@ -49,7 +49,6 @@ def finished_study() -> Study:
     Path("study.yaml").write_text(yaml.safe_dump(KEYS))
     study = open_study("study.yaml")
     write_records(study, quality)
-    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
     return study
 
 
@@ -58,8 +57,7 @@ def quality(run: Run) -> float:
 
 
 def gather(study: Study) -> Tables:
-    plan = read_plan(Path("plan.json"))
-    return collect_runs(RESULTS, plan.runs)[0]
+    return collect_runs(RESULTS, study_plan(study, study.plan).runs)[0]
 
 
 def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:

@@ -16,6 +16,7 @@ from tasktransfer.core.plan import PlanBuilder
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.designs.transfer.algorithms import steps
+from tasktransfer.designs.transfer.collect.planned import Expected, StudyPlan
 from tasktransfer.designs.transfer.plan import kind_of
 from tasktransfer.results.schema import Record
 
@@ -102,8 +103,8 @@ def write_study(
     shorts: Mapping[str, str] | None = None,
     stage_of: Mapping[str, Any] = AS_ALL,
     **changes: Any,
-) -> Path:
-    """Write the records of a study and its plan file; gives the plan's path.
+) -> StudyPlan:
+    """Write the records of a study; gives what its tables are collected by.
 
     ``leave_out`` says which planned runs leave no record. Written without ``write_record``, whose
     fsync takes longer than the rest of a test; the records are checked when they are read.
@@ -114,25 +115,16 @@ def write_study(
             path = folder / record_path(run)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(make_record(run, score(run), stage_of, **changes)))
-    plan = folder / "plan.json"
-    plan.write_text(json.dumps(make_plan(runs, shorts, stage_of)))
-    return plan
+    return make_plan(runs, shorts, stage_of)
 
 
 def make_plan(
     runs: Iterable[Run],
     shorts: Mapping[str, str] | None = None,
     stage_of: Mapping[str, Any] = AS_ALL,
-) -> dict[str, Any]:
-    keys = ("dataset", "model", "algorithm", "sources", "target", "seed")
-    listed = [
-        dict(zip(keys, run, strict=True))
-        | {"record": record_path(run), "digest": stages_of(run, **stage_of)[-1].digest}
-        for run in runs
-    ]
-    return {
-        "study": "constructed",
-        "config_digest": "c" * 64,
-        "shorts": dict(shorts or {}),
-        "runs": listed,
-    }
+) -> StudyPlan:
+    """Runs whose records are where the factory puts them."""
+    listed = (
+        Expected(*run, record_path(run), stages_of(run, **stage_of)[-1].digest) for run in runs
+    )
+    return StudyPlan("constructed", "c" * 64, dict(shorts or {}), tuple(listed))

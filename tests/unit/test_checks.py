@@ -8,6 +8,8 @@ import pytest
 from test_cells import RESULTS, a_run, record_of, study
 
 from study_records import write_stage
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.store import CHECKED, collect
 from tasktransfer.results import tallies
 from tasktransfer.results.study import Study
@@ -31,7 +33,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def gather() -> tuple[int, list[str]]:
-    tables, _ = collect(RESULTS, Path("plan.json"), TABLES)
+    study = open_study("study.yaml")
+    tables, _ = collect(RESULTS, study_plan(study, study.plan), TABLES)
     return len(tables.runs), tables.problems["error"].tolist()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from study_records import write_records
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.commands import submission_records
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import TransferRun as Run
@@ -77,8 +76,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def gather(study: Study) -> Tables:
-    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
-    return collect_runs(RESULTS, read_plan(Path("plan.json")).runs)[0]
+    return collect_runs(RESULTS, study_plan(study, study.plan).runs)[0]
 
 
 def judged(tables: Tables) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,12 +211,10 @@ def test_what_cannot_be_compared_is_refused(
     run = ("DailyDialog", "bert", "baseline", (), "b_task", 1)
     record = make_record(run, 51.0, **changes)
     write_record(tmp_path / record_path(run), record)
-    asked = json.loads(plan.read_text())
-    (entry,) = (entry for entry in asked["runs"] if entry["record"] == record_path(run))
-    entry["digest"] = record["node"]["digest"]
-    plan.write_text(json.dumps(asked))
+    digests = {record_path(run): record["node"]["digest"]}
+    asked = (replace(one, digest=digests.get(one.record, one.digest)) for one in plan.runs)
     with pytest.raises(RecordError) as refusal:
-        gather(tmp_path, plan)
+        gather(tmp_path, replace(plan, runs=tuple(asked)))
     assert said in str(refusal.value)
     assert record_path(run) in str(refusal.value)
     assert str(refusal.value).count("metrics.json") == 2
@@ -227,10 +226,8 @@ def test_two_datasets_may_have_two_data_revisions(tmp_path: Path) -> None:
     write_study(tmp_path, RUNS, score)
     newer = {"revision": "r2"}
     write_study(tmp_path, friends, score, stage_of=newer)
-    both = make_plan(RUNS)
-    both["runs"] += make_plan(friends, stage_of=newer)["runs"]
-    plan = tmp_path / "both.json"
-    plan.write_text(json.dumps(both))
+    ours, theirs = make_plan(RUNS), make_plan(friends, stage_of=newer)
+    plan = replace(ours, runs=(*ours.runs, *theirs.runs))
     assert len(gather(tmp_path, plan).runs) == 18 + 4
 
 
@@ -256,12 +253,9 @@ def test_nothing_usable_is_an_error_with_the_first_problem(tmp_path: Path) -> No
         gather(tmp_path, plan)
 
 
-def test_a_wrong_plan_and_damaged_tables_are_refused(tmp_path: Path) -> None:
+def test_damaged_tables_are_refused(tmp_path: Path) -> None:
     plan = write_study(tmp_path, RUNS, score)
     tables, metadata = collect(tmp_path, plan, tmp_path / "tables")
-    plan.write_text('{"runs": [{"dataset": "x"}]}')
-    with pytest.raises(RecordError, match="no key 'model'"):
-        gather(tmp_path, plan)
     file = tmp_path / "tables" / "runs.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[:-30])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
 
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.figures.draw import draw
 from tasktransfer.designs.transfer.statistics.study_statistics import compute
@@ -48,26 +48,23 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
         study = open_study("study.yaml", need_inputs=False)
         make_data(folder, study)
         shutil.copytree(before / "stages", after / "stages")
-        plan = Path(study.tables, "plan.json")
-        plan.write_text(json.dumps(plan_of_then(study, before / "tables" / "runs.parquet")))
+        plan = plan_of_then(study, before / "tables" / "runs.parquet")
         collect(Path(study.config.results), plan, Path(study.tables), complete=True)
         compute(study.tables, study.config.results)
         draw(Path(study.tables), Path(study.figures))
     return Demo(before, after)
 
 
-def plan_of_then(study: Study, runs: Path) -> dict[str, Any]:
-    """The plan file with the records that the fixture's table of runs names."""
-    plan = plan_file(study, study.plan)
-    rows = pd.read_parquet(runs)
+def plan_of_then(study: Study, runs: Path) -> StudyPlan:
+    """The study's runs with the records that the fixture's table of runs names."""
+    plan, rows = study_plan(study, study.plan), pd.read_parquet(runs)
     keys = ["dataset", "model", "algorithm", "source", "target", "seed"]
     then = rows.set_index(keys)[["path", "digest"]].to_dict("index")
-    for run in plan["runs"]:
-        named = run | {"source": "+".join(run["sources"])}
-        row = then[tuple(named[key] for key in keys)]
-        run |= {"record": row["path"], "digest": row["digest"]}
-        del run["stages"]
-    return plan
+    of_then = (
+        replace(run, record=then[run.key]["path"], digest=then[run.key]["digest"], stages=())
+        for run in plan.runs
+    )
+    return replace(plan, runs=tuple(of_then))
 
 
 def make_data(folder: Path, study: Study) -> None:
