@@ -2,7 +2,7 @@
 
     python benchmarks/analysis_scale.py FOLDER [FACTOR [INSTANCES]]
 
-Writes constructed records (tests/scale_records.py) into FOLDER unless its plan.json is there, then
+Writes constructed records (tests/scale_records.py) into FOLDER unless its stages are there, then
 runs each step in a process of its own: collect, statistics, figures with the printed tables, the
 report; and again statistics after one record has changed. FACTOR 10 makes 50 seeds of the paper's
 5. The file system has read the records before, as it has when they were just made.
@@ -22,8 +22,11 @@ from scale_records import INSTANCES, paper_study, write_scale_study, write_stage
 from tasktransfer.designs.transfer.runs import transfer_runs
 
 COLLECT = """
+from scale_records import paper_study
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.store import collect
-tables, _ = collect(here, here / "plan.json", here / "tables")
+study = paper_study(factor)
+tables, _ = collect(here, study_plan(study, study.plan), here / "tables")
 assert tables.problems.empty, tables.problems["error"].iloc[0]
 assert tables.missing.empty
 print(f"{len(tables.runs):,} runs", end="")
@@ -47,7 +50,7 @@ print(f"{path.stat().st_size / 2**20:.1f} MiB", end="")
 
 def main(folder: Path, factor: int = 1, instances: int = INSTANCES) -> None:
     """Make what is not there, run every step, print seconds and memory."""
-    if not (folder / "plan.json").exists():
+    if not (folder / "stages").exists():
         began = time.perf_counter()
         write_scale_study(folder, factor, instances)
         print(f"records made in {time.perf_counter() - began:.0f} s")
@@ -55,17 +58,19 @@ def main(folder: Path, factor: int = 1, instances: int = INSTANCES) -> None:
     for made in ("tables", "figures"):
         shutil.rmtree(folder / made, ignore_errors=True)
     steps = {"collect": COLLECT, "statistics": STATISTICS, "figures": FIGURES, "report": REPORT}
-    seconds = [run(name, code, folder) for name, code in steps.items()]
+    seconds = [run(name, code, folder, factor) for name, code in steps.items()]
     print(f"{'together':28}{sum(seconds):8.1f} s")
     write_last_run(folder, factor, instances, take="another")
     for name in ("collect", "statistics"):
-        run(f"{name}, one record changed", steps[name], folder)
+        run(f"{name}, one record changed", steps[name], folder, factor)
 
 
-def run(name: str, code: str, folder: Path) -> float:
+def run(name: str, code: str, folder: Path, factor: int) -> float:
     """Run Python code in a process of its own; prints and gives its seconds."""
     began = time.perf_counter()
-    start = f"from pathlib import Path\nhere = Path({str(folder)!r})\n"
+    tests = Path(__file__).resolve().parents[1] / "tests"
+    start = f"import sys\nsys.path.insert(0, {str(tests)!r})\n"
+    start += f"from pathlib import Path\nhere, factor = Path({str(folder)!r}), {factor}\n"
     print(f"{name:28}", end="", flush=True)
     process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-c", start + code])
     _, status, used = os.wait4(process, 0)

@@ -47,7 +47,7 @@ while [ $# -gt 0 ]; do
 done
 mkdir -p "$out"
 [ "$save" = no ] || mkdir -p "$out/checkpoint"
-: > "$out/predictions.parquet"
+: > "$out/rows.parquet"
 cp "{records}/${{out##*-}}" "$out/metrics.json"
 [ ! -e {slow} ] || sleep 1
 """

@@ -22,7 +22,14 @@ settings.load_profile("tasktransfer")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-SLOWEST_FIRST = ("test_planted_truth.py", "test_slurm.py", "test_faults.py", "workflow", "fidelity")
+SLOWEST_FIRST = (
+    "test_planted_truth.py",
+    "test_slurm.py",
+    "test_faults.py",
+    "workflow",
+    "fidelity",
+    "contract",
+)
 """Files and folders whose tests begin first, so that no worker is left alone with a slow
 file at the end. (pytest-xdist by itself begins with the files that have most tests: the quickest.)
 """

@@ -1,14 +1,19 @@
-"""Records of stages that were never trained, made by the builder that the trainer uses."""
+"""Records of stages that were never trained, made by the builder that the trainer uses, and how
+a test changes one."""
 
 from __future__ import annotations
 
+import copy
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.versions import RECIPE_VERSION
-from tasktransfer.results.build_record import stage_record
-from tasktransfer.results.records import PredictionsFile, Provenance, Record, Round, TaskResult
+from tasktransfer.results.old_records import COST
+from tasktransfer.results.records import record_of, training_result
+from tasktransfer.results.schema import Provenance, Record, Round, RowsFile, TaskResult
 
 Size = tuple[int, int, int]
 
@@ -20,7 +25,7 @@ def constructed_record(
     test: Mapping[str, TaskResult] | None = None,
     size: Size = (100, 10, 4),
     synthetic: bool = False,
-    predictions: PredictionsFile | None = None,
+    rows: RowsFile | None = None,
     **provenance: Any,
 ) -> Record:
     """The record of a stage.
@@ -30,18 +35,18 @@ def constructed_record(
         scores: the dev score of each round; the first of the best is kept.
         test: tested task → result.
         size: instances of every task in training, dev and test split.
-        predictions: the file beside the record.
+        rows: the file beside the record.
         provenance: what differs from ``make_provenance``'s.
     """
     train, dev, tested = size
-    return stage_record(
+    rounds = [constructed_round(stage, n, score) for n, score in enumerate(scores, 1)]
+    return record_of(
         stage,
-        rounds=[constructed_round(stage, n, score) for n, score in enumerate(scores, 1)],
-        best_round=1 + scores.index(max(scores)),
-        test=test or {},
+        training=training_result(rounds, 1 + scores.index(max(scores))),
+        results=test or {},
         sizes={task: {"train": train, "dev": dev, "test": tested} for task in stage.tasks},
         synthetic=synthetic,
-        predictions=predictions,
+        rows=rows,
         provenance=cast(Provenance, make_provenance(**{"recipe": stage.recipe} | provenance)),
     )
 
@@ -61,11 +66,12 @@ def constructed_round(
 
 def result(score: float, instances: int = 4) -> TaskResult:
     """The result of a task that is scored by its accuracy."""
-    return {"metrics": {"accuracy": score}, "score": score, "instances": instances}
+    return {"measures": {"accuracy": score}, "score": score, "instances": instances}
 
 
 def make_provenance(**changes: Any) -> dict[str, Any]:
-    """How the numbers would have come about. ``changes`` replace keys."""
+    """How a training's numbers would have come about. ``changes`` replace keys, those of its cost
+    too."""
     provenance: dict[str, Any] = {
         "tasktransfer": "0.1.0",
         "recipe": RECIPE_VERSION,
@@ -85,12 +91,40 @@ def make_provenance(**changes: Any) -> dict[str, Any]:
         },
         "started": "2024-01-02T03:04:05Z",
         "seconds": {"train": 1.5, "test": 0.5},
+        "notes": [],
+    }
+    cost: dict[str, Any] = {
         "tokens": 1000,
         "samples": 200,
         "samples_per_second": 133.3,
         "tokens_per_second": 666.7,
         "peak_memory_mb": 300.0,
         "peak_gpu_memory_mb": None,
-        "notes": [],
     }
-    return provenance | changes
+    cost |= {key: changes.pop(key) for key in COST if key in changes}
+    return provenance | {"training": cost} | changes
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+def put(record: Any, key: str, value: Any) -> Any:
+    """A copy with the value at a dotted key; the value ``...`` removes the key."""
+    changed = copy.deepcopy(record)
+    *path, last = [int(part) if part.isdigit() else part for part in key.split(".")]
+    place = changed
+    for part in path:
+        place = place[part]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return changed
+
+
+def edit(file: Path, **changes: Any) -> None:
+    """Change a record's file; ``training__dev_score`` is the key ``training.dev_score``."""
+    record = json.loads(file.read_text())
+    for key, value in changes.items():
+        record = put(record, key.replace("__", "."), value)
+    file.write_text(json.dumps(record))

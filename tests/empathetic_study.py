@@ -1,11 +1,13 @@
-"""A small study of empathetic replies, made in one process: what Snakemake's jobs do, in order."""
+"""A small study of any design, made in one process: what Snakemake's jobs do, in order."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from small_models import make_model
+from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import prepare, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate, generate_part
 from tasktransfer.designs import design_of
@@ -19,7 +21,7 @@ from tasktransfer.training.run import train_stage
 
 
 def make(study: Study) -> None:
-    """Data, models and every node of a study on the tiny world whose models are built."""
+    """Data, models and every node of a study. Tiny models are drawn and not pre-trained."""
     design = design_of(study.config)
     _prepare(study)
     for node in study.plan.nodes:
@@ -52,6 +54,19 @@ def _prepare(study: Study) -> None:
             texts = [Path(each) for each in study.texts_of_made(folder)]
             weights = study.revisions.models[model.name].weights
             build(model.built, texts, Path(folder), weights, study.config.known_labels)
+        elif model.checkpoint == TINY and not Path(folder).exists():
+            make_model(model.family, _training_texts(study), Path(folder))
+
+
+def _training_texts(study: Study) -> list[str]:
+    folders = [Path(study.instances(name)) for name in study.config.dataset_names]
+    return [
+        row.context
+        for folder in folders
+        for task, splits in read_manifest(folder).tasks.items()
+        if splits["train"].samples
+        for row in read_instances(folder, task, "train")
+    ]
 
 
 def _encoded(study: Study, data: Data, model: str) -> Path:
@@ -67,11 +82,13 @@ def _encoded(study: Study, data: Data, model: str) -> Path:
 
 def _job(study: Study, stage: Stage, encoded: Path) -> Job:
     starts = tuple(study.start(start) for start in stage.starts if start.stage)
+    design = design_of(study.config)
     return Job(
         stage=stage, encoded=encoded, base=study.base_model(stage.model.name), revision=None,
         out=Path(study.folder(stage)), save_checkpoint=True, threads=1,
         study=study.config.study, config_digest=study.config.digest, starts=starts,
         beside=study.beside(stage.model.name),
+        facts=design.facts(study.config), stand_ins=design.stand_ins(study.config),
     )  # fmt: skip
 
 

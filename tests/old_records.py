@@ -1,35 +1,90 @@
-"""Records of schema 1, as they were written before records described stages alone.
+"""Records and rows of schema 2, as they were written before all nodes had one schema.
 
-A record named the one run that it gave the score of. Nothing in the package writes them any more.
+Trainings had one form (``stage``, ``test``, ``predictions``) and all else another. Nothing in the
+package writes them any more.
 """
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
-from tasktransfer.results.records import Record, read_record
+import pyarrow.parquet as pq
+
+from tasktransfer.results.old_records import COST
+from tasktransfer.results.records import read_record
+from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
+
+OF_PREDICTIONS = ["index", "task", "instance_id", "cluster", "prediction", "gold", "score"]
+OF_ROWS = [
+    *("task", "instance_id", "cluster", "prediction", "gold"),
+    *("predicted_value", "gold_value", "score"),
+]
 
 
 def make_old(study: Study) -> None:
-    """Every record of a finished transfer study as schema 1."""
-    runs = {run.scored.digest: run for run in reversed(transfer_runs(study.plan))}
-    for stage in study.plan.stages:
-        path = Path(study.record(stage))
-        path.write_text(json.dumps(as_schema_1(read_record(path), runs.get(stage.digest))))
+    """Every record of a finished study, and the rows beside it, as schema 2."""
+    for node in study.plan.nodes:
+        path = Path(study.record(node))
+        record = read_record(path)
+        if record["rows"] is not None:
+            record["rows"] = old_rows(path.parent, record)
+        path.write_text(json.dumps(as_schema_2(record)))
 
 
-def as_schema_1(record: Record, run: TransferRun | None) -> dict[str, Any]:
-    """What schema 1 said of a stage, and of a run that it gives the score of."""
-    old: dict[str, Any] = {**record, "schema": 1, "run": run and run.identity}
-    stage = dict(record["stage"])
-    old["stage"] = {**stage, "parent": next(iter(record["stage"]["parents"]), None)}
-    del old["stage"]["parents"]
-    old["score"] = record["test"][run.target]["score"] if run else None
-    old["best_epoch"] = old.pop("best_round")
-    epochs = [dict(one) for one in old.pop("rounds")]
-    old["epochs"] = [{"epoch": epoch.pop("round"), **epoch} for epoch in epochs]
-    return old
+def old_rows(folder: Path, record: Record) -> Any:
+    """Write rows as the old files had them, in place of the new; gives what the record says."""
+    assert record["rows"] is not None
+    new = folder / record["rows"]["file"]
+    table, stage = pq.read_table(new), record["node"]["kind"] == "stage"
+    file = folder / ("predictions.parquet" if stage else "rows.parquet")
+    footer = {"schema": "2", "stage" if stage else "node": record["node"]["digest"]}
+    table = table.select(OF_PREDICTIONS if stage else OF_ROWS)
+    if stage:
+        names = ["dialogue_id" if name == "cluster" else name for name in table.schema.names]
+        table = table.rename_columns(names)
+    new.unlink()
+    pq.write_table(table.replace_schema_metadata(footer), file)
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    return {"file": file.name, "rows": table.num_rows, "sha256": sha256}
+
+
+def as_schema_2(record: Record) -> dict[str, Any]:
+    """What schema 2 said of a node."""
+    old: dict[str, Any] = copy.deepcopy({**record})
+    node, results = old.pop("node"), old.pop("results")
+    old["provenance"].pop("cuts", None)
+    if node["kind"] == "stage":
+        del node["kind"]
+        stage = {"kind": node.pop("step"), **node}
+        test = {
+            task: {("metrics" if key == "measures" else key): value for key, value in one.items()}
+            for task, one in results.items()
+        }
+        cost = old["provenance"].pop("training")
+        assert {*cost} <= {*COST}
+        old["provenance"] |= cost
+        predictions = old.pop("rows")
+        return {
+            **old | old.pop("training"),
+            "schema": 2,
+            "stage": stage,
+            "test": test,
+            "predictions": predictions,
+        }
+    sizes, report = old.pop("sizes"), old.pop("report", {})
+    del old["data_revision"], old["few_sample"], old["provenance"]["recipe"]
+    old["provenance"]["seconds"] = old["provenance"]["seconds"]["total"]
+    derived = node["kind"] == "data"
+    counts = {task: size.get("train", 0) for task, size in sizes.items()} if derived else {}
+    return {
+        **old,
+        "schema": 2,
+        "node": node,
+        "instances": counts or {task: one["instances"] for task, one in results.items()},
+        "measures": report if derived else {task: one["measures"] for task, one in results.items()},
+    }

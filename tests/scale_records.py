@@ -35,16 +35,17 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
-from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.metrics import Coded
-from tasktransfer.results.build_record import stage_record
-from tasktransfer.results.predictions import COLUMNS, FILE_NAME, SCHEMA_VERSION
-from tasktransfer.results.records import PredictionsFile, Provenance, Round, Sizes, TaskResult
+from tasktransfer.results.records import record_of, training_result
 from tasktransfer.results.revisions import Revisions
+from tasktransfer.results.rows import COLUMNS, SCHEMA_VERSION
+from tasktransfer.results.schema import Provenance, Round, RowsFile, Sizes, TaskResult
+from tasktransfer.results.state import ROWS
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 
@@ -58,8 +59,9 @@ Codes = npt.NDArray[np.int64]
 
 def write_scale_study(
     folder: Path, factor: int = 1, instances: int = INSTANCES, models: int = 3
-) -> Path:
-    """Write the records of the paper's study with ``5 * factor`` seeds; gives its plan file.
+) -> StudyPlan:
+    """Write the records of the paper's study with ``5 * factor`` seeds; gives what its tables are
+    collected by.
 
     ``models`` keeps the first few of the three models, for smaller studies.
     """
@@ -67,9 +69,7 @@ def write_scale_study(
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("fork")) as pool:
         shares = [(folder, factor, models, instances, share) for share in range(PROCESSES)]
         list(pool.map(_write_share, *zip(*shares, strict=True)))
-    file = folder / "plan.json"
-    file.write_text(json.dumps(plan_file(study, study.plan)))
-    return file
+    return study_plan(study, study.plan)
 
 
 def _write_share(folder: Path, factor: int, models: int, instances: int, share: int) -> None:
@@ -108,26 +108,26 @@ def write_stage(
     of_stage = folder / stage.path
     of_stage.mkdir(parents=True, exist_ok=True)
     test: dict[str, TaskResult] = {}
-    predictions: PredictionsFile | None = None
+    predictions: RowsFile | None = None
     if run is not None:
         test_set = _test_set(run.dataset, run.target, instances)
         predicted = _predict(test_set, run, take)
         values = metrics.evaluate(test_set.task, predicted, test_set.golds)
         score = metrics.score(test_set.task, values)
-        test[run.target] = {"metrics": values, "score": score, "instances": instances}
+        test[run.target] = {"measures": values, "score": score, "instances": instances}
         content = _predictions_file(test_set, predicted, stage)
-        (of_stage / FILE_NAME).write_bytes(content)
+        (of_stage / ROWS).write_bytes(content)
         sha256 = hashlib.sha256(content).hexdigest()
-        predictions = {"file": FILE_NAME, "rows": instances, "sha256": sha256}
+        predictions = {"file": ROWS, "rows": instances, "sha256": sha256}
     rounds = _rounds(stage)
-    record = stage_record(
+    best = max(rounds, key=lambda one: one["selection_score"])["round"]
+    record = record_of(
         stage,
-        rounds=rounds,
-        best_round=max(rounds, key=lambda one: one["selection_score"])["round"],
-        test=test,
+        training=training_result(rounds, best),
+        results=test,
         sizes={task: _sizes(stage.dataset, task, instances) for task in stage.tasks},
         synthetic=False,
-        predictions=predictions,
+        rows=predictions,
         provenance=cast(Provenance, _provenance(study, stage)),
     )
     path = of_stage / "metrics.json"
@@ -261,23 +261,24 @@ def _chance(*names: str) -> np.random.Generator:
 def _predictions_file(test_set: TestSet, predicted: Coded, stage: Stage) -> bytes:
     n = len(test_set.ids)
     score = metrics.instance_scores(test_set.task, predicted, test_set.golds)
-    columns = [
-        pa.array(np.arange(n, dtype=np.int32)),
-        pa.array([test_set.task.name]).take(pa.array(np.zeros(n, np.int32))),
-        test_set.ids,
-        test_set.dialogues,
-        _lists(predicted),
-        _lists(test_set.golds),
-        pa.array(score),
-    ]
+    columns = {
+        "index": pa.array(np.arange(n, dtype=np.int32)),
+        "task": pa.array([test_set.task.name]).take(pa.array(np.zeros(n, np.int32))),
+        "instance_id": test_set.ids,
+        "cluster": test_set.dialogues,
+        "prediction": _lists(predicted),
+        "gold": _lists(test_set.golds),
+        "score": pa.array(score),
+    }
     footer = {
         "schema": str(SCHEMA_VERSION),
-        "stage": stage.digest,
+        "node": stage.digest,
         "dataset": stage.dataset,
         "target": test_set.task.name,
     }
     stream = io.BytesIO()
-    table = pa.Table.from_arrays(columns, schema=COLUMNS.with_metadata(footer))
+    every = [columns.get(one.name, pa.nulls(n, one.type)) for one in COLUMNS]
+    table = pa.Table.from_arrays(every, schema=COLUMNS.with_metadata(footer))
     pq.write_table(table, stream, compression="zstd")
     return stream.getvalue()
 
@@ -332,4 +333,4 @@ def _provenance(study: Study, stage: Stage) -> dict[str, Any]:
 
 if __name__ == "__main__":
     where, *numbers = sys.argv[1:]
-    print(write_scale_study(Path(where), *map(int, numbers)))
+    print(f"{len(write_scale_study(Path(where), *map(int, numbers)).runs):,} runs")

@@ -19,8 +19,8 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import all_runs
-from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
-from tasktransfer.results.records import TaskResult
+from tasktransfer.results.rows import Row, write_rows
+from tasktransfer.results.schema import TaskResult
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 
@@ -50,15 +50,13 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     test, predictions = {}, None
     for task in stage.tested:
         rows, test[task] = _tested(stage, get_task(stage.dataset, task), run and quality(run))
-        predictions = write_predictions(
-            folder / FILE_NAME, rows, digest=stage.digest, dataset=stage.dataset
-        )
+        predictions = write_rows(folder, rows, digest=stage.digest, dataset=stage.dataset)
     record = constructed_record(
         stage,
         test=test,
         size=(100, 20, TEST_SIZE),
         synthetic=study.config.data.generated,
-        predictions=predictions,
+        rows=predictions,
         dirty=True,
         config_digest=study.config.digest,
         study=study.config.study,
@@ -69,7 +67,7 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     return path
 
 
-def _tested(stage: Stage, task: Task, quality: float | None) -> tuple[list[Prediction], TaskResult]:
+def _tested(stage: Stage, task: Task, quality: float | None) -> tuple[list[Row], TaskResult]:
     labels = list(task.labels)
     golds = [(str(one),) for one in _random(task.name).choice(labels, TEST_SIZE)]
     draw = _random(stage.digest)
@@ -81,11 +79,11 @@ def _tested(stage: Stage, task: Task, quality: float | None) -> tuple[list[Predi
     ]
     each = metrics.instance_scores(task, answers, golds)
     rows = [
-        Prediction(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i], f"d{i // 2}")
+        Row(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i], f"d{i // 2}")
         for i in range(TEST_SIZE)
     ]
     values = metrics.evaluate(task, answers, golds)
-    return rows, {"metrics": values, "score": metrics.score(task, values), "instances": TEST_SIZE}
+    return rows, {"measures": values, "score": metrics.score(task, values), "instances": TEST_SIZE}
 
 
 def _random(text: str) -> np.random.Generator:

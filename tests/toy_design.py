@@ -21,11 +21,12 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.designs.design import Design, Outputs, Shown
-from tasktransfer.results.node_records import read_node_record
+from tasktransfer.results.collect import gather
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import frame_of, read_frame, write_frame
+from tasktransfer.tables import COMMON
+from tasktransfer.tables.collected import metadata_of, write_collected
+from tasktransfer.tables.store import read_frame
 
 DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
 
@@ -83,24 +84,26 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
 
 
 def outputs(study: Study) -> Outputs:
+    tables = tuple(f"tables/{name}.parquet" for name in (*COMMON, "spearman"))
     figure = Shown("figures/spearman.png", "Figures", labels={"figure": "spearman"})
-    return Outputs(("tables/spearman.parquet",), figures=("figures/spearman.png",), shown=(figure,))
+    return Outputs(tables, figures=("figures/spearman.png",), shown=(figure,))
 
 
 def collect(study: Study, complete: bool) -> None:
+    collected = gather(study)
+    collected.require(complete=complete)
     rows: list[tuple[Any, ...]] = []
-    for run in study.plan.runs:
-        for evaluation in run.evaluations[:1]:
-            record = read_node_record(Path(study.folder(evaluation)))
-            correlation = record["measures"][SECOND]["spearman"]
-            instances, place = record["instances"][SECOND], f"{evaluation.path}/metrics.json"
-            rows.append((run.method, run.model, run.seed, correlation, instances, place))
-    metadata = Metadata(
-        study.config.study, study.config.digest, bool(study.synthetic(DATASET)), len(rows)
-    )
-    table = Path(study.tables, "spearman.parquet")
-    table.parent.mkdir(parents=True, exist_ok=True)
-    write_frame(table, frame_of(rows, COLUMNS), COLUMNS, metadata)
+    for run in collected.runs:
+        evaluation = run.evaluations[0]
+        result = collected.record(evaluation)["results"][SECOND]
+        correlation, instances = result["measures"]["spearman"], result["instances"]
+        place = f"{evaluation.path}/metrics.json"
+        rows.append((run.method, run.model, run.seed, correlation, instances, place))
+    tables, columns = {"spearman": rows}, {"spearman": COLUMNS}
+    assert isinstance(study.config, ToyConfig)
+    part = study.config.part
+    metadata = metadata_of(collected, cuts=f"part {part}" if part else "")
+    write_collected(collected, tables, columns, metadata, ("task",))
 
 
 def figures(study: Study) -> None:

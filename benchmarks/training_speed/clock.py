@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from tasktransfer.training.provenance import peak_gpu_memory_mb, peak_memory_mb
+from tasktransfer.results.provenance import peak_memory_mb
+from tasktransfer.training.provenance import peak_gpu_memory_mb
 
 
 def wait() -> None:

@@ -37,7 +37,7 @@ def run(work: Work, started: float) -> Measured:
     return Measured(
         start_up=first.found,
         train=clock["train"],
-        train_samples=made["samples"],
+        train_samples=made["training"]["samples"],
         updates=epochs * sizes["train"] // BATCH,
         dev=clock["dev"],
         dev_samples=epochs * sizes["dev"],
@@ -47,7 +47,7 @@ def run(work: Work, started: float) -> Measured:
         gpu_memory_mb=gpu,
         device=made["host"]["device"],
         precision=made["host"]["precision"],
-        score=next(iter(record["test"].values()))["score"],
+        score=next(iter(record["results"].values()))["score"],
     )
 
 

@@ -173,17 +173,17 @@ def _train(study: Study, stage: Stage, threads: int) -> float:
 
 
 def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
-    made = record["provenance"]
+    made, cost = record["provenance"], record["provenance"]["training"]
     return {
         "seconds": made["seconds"],
-        "epochs": len(record["rounds"]),
+        "epochs": len(record["training"]["rounds"]),
         "sizes": record["sizes"],
-        "samples_per_second": made["samples_per_second"],
-        "memory_mb": made["peak_memory_mb"],
-        "gpu_memory_mb": made["peak_gpu_memory_mb"],
+        "samples_per_second": cost["samples_per_second"],
+        "memory_mb": cost["peak_memory_mb"],
+        "gpu_memory_mb": cost["peak_gpu_memory_mb"],
         "gpu": made["host"]["gpu"],
         "precision": made["host"]["precision"],
-        "score": next(iter(record["test"].values()))["score"],
+        "score": next(iter(record["results"].values()))["score"],
     }
 
 

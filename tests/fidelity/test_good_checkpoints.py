@@ -157,7 +157,7 @@ def test_an_architecture_loads_and_trains_an_epoch(
     )
     train_stage(job)
     record = read_record(tmp_path / "out" / "metrics.json")
-    assert 0 <= record["test"][TASK]["score"] <= 100
+    assert 0 <= record["results"][TASK]["score"] <= 100
     assert record["provenance"]["notes"] == notes
     told = " | ".join(notes)
     assert (

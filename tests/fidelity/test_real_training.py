@@ -17,8 +17,8 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import read_split
-from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import read_rows
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 
@@ -87,13 +87,13 @@ def test_every_task_trains_and_scores_with_every_family(
         )
     )
     record = read_record(out / "metrics.json")
-    assert 0 <= record["test"][task]["score"] <= 100
-    assert len(record["rounds"]) == 2
-    losses = [one["train_loss"][task] for one in record["rounds"]]
+    assert 0 <= record["results"][task]["score"] <= 100
+    assert len(record["training"]["rounds"]) == 2
+    losses = [one["train_loss"][task] for one in record["training"]["rounds"]]
     assert all(math.isfinite(loss) and loss > 0 for loss in losses)
     assert losses[1] < losses[0], "two passes over a few instances must lower their loss"
-    assert record["predictions"] is not None
-    table = read_predictions(out / "predictions.parquet", record["predictions"])
+    assert record["rows"] is not None
+    table = read_rows(out / "rows.parquet", record["rows"])
     test = read_split(folders[dataset], task, "test")
     expected = min(10, len(test.ids))
     assert table.num_rows == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,13 @@ import pytest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config, open_study
 from tasktransfer.designs.transfer import commands
-from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import Pack, read_pack, unpacked
+from tasktransfer.results.records import parse_record
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -117,9 +117,9 @@ def test_its_inputs_are_those_at_hand(pack: Pack, shared: Path) -> None:
 
 def test_answers_are_labels_and_nothing_else_is_text(pack: Pack) -> None:
     for row in pack.table.to_pylist():
-        stage = json.loads(row["record"])["stage"]
+        dataset = parse_record(Path(row["path"]), row["record"].encode())["node"]["dataset"]
         for told in row["predictions"]:
-            labels = get_task(stage["dataset"], told["task"]).labels
+            labels = get_task(dataset, told["task"]).labels
             assert {*told["prediction"], *told["gold"]} <= set(labels)
             assert len(told["instance_id"]) < 60 and " " not in told["instance_id"]
 
@@ -129,4 +129,4 @@ def test_sources_and_licences_travel_with_it(pack: Pack) -> None:
 
 
 def test_its_cuts_are_in_the_plan_that_tables_are_collected_by(study: Study) -> None:
-    assert plan_file(study, study.plan)["cuts"] == "limit_train 900, limit_test 1200"
+    assert study_plan(study, study.plan).cuts == "limit_train 900, limit_test 1200"

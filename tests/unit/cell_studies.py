@@ -16,11 +16,11 @@ import yaml
 from study_records import write_records
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics import cells as module
-from tasktransfer.results.records import PredictionsFile
+from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
@@ -49,7 +49,6 @@ def finished_study() -> Study:
     Path("study.yaml").write_text(yaml.safe_dump(KEYS))
     study = open_study("study.yaml")
     write_records(study, quality)
-    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
     return study
 
 
@@ -58,8 +57,7 @@ def quality(run: Run) -> float:
 
 
 def gather(study: Study) -> Tables:
-    plan = read_plan(Path("plan.json"))
-    return collect_runs(RESULTS, plan.runs)[0]
+    return collect_runs(RESULTS, study_plan(study, study.plan).runs)[0]
 
 
 def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:
@@ -95,7 +93,7 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     read_from: list[str] = []
     read = module.Tallies.read
 
-    def counted(self: module.Tallies, path: Path, expected: PredictionsFile) -> Any:
+    def counted(self: module.Tallies, path: Path, expected: RowsFile) -> Any:
         read_from.append(path.parent.as_posix())
         return read(self, path, expected)
 
@@ -105,11 +103,11 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def replace_column(path: Path, name: str, values: list[Any]) -> None:
     """Other values in a record's predictions, under a SHA-256 that fits."""
-    file = path.with_name("predictions.parquet")
+    file = path.with_name("rows.parquet")
     table = pq.read_table(file)
     place = table.schema.get_field_index(name)
     field = table.schema.field(name)
     pq.write_table(table.set_column(place, field, pa.array(values, field.type)), file)
     record = json.loads(path.read_text())
-    record["predictions"]["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    record["rows"]["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
     path.write_text(json.dumps(record))

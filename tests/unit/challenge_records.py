@@ -23,8 +23,8 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.results.predictions import Prediction, write_predictions
 from tasktransfer.results.records import write_record
+from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 
@@ -78,19 +78,17 @@ def finish(
     golds = right_answers(task)
     each = metrics.instance_scores(task, answers, golds)
     rows = [
-        Prediction(i, task.name, IDS[i], answer, gold, score)
+        Row(i, task.name, IDS[i], answer, gold, score)
         for i, (answer, gold, score) in enumerate(zip(answers, golds, each, strict=True))
     ]
-    predictions = write_predictions(
-        folder / "predictions.parquet", rows, digest=stage.digest, dataset=run.dataset
-    )
+    predictions = write_rows(folder, rows, digest=stage.digest, dataset=run.dataset)
     record = constructed_record(
         stage,
         (dev,),
         test={run.target: result(test, len(IDS))},
         size=(20, 7, len(IDS)),
         synthetic=True,
-        predictions=predictions,
+        rows=predictions,
         rules=study.config.rules,
     )
     write_record(folder / "metrics.json", record)
@@ -125,7 +123,7 @@ def refresh_digest(predictions: Path) -> None:
     """Let the record agree with predictions that were changed."""
     path = predictions.parent / "metrics.json"
     record = json.loads(path.read_text())
-    record["predictions"]["sha256"] = sha256(predictions.read_bytes()).hexdigest()
+    record["rows"]["sha256"] = sha256(predictions.read_bytes()).hexdigest()
     path.write_text(json.dumps(record))
 
 

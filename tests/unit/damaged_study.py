@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from constructed_records import edit
 from study_records import write_records
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -56,28 +57,20 @@ def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
 
 def gather(study: Study, by_hand: bool = False) -> Tables:
     """The tables of a study; ``by_hand``: of ``plan_by_hand``."""
-    return asked(plan_by_hand(study) if by_hand else plan_file(study, study.plan))
+    return asked(plan_by_hand(study) if by_hand else study_plan(study, study.plan))
 
 
-def plan_by_hand(study: Study) -> dict[str, Any]:
-    """A plan as people write it: records alone, no digests and no trainings before them."""
-    plan = plan_file(study, study.plan)
-    for run in plan["runs"]:
-        del run["digest"], run["stages"]
-    return plan
+def plan_by_hand(study: Study) -> StudyPlan:
+    """A plan that names records alone, no digests and no trainings before them."""
+    plan = study_plan(study, study.plan)
+    return replace(plan, runs=tuple(replace(run, digest="", stages=()) for run in plan.runs))
 
 
-def asked(plan: dict[str, Any]) -> Tables:
-    """The tables that a plan file asks for."""
-    file = Path("plan.json")
-    file.write_text(json.dumps(plan))
-    return collect(RESULTS, file, Path("tables"))[0]
+def asked(plan: StudyPlan) -> Tables:
+    """The tables that a plan asks for."""
+    return collect(RESULTS, plan, Path("tables"))[0]
 
 
 def edited(**changes: Any) -> Damage:
-    """The record with top-level values replaced."""
-
-    def edit(record: Path) -> None:
-        record.write_text(json.dumps(json.loads(record.read_text()) | changes))
-
-    return edit
+    """The record with values replaced (see ``edit``)."""
+    return lambda record: edit(record, **changes)

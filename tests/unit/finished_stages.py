@@ -13,8 +13,8 @@ from constructed_records import constructed_record, make_provenance, result
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import open_study
 from tasktransfer.results.artefacts import checksums
-from tasktransfer.results.predictions import Prediction, write_predictions
-from tasktransfer.results.records import Record
+from tasktransfer.results.rows import Row, write_rows
+from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
@@ -51,12 +51,12 @@ def finish(
     record = make(stage, score, **provenance)
     if stage.tested:
         rows = [
-            Prediction(i, task, f"i{i}", (answer,), ("joy",), score)
+            Row(i, task, f"i{i}", (answer,), ("joy",), score)
             for task in stage.tested
             for i in range(4)
         ]
-        record["predictions"] = write_predictions(
-            folder / "predictions.parquet",
+        record["rows"] = write_rows(
+            folder,
             rows,
             digest=stage.digest,
             dataset=stage.dataset,

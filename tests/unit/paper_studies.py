@@ -13,6 +13,7 @@ from record_factory import ALGORITHMS, Run, write_study
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.planned import StudyPlan
 from tasktransfer.designs.transfer.collect.results import Results, Statistics
 from tasktransfer.designs.transfer.collect.store import collect
 
@@ -50,7 +51,7 @@ def gather(folder: Path, runs: list[Run], score: Callable[[Run], float], **chang
     return results_of(folder, plan)
 
 
-def results_of(folder: Path, plan: Path) -> Results:
+def results_of(folder: Path, plan: StudyPlan) -> Results:
     tables, metadata = collect(folder, plan, folder / "tables")
     empty = {name: columns.frame(name, []) for name in columns.STATISTICS}
     return Results(tables, Statistics(**empty), metadata, None)

@@ -5,7 +5,6 @@ These are constructed, never trained; they live in temporary folders only.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -17,8 +16,9 @@ from tasktransfer.core.plan import PlanBuilder
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.designs.transfer.algorithms import steps
+from tasktransfer.designs.transfer.collect.planned import Expected, StudyPlan
 from tasktransfer.designs.transfer.plan import kind_of
-from tasktransfer.results.records import Record
+from tasktransfer.results.schema import Record
 
 FAMILIES: dict[str, Family] = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
@@ -41,33 +41,6 @@ def make_record(
     stage = stages_of(run, **stage_of)[-1]
     record = constructed_record(stage, (score / 2, score), test={run[4]: result(score)})
     return record | changes  # type: ignore[return-value,operator]
-
-
-def as_schema_1(record: Record, run: Run | None) -> dict[str, Any]:
-    """A record as it was written before a record described its stage alone: ``run`` is the one run
-    that it was of; None: others only started from its stage."""
-    old: dict[str, Any] = copy.deepcopy({**record})
-    stage, rounds, best = old["stage"], old.pop("rounds"), old.pop("best_round")
-    (stage["parent"],) = stage.pop("parents") or (None,)
-    named = None
-    if run is not None:
-        dataset, model, algorithm, sources, target, seed = run
-        named = {
-            "dataset": dataset,
-            "model": model,
-            "family": stage["family"],
-            "algorithm": algorithm,
-            "sources": list(sources),
-            "target": target,
-            "seed": seed,
-        }
-    return old | {
-        "schema": 1,
-        "run": named,
-        "epochs": [{"epoch": one.pop("round"), **one} for one in rounds],
-        "best_epoch": best,
-        "score": record["test"][run[4]]["score"] if run else None,
-    }
 
 
 def stages_of(
@@ -130,8 +103,8 @@ def write_study(
     shorts: Mapping[str, str] | None = None,
     stage_of: Mapping[str, Any] = AS_ALL,
     **changes: Any,
-) -> Path:
-    """Write the records of a study and its plan file; gives the plan's path.
+) -> StudyPlan:
+    """Write the records of a study; gives what its tables are collected by.
 
     ``leave_out`` says which planned runs leave no record. Written without ``write_record``, whose
     fsync takes longer than the rest of a test; the records are checked when they are read.
@@ -142,25 +115,16 @@ def write_study(
             path = folder / record_path(run)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(make_record(run, score(run), stage_of, **changes)))
-    plan = folder / "plan.json"
-    plan.write_text(json.dumps(make_plan(runs, shorts, stage_of)))
-    return plan
+    return make_plan(runs, shorts, stage_of)
 
 
 def make_plan(
     runs: Iterable[Run],
     shorts: Mapping[str, str] | None = None,
     stage_of: Mapping[str, Any] = AS_ALL,
-) -> dict[str, Any]:
-    keys = ("dataset", "model", "algorithm", "sources", "target", "seed")
-    listed = [
-        dict(zip(keys, run, strict=True))
-        | {"record": record_path(run), "digest": stages_of(run, **stage_of)[-1].digest}
-        for run in runs
-    ]
-    return {
-        "study": "constructed",
-        "config_digest": "c" * 64,
-        "shorts": dict(shorts or {}),
-        "runs": listed,
-    }
+) -> StudyPlan:
+    """Runs whose records are where the factory puts them."""
+    listed = (
+        Expected(*run, record_path(run), stages_of(run, **stage_of)[-1].digest) for run in runs
+    )
+    return StudyPlan("constructed", "c" * 64, dict(shorts or {}), tuple(listed))

@@ -31,7 +31,6 @@ from tasktransfer.jobs import inputs, node_jobs
 from tasktransfer.models.weights import read_weights
 from tasktransfer.results.artefacts import checked, problem
 from tasktransfer.results.damage import Checked, damage
-from tasktransfer.results.node_records import read_node_record
 from tasktransfer.results.records import read_record, write_record
 from tasktransfer.results.rounds import checked_round
 from tasktransfer.results.study import Study
@@ -262,7 +261,7 @@ def test_a_fit_that_was_changed_makes_no_data_and_no_scores(
 
 
 def read(study: Study, node: Fit | Data) -> Any:
-    return read_node_record(Path(study.folder(node)))
+    return read_record(Path(study.record(node)))
 
 
 def test_a_fasttext_models_rows_are_its_records(tmp_path: Path, study: Study) -> None:

@@ -24,9 +24,9 @@ from tasktransfer.errors import (
     TaskTransferError,
     TrainingError,
 )
-from tasktransfer.results.build_record import stage_identity
 from tasktransfer.results.damage import damage
-from tasktransfer.results.records import Record
+from tasktransfer.results.records import identity_of
+from tasktransfer.results.schema import Record
 from tasktransfer.results.state import CALL, history, last_error, unfinished
 from tasktransfer.training import attempt as module
 from tasktransfer.training.attempt import attempt
@@ -52,14 +52,14 @@ def job(out: Path, *, stage: Stage = STAGE, checkpoint: bool = False) -> Job:
 
 
 def finished(record: Record = RECORD) -> str:
-    """The text of a record with empty predictions beside it."""
+    """The text of a record with empty rows beside it."""
     sha256 = hashlib.sha256(b"").hexdigest()
-    predictions = {"file": "predictions.parquet", "rows": 4, "sha256": sha256}
-    return json.dumps({**record, "predictions": predictions})
+    rows = {"file": "rows.parquet", "rows": 4, "sha256": sha256}
+    return json.dumps({**record, "rows": rows})
 
 
 def finish(out: Path, record: Record = RECORD) -> None:
-    (out / "predictions.parquet").write_bytes(b"")
+    (out / "rows.parquet").write_bytes(b"")
     (out / "metrics.json").write_text(finished(record))
 
 
@@ -97,7 +97,7 @@ def test_a_finished_stage_is_not_trained_again(
     assert [event["event"] for event in history(tmp_path)] == ["started", "finished"]
 
 
-@pytest.mark.parametrize("lost", ["metrics.json", "predictions.parquet", "checkpoint"])
+@pytest.mark.parametrize("lost", ["metrics.json", "rows.parquet", "checkpoint"])
 def test_a_stage_that_lacks_something_is_trained(
     lost: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
@@ -114,9 +114,9 @@ def test_a_stage_whose_rounds_are_gone_is_trained(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     keeping = replace(STAGE, selection=replace(STAGE.selection, keep="every"))
-    record = {**RECORD, "stage": stage_identity(keeping)}
+    record = {**RECORD, "node": identity_of(keeping)}
     finish(tmp_path, record)  # type: ignore[arg-type]
-    for number in range(record["rounds"][-1]["round"] + 1):  # type: ignore[index]
+    for number in range(record["training"]["rounds"][-1]["round"] + 1):  # type: ignore[index]
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)
     attempt(job(tmp_path, stage=keeping))
     (tmp_path / "rounds" / "1").rmdir()
@@ -134,7 +134,7 @@ def test_the_record_of_another_stage_is_not_taken_for_this_one(
     assert trainings == []
 
 
-@pytest.mark.parametrize("name", ["metrics.json", "predictions.parquet"])
+@pytest.mark.parametrize("name", ["metrics.json", "rows.parquet"])
 def test_damaged_results_are_kept_beside_those_that_are_trained_anew(
     name: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
@@ -224,7 +224,7 @@ with claim(Path(sys.argv[1]), print, device="fake") as tell:
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))
     if len(sys.argv) > 3:
-        Path(sys.argv[1], "predictions.parquet").touch()
+        Path(sys.argv[1], "rows.parquet").touch()
         Path(sys.argv[1], "metrics.json").write_text(sys.argv[3])
 """
 

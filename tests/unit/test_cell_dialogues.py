@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from cell_studies import (
     A_CELL,
@@ -21,14 +18,11 @@ from cell_studies import (
     replace_column,
 )
 
-from tasktransfer.data.cache import instance_file, write_instances
-from tasktransfer.data.prepared import instances_folder
-from tasktransfer.designs.transfer.runs import TransferRun as Run
+from old_records import make_old
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.results.study import Study
 from tasktransfer.stats.false_discovery import false_discovery
-from tasktransfer.tasks.card import Instance
 
 
 @pytest.fixture
@@ -47,51 +41,33 @@ def test_dialogues_are_drawn_whole(study: Study) -> None:
     assert found["no_interval"].isna().all()
 
 
-def test_files_without_dialogues_are_resampled_by_instance_and_say_so(study: Study) -> None:
-    _make_older(study)
+def test_rows_without_dialogues_are_resampled_by_instance_and_say_so(study: Study) -> None:
+    for run in transfer_runs(study.plan):
+        if run.target == TASKS[1]:
+            replace_column(record_of(study, run), "cluster", [None] * 40)
     tables = gather(study)
     assert tables.problems.empty
     found = cells(tables, RESULTS)
-    assert set(found["resampled_by"]) == {"instance"}
-    assert set(found["dialogues"]) == {0}
+    of_task = found["target"] == TASKS[1]
+    assert set(found.loc[of_task, "resampled_by"]) == {"instance"}
+    assert set(found.loc[of_task, "dialogues"]) == {0}
+    assert set(found.loc[~of_task, "resampled_by"]) == {"dialogue"}
     assert set(found["instances"]) == {40}
 
 
-def test_files_without_dialogues_take_them_from_the_prepared_data(study: Study) -> None:
+def test_rows_of_schema_2_name_the_same_dialogues(study: Study) -> None:
     whole = cells(gather(study), RESULTS)
-    _make_older(study)
-    _prepare(study, TASKS[1], [f"d{i // 2}" for i in range(40)])
-    found = cells(gather(study), RESULTS)
-    of_task = found["target"] == TASKS[1]
-    assert set(found.loc[of_task, "resampled_by"]) == {"dialogue"}
-    assert set(found.loc[~of_task, "resampled_by"]) == {"instance"}
-    numbers = ["delta", "dialogues", "standard_error", "low", "high", "p"]
-    pd.testing.assert_frame_equal(found.loc[of_task, numbers], whole.loc[of_task, numbers])
-
-
-def test_one_newer_file_tells_the_dialogues_of_all_on_its_test_set(study: Study) -> None:
-    whole = cells(gather(study), RESULTS)
-    _make_older(study, but=a_run(study))
-    found = cells(gather(study), RESULTS)
-    of_task = found["target"] == TASKS[1]
-    assert found.loc[of_task, "low"].tolist() == whole.loc[of_task, "low"].tolist()
-    assert set(found.loc[~of_task, "resampled_by"]) == {"instance"}
-
-
-def test_rows_are_made_anew_where_the_dialogues_become_known(study: Study) -> None:
-    _make_older(study)
-    before = cells(gather(study), RESULTS)
-    _prepare(study, TASKS[1], [f"d{i // 2}" for i in range(40)])
-    after = cells(gather(study), RESULTS, before)
-    changed = after["inputs"] != before["inputs"]
-    assert set(after.loc[changed, "target"]) == {TASKS[1]}
-    assert changed.sum() == 8
+    make_old(study)
+    tables = gather(study)
+    assert tables.problems.empty
+    found = cells(tables, RESULTS)
+    pd.testing.assert_frame_equal(found.drop(columns="inputs"), whole.drop(columns="inputs"))
 
 
 def test_one_dialogue_tells_nothing_and_says_why(study: Study) -> None:
     for run in transfer_runs(study.plan):
         if run.target == TASKS[1]:
-            replace_column(record_of(study, run), "dialogue_id", ["the only one"] * 40)
+            replace_column(record_of(study, run), "cluster", ["the only one"] * 40)
     found = cells(gather(study), RESULTS)
     alone = found[found["target"] == TASKS[1]]
     assert alone[["low", "high", "p", "q", "standard_error"]].isna().all(axis=None)
@@ -134,31 +110,3 @@ def test_runs_are_compared_with_the_baselines_of_their_seeds_and_those_trained_b
     assert (row.n_seeds, row.n_baselines, len(transfer)) == (2, 3, 2)
     assert row.baseline_score == pytest.approx(baselines.mean())
     assert row.delta == pytest.approx(transfer.mean() - baselines.mean())
-
-
-def _make_older(study: Study, but: Run | None = None) -> None:
-    """Predictions of schema 1, which have no dialogues."""
-    for run in transfer_runs(study.plan):
-        if run == but:
-            continue
-        path = record_of(study, run)
-        file = path.with_name("predictions.parquet")
-        table = pq.read_table(file).drop_columns(["dialogue_id"])
-        footer = {**table.schema.metadata, b"schema": b"1"}
-        pq.write_table(table.replace_schema_metadata(footer), file)
-        record = json.loads(path.read_text())
-        record["predictions"]["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
-        path.write_text(json.dumps(record))
-
-
-def _prepare(study: Study, task: str, dialogues: list[str]) -> None:
-    """The prepared test split of a task, as far as anybody asks for it."""
-    record = json.loads(record_of(study, a_run(study)).read_text())
-    place = (record["stage"]["dataset"], record["data_revision"])
-    folder = Path(instances_folder(RESULTS, *place, few_sample=record["few_sample"]))
-    folder.mkdir(parents=True)
-    instances = [
-        Instance(f"{task}-{i}", dialogue, task, "", 0, {}, (), ("x",))
-        for i, dialogue in enumerate(dialogues)
-    ]
-    write_instances(folder / instance_file(task, "test"), instances)

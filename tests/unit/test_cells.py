@@ -24,6 +24,7 @@ from cell_studies import (
     replace_column,
 )
 
+from constructed_records import edit
 from study_records import write_stage
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
@@ -119,10 +120,9 @@ def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
     assert without["seeds"].tolist() == [[0, 1]] * len(without)
 
 
-def test_without_predictions_the_seeds_alone_are_judged(study: Study) -> None:
+def test_without_rows_the_seeds_alone_are_judged(study: Study) -> None:
     path = record_of(study, a_run(study))
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "predictions": None}))
+    edit(path, rows=None)
     tables = gather(study)
     row = one(cells(tables, RESULTS), **A_CELL)
     deltas = tables.deltas
@@ -157,12 +157,12 @@ def test_equal_runs_are_no_effect(study: Study) -> None:
 def _copy_result(source: Path, target: Path) -> None:
     """Score and predictions of one record into another."""
     given, record = (json.loads(path.read_text()) for path in (source, target))
-    table = pq.read_table(source.with_name("predictions.parquet"))
-    footer = {**table.schema.metadata, b"stage": record["stage"]["digest"].encode()}
-    pq.write_table(table.replace_schema_metadata(footer), target.with_name("predictions.parquet"))
-    content = target.with_name("predictions.parquet").read_bytes()
-    predictions = {**given["predictions"], "sha256": hashlib.sha256(content).hexdigest()}
-    record |= {"test": given["test"], "predictions": predictions}
+    table = pq.read_table(source.with_name("rows.parquet"))
+    footer = {**table.schema.metadata, b"node": record["node"]["digest"].encode()}
+    pq.write_table(table.replace_schema_metadata(footer), target.with_name("rows.parquet"))
+    content = target.with_name("rows.parquet").read_bytes()
+    rows = {**given["rows"], "sha256": hashlib.sha256(content).hexdigest()}
+    record |= {"results": given["results"], "rows": rows}
     target.write_text(json.dumps(record))
 
 
@@ -234,7 +234,7 @@ def test_another_version_of_the_statistics_makes_all_anew(
 
 def test_predictions_that_change_after_they_were_collected_are_refused(study: Study) -> None:
     tables = gather(study)
-    path = record_of(study, a_run(study)).with_name("predictions.parquet")
+    path = record_of(study, a_run(study)).with_name("rows.parquet")
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(RecordError, match=rf"{re.escape(str(path))}.*SHA-256.*collect again"):
         cells(tables, RESULTS)
@@ -253,7 +253,7 @@ def test_no_runs_no_cells(study: Study) -> None:
 
 def test_another_test_set_is_named_and_left_out(study: Study) -> None:
     path = record_of(study, a_run(study))
-    file = path.with_name("predictions.parquet")
+    file = path.with_name("rows.parquet")
     table = pq.read_table(file)
     ids = table["instance_id"].to_pylist()
     ids[3] = "someone-else"
@@ -267,7 +267,7 @@ def test_another_test_set_is_named_and_left_out(study: Study) -> None:
 
 def test_predictions_that_give_another_score_are_named_and_left_out(study: Study) -> None:
     path = record_of(study, a_run(study))
-    table = pq.read_table(path.with_name("predictions.parquet"))
+    table = pq.read_table(path.with_name("rows.parquet"))
     predictions = table["prediction"].to_pylist()
     golds = table["gold"].to_pylist()
     wrong = next(i for i, gold in enumerate(golds) if predictions[i] == gold)
@@ -283,7 +283,7 @@ def test_predictions_that_give_another_score_are_named_and_left_out(study: Study
 
 def test_predictions_that_are_gone_are_named_and_left_out(study: Study) -> None:
     path = record_of(study, a_run(study))
-    path.with_name("predictions.parquet").unlink()
+    path.with_name("rows.parquet").unlink()
     tables = gather(study)
     (problem,) = tables.problems.itertuples()
     assert "no such file" in problem.error

@@ -117,7 +117,7 @@ def test_test_scores_are_not_read(tmp_path: Path, wish: dict[str, Any]) -> None:
 def spoil_golds_and_scores(study: Study) -> None:
     """Other right answers and scores in every predictions file, and the records made to fit."""
     for run in transfer_runs(study.plan):
-        path = Path(study.folder(run.scored)) / "predictions.parquet"
+        path = Path(study.folder(run.scored)) / "rows.parquet"
         rows = pq.read_metadata(path).num_rows
         with_column(path, "gold", pa.array([["another"]] * rows, pa.list_(pa.string())))
         with_column(path, "score", pa.array([100.0 * (i % 2) for i in range(rows)]))

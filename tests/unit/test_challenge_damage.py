@@ -43,15 +43,15 @@ def test_damaged_records_are_all_named(own: tuple[Study, dict[str, Path]]) -> No
     told = str(caught.value)
     assert told.startswith("2 records cannot be used")
     assert f"{folders[QA]}/metrics.json: not valid JSON" in told
-    assert f"{folders[RE]}/metrics.json: dev_score" in told
+    assert f"{folders[RE]}/metrics.json: training.dev_score" in told
 
 
 def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -> None:
     study, folders = own
-    cut = folders[QA] / "predictions.parquet"
+    cut = folders[QA] / "rows.parquet"
     cut.write_bytes(cut.read_bytes()[:-20])
-    (folders[RE] / "predictions.parquet").unlink()
-    other = folders["reading_comprehension"] / "predictions.parquet"
+    (folders[RE] / "rows.parquet").unlink()
+    other = folders["reading_comprehension"] / "rows.parquet"
     table = pq.read_table(other)
     pq.write_table(table.slice(0, 3), other)
     with pytest.raises(RecordError) as caught:
@@ -59,7 +59,7 @@ def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -
     told = str(caught.value)
     assert told.startswith("the predictions of 3 tasks cannot be used")
     for target in (QA, RE, "reading_comprehension"):
-        assert str(folders[target] / "predictions.parquet") in told
+        assert str(folders[target] / "rows.parquet") in told
     assert "3 rows, the record says 4" in told
     assert not Path(study.config.results, "submissions").exists(), "nothing is written then"
 
@@ -86,7 +86,7 @@ def test_predictions_that_do_not_fit(
     own: tuple[Study, dict[str, Path]], target: str, column: str, values: pa.Array, told: str
 ) -> None:
     study, folders = own
-    with_column(folders[target] / "predictions.parquet", column, values)
+    with_column(folders[target] / "rows.parquet", column, values)
     with pytest.raises(RecordError, match=told):
         make(study, Wish("Friends", "tiny-bert"))
 

@@ -52,8 +52,8 @@ def test_round_trip_without_a_warning_and_with_the_records_own_metrics(
             ("transfer", transfer, scored_task.transfer),
         ):
             (one,) = candidate.picked
-            result = read_record(Path(one.record))["test"][task]
-            assert score.metrics == pytest.approx(result["metrics"], abs=1e-9, rel=0)
+            result = read_record(Path(one.record))["results"][task]
+            assert score.metrics == pytest.approx(result["measures"], abs=1e-9, rel=0)
             assert score.score == pytest.approx(result["score"], abs=1e-9, rel=0)
             assert scored_task.instances == result["instances"]
             totals[side] += result["score"] / len(DATASETS[dataset].tasks)

@@ -8,6 +8,8 @@ import pytest
 from test_cells import RESULTS, a_run, record_of, study
 
 from study_records import write_stage
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.store import CHECKED, collect
 from tasktransfer.results import tallies
 from tasktransfer.results.study import Study
@@ -20,18 +22,19 @@ TABLES = Path("tables")
 def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The predictions that were read as a whole."""
     seen: list[Path] = []
-    whole = tallies.read_predictions
+    whole = tallies.read_rows
 
     def counted(path: Path, expected: object = None) -> object:
         seen.append(path)
         return whole(path, expected)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tallies, "read_predictions", counted)
+    monkeypatch.setattr(tallies, "read_rows", counted)
     return seen
 
 
 def gather() -> tuple[int, list[str]]:
-    tables, _ = collect(RESULTS, Path("plan.json"), TABLES)
+    study = open_study("study.yaml")
+    tables, _ = collect(RESULTS, study_plan(study, study.plan), TABLES)
     return len(tables.runs), tables.problems["error"].tolist()
 
 
@@ -50,14 +53,14 @@ def test_another_result_is_checked(study: Study, read: list[Path]) -> None:
     read.clear()
     path = write_stage(study, a_run(study).scored, lambda _: 0.3)
     assert gather() == (96, [])
-    assert read == [path.with_name("predictions.parquet")]
+    assert read == [path.with_name("rows.parquet")]
 
 
 @pytest.mark.parametrize("name", ["changed", "gone", "score"])
 def test_what_was_right_and_is_damaged_now_is_found(study: Study, name: str) -> None:
     gather()
     path = record_of(study, a_run(study))
-    file = path.with_name("predictions.parquet")
+    file = path.with_name("rows.parquet")
     if name == "changed":
         file.write_bytes(file.read_bytes()[:-1] + b"?")
     elif name == "gone":

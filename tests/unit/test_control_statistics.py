@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from study_records import write_records
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.commands import submission_records
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import TransferRun as Run
@@ -41,7 +40,7 @@ from tasktransfer.designs.transfer.statistics.controls import (
     verdict,
 )
 from tasktransfer.designs.transfer.statistics.top1 import top1
-from tasktransfer.results.predictions import Prediction, write_predictions
+from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
 
 HELPS, IDLE, TARGET = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -77,8 +76,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def gather(study: Study) -> Tables:
-    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
-    return collect_runs(RESULTS, read_plan(Path("plan.json")).runs)[0]
+    return collect_runs(RESULTS, study_plan(study, study.plan).runs)[0]
 
 
 def judged(tables: Tables) -> pd.DataFrame:
@@ -257,8 +255,9 @@ def test_top1_beside_what_did_not_choose_it(study: Study) -> None:
 def test_a_run_that_gives_one_answer_is_counted_and_stays(study: Study) -> None:
     tables = gather(study)
     one = tables.runs.index[(tables.runs["source"] == HELPS) & (tables.runs["seed"] == 3)][0]
-    rows = [Prediction(i, TARGET, f"{TARGET}-{i}", ("work",), ("work",), 100.0) for i in range(40)]
-    file = write_predictions(Path("results/one.parquet"), rows, digest="d", dataset="DailyDialog")
+    rows = [Row(i, TARGET, f"{TARGET}-{i}", ("work",), ("work",), 100.0) for i in range(40)]
+    made = {"digest": "d", "dataset": "DailyDialog", "file": "one.parquet"}
+    file = write_rows(RESULTS, rows, **made)
     tables.runs.loc[one, ["predictions", "predictions_sha256"]] = ["one.parquet", file["sha256"]]
     table = collapsed(tables, RESULTS)
     cell = table[table["source"].eq(HELPS) & table["algorithm"].eq("pretrain_finetune")].iloc[0]

@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.files import json_text
-from tasktransfer.results.predictions import FILE_NAME
+from tasktransfer.results.state import ROWS
 from tasktransfer.results.study import Study
 
 
@@ -71,18 +71,18 @@ def a_broken_link(record: Path) -> None:
 def another_run(record: Path) -> None:
     other = next(path for path in sorted(RESULTS.rglob("metrics.json")) if path != record)
     shutil.copy(other, record)
-    shutil.copy(other.with_name(FILE_NAME), record.with_name(FILE_NAME))
+    shutil.copy(other.with_name(ROWS), record.with_name(ROWS))
 
 
 def another_seed_trained_differently(record: Path) -> None:
     """The same run by other hyperparameters, moved to this one's place."""
     other = opened(training={"learning_rate": 1e-4}, results="other")
-    value = json.loads(record.read_text())["stage"]
-    keys = ("kind", "label", "seed")
+    value = json.loads(record.read_text())["node"]
+    wanted = (value["step"], value["label"], value["seed"])
     run = next(
         run
         for run in transfer_runs(other.plan)
-        if all(getattr(run.scored, key) == value[key] for key in keys)
+        if (run.scored.kind, run.scored.label, run.scored.seed) == wanted
     )
     made = write_stage(other, run.scored)
     shutil.rmtree(record.parent)
@@ -90,20 +90,19 @@ def another_seed_trained_differently(record: Path) -> None:
 
 
 def no_predictions(record: Path) -> None:
-    record.with_name(FILE_NAME).unlink()
+    record.with_name(ROWS).unlink()
 
 
 def altered_predictions(record: Path) -> None:
-    file = record.with_name(FILE_NAME)
+    file = record.with_name(ROWS)
     table = pq.read_table(file)
     scores = [100.0 - score for score in table["score"].to_pylist()]
-    pq.write_table(
-        table.set_column(table.num_columns - 1, table.schema.field("score"), [scores]), file
-    )
+    place = table.schema.get_field_index("score")
+    pq.write_table(table.set_column(place, table.schema.field("score"), [scores]), file)
 
 
 def fewer_predictions(record: Path) -> None:
-    file = record.with_name(FILE_NAME)
+    file = record.with_name(ROWS)
     pq.write_table(pq.read_table(file).slice(0, 30), file)
 
 
@@ -111,31 +110,31 @@ def fewer_predictions_that_the_record_owns_to(record: Path) -> None:
     """Rows and checksum in the record are those of the file; the test split has more."""
     import hashlib  # noqa: PLC0415
 
-    file = record.with_name(FILE_NAME)
+    file = record.with_name(ROWS)
     fewer_predictions(record)
-    entry = {"file": FILE_NAME, "rows": 30}
+    entry = {"file": ROWS, "rows": 30}
     entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
     value = json.loads(record.read_text())
-    (result,) = value["test"].values()
+    (result,) = value["results"].values()
     result["instances"] = 30
-    record.write_text(json.dumps(value | {"predictions": entry}))
+    record.write_text(json.dumps(value | {"rows": entry}))
 
 
 def predictions_of_another_run(record: Path) -> None:
     other = next(path for path in sorted(RESULTS.rglob("metrics.json")) if path != record)
-    shutil.copy(other.with_name(FILE_NAME), record.with_name(FILE_NAME))
-    entry = json.loads(other.read_text())["predictions"]
-    edited(predictions=entry)(record)
+    shutil.copy(other.with_name(ROWS), record.with_name(ROWS))
+    entry = json.loads(other.read_text())["rows"]
+    edited(rows=entry)(record)
 
 
 def torn_predictions(record: Path) -> None:
-    file = record.with_name(FILE_NAME)
+    file = record.with_name(ROWS)
     file.write_bytes(file.read_bytes()[:-50])
 
 
 def predictions_folder(record: Path) -> None:
     no_predictions(record)
-    record.with_name(FILE_NAME).mkdir()
+    record.with_name(ROWS).mkdir()
 
 
 KINDS: dict[str, tuple[Damage, str]] = {
@@ -144,10 +143,10 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "no UTF-8": (no_utf8, "not valid JSON"),
     "folder": (a_folder, "cannot be read"),
     "broken link": (a_broken_link, "cannot be read"),
-    "schema": (edited(schema=3), "schema: found 3"),
+    "schema": (edited(schema=4), "schema: found 4"),
     "no object": (lambda record: record.write_text("[1]"), "a record is a JSON object"),
-    "NaN": (edited(dev_score=float("nan")), "dev_score: found nan"),
-    "infinite": (edited(dev_score=float("inf")), "dev_score: found inf"),
+    "NaN": (edited(training__dev_score=float("nan")), "training.dev_score: found nan"),
+    "infinite": (edited(training__dev_score=float("inf")), "training.dev_score: found inf"),
     "another run": (another_run, "holds"),
     "other hyperparameters": (another_seed_trained_differently, "holds the stage"),
     "other data revision than its digest": (edited(data_revision="r2"), "data_revision: 'r2'"),
@@ -155,7 +154,7 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "altered predictions": (altered_predictions, "SHA-256"),
     "fewer predictions": (fewer_predictions, "30 rows, the record says 40"),
     "fewer predictions, owned to": (fewer_predictions_that_the_record_owns_to, "30 instances"),
-    "predictions of another run": (predictions_of_another_run, "predictions of the stage"),
+    "predictions of another run": (predictions_of_another_run, "holds the rows of the node"),
     "torn predictions": (torn_predictions, "cannot be read as Parquet"),
     "predictions folder": (predictions_folder, "cannot be read"),
 }
@@ -231,7 +230,7 @@ def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: s
     shutil.copytree(record.parent, copy.parent)
     if score == "other":
         value = json.loads(copy.read_text())
-        (result,) = value["test"].values()
+        (result,) = value["results"].values()
         result["score"] = 99.0
         copy.write_text(json.dumps(value))
     tables = gather(study)

@@ -12,15 +12,18 @@ import pytest
 from toy_study import finish_all, finish_node, opened
 
 from tasktransfer.cli import main
-from tasktransfer.core.nodes import Fit, Node
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node
 from tasktransfer.operate.garbage import find_garbage, remove
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.overview import overview
+from tasktransfer.operate.pack import pack_results, read_pack, unpacked
 from tasktransfer.operate.pilot import left_by_shard, shard_of
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
-from tasktransfer.results.finished import look
-from tasktransfer.results.node_records import read_node_record
+from tasktransfer.results.finished import lacking_parts, look
+from tasktransfer.results.probe_rows import PROJECTION
+from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import rows_beside
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
 
@@ -60,11 +63,6 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "cut off": ("fits", lambda f: (f / "metrics.json").write_text("{"), "not valid JSON"),
     "rows lost": ("evaluations", lambda f: (f / "rows.parquet").unlink(), "no such file"),
     "rows changed": ("fits", lambda f: (f / "rows.parquet").write_bytes(b"x"), "SHA-256"),
-    "no classifier": (
-        "fits",
-        lambda f: shutil.rmtree(f / "topic_classification"),
-        "topic_classification: no such file, its record names it",
-    ),
     "Arrow lost": ("derived", lambda f: (f / "dialogues.arrow").unlink(), "dialogues.arrow: no"),
     "classifier of another fit": (
         "fits",
@@ -92,6 +90,18 @@ def test_a_damaged_node_is_finished_nowhere(
     assert main(["explain", node.digest[:12], "--config", "study.yaml", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["state"] == ("damaged" if said else "interrupted")
+
+
+def test_what_others_read_may_be_gone_once_nothing_needs_it(study: Study) -> None:
+    fit = first(study, "fits")
+    shutil.rmtree(Path(study.folder(fit), "topic_classification"))
+    assert fit.digest in look(study).finished
+    users = [node for node in study.users(fit) if isinstance(node, Evaluation | Data)]
+    Path(study.record(users[0])).unlink()
+    seen = look(study)
+    assert fit.digest not in seen.finished
+    assert seen.damaged == {}
+    assert "topic_classification" in str(lacking_parts(study, fit))
 
 
 # --- plan, status, pilot ------------------------------------------------------------------------
@@ -153,9 +163,7 @@ def test_every_node_is_taken_once_and_never_overwritten(theirs: Study) -> None:
     assert look(ours).finished == {node.digest for node in ours.plan.nodes}
     for kind in KINDS:
         node = first(ours, kind)
-        assert read_node_record(Path(ours.folder(node))) == read_node_record(
-            Path(theirs.folder(node))
-        )
+        assert read_record(Path(ours.record(node))) == read_record(Path(theirs.record(node)))
     before = content("results")
     assert merged(ours, "theirs") == {"there already": 12}
     assert content("results") == before
@@ -170,7 +178,7 @@ def test_what_differs_is_lost_or_damaged(theirs: Study) -> None:
     reasons = {told["stage"]: (told["outcome"], *told["reasons"]) for told in seen["stages"]}
     outcome, reason = reasons[evaluation.path]
     assert outcome == "conflict"
-    assert "measures.topic_classification.spearman: 0.5 here, 0.25 there" in reason
+    assert "results.topic_classification.measures.spearman: 0.5 here, 0.25 there" in reason
     outcome, reason = reasons[fit.path]
     assert outcome == "refused"
     assert "rows.parquet: its SHA-256" in reason
@@ -186,6 +194,29 @@ def test_nodes_of_other_settings_are_taken_when_asked_for(theirs: Study) -> None
     assert merge_results(ours, Path("theirs"))["elsewhere"] == 12
     assert merged(ours, "theirs", everything=True) == {"taken": 12}
     assert (Path("results") / theirs.plan.fits[0].path / "topic_classification").is_dir()
+
+
+# --- pack ---------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_node_is_packed_with_its_rows_and_small_files(study: Study) -> None:
+    projection = Path(study.folder(study.plan.fits[0]), PROJECTION)
+    projection.write_bytes(b"two columns")
+    table = Path(study.tables, "ratings.parquet")
+    table.parent.mkdir(parents=True)
+    table.write_bytes(b"made of dialogues")
+    named = ["tables/ratings.parquet", "tables/not there.parquet"]
+    seen = pack_results(study, Path("all.parquet"), tables=named, with_text=True)
+    assert seen["packed"] == {"stage": 4, "fit": 2, "evaluation": 4, "data": 2}
+    assert (seen["lacking"], seen["tables"]) == (0, 1)
+    with unpacked(read_pack(Path("all.parquet")), study.config) as folder:
+        for node in study.plan.nodes:
+            here, there = Path(study.record(node)), folder / node.path / "metrics.json"
+            assert read_record(there) == read_record(here)
+            assert rows_beside(there).equals(rows_beside(here))
+        assert (folder / study.plan.fits[0].path / PROJECTION).read_bytes() == b"two columns"
+        assert (folder / named[0]).read_bytes() == b"made of dialogues"
+        assert len(list(folder.rglob("metrics.json"))) == len(study.plan.nodes)
 
 
 # --- gc -----------------------------------------------------------------------------------------

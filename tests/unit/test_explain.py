@@ -82,7 +82,7 @@ def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]
 
 def score(study: Study, run: Run) -> float:
     record = json.loads(Path(study.record(run.scored)).read_text())
-    return float(record["test"][run.target]["score"])
+    return float(record["results"][run.target]["score"])
 
 
 def test_the_number_is_that_of_the_records(study: Study, capsys: Any) -> None:
@@ -146,9 +146,9 @@ def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -
     assert second["digest"] == run.scored.digest
     assert second["record"] == study.record(run.scored)
     assert second["log"] == f"{study.folder(run.scored)}/train.log"
-    assert second["predictions"]["path"].endswith("predictions.parquet")
+    assert second["rows"]["path"].endswith("rows.parquet")
     record = json.loads(Path(second["record"]).read_text())
-    assert second["predictions"]["sha256"] == record["predictions"]["sha256"]
+    assert second["rows"]["sha256"] == record["rows"]["sha256"]
     assert (second["commit"], second["dirty"]) == ("0" * 40, True)
     assert second["versions"]["torch"] == "2.13.0"
     assert second["config_digest"] == study.config.digest
@@ -172,7 +172,7 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
     for seed in facts["seeds"]:
         for training in (*seed["trainings"], *seed["baseline_trainings"]):
             wanted += [training["digest"], training["record"], training["log"]]
-            wanted += [training["predictions"]["sha256"], *training["commands"]]
+            wanted += [training["rows"]["sha256"], *training["commands"]]
     assert [line for line in wanted if line not in said] == []
     assert "up to date" not in said
     assert "outdated" not in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from finished_stages import TASKS, finish_all, opened
 
+from constructed_records import edit
 from tasktransfer import cli
 from tasktransfer.operate.pilot import left_by_shard
 from tasktransfer.results import damage
@@ -65,7 +65,7 @@ def test_it_agrees_with_what_the_snakefile_asks(seed: int) -> None:
         if draw.random() < 0.25:
             Path(study.record(stage)).unlink()
         if draw.random() < 0.1:
-            Path(study.folder(stage), "predictions.parquet").unlink(missing_ok=True)
+            Path(study.folder(stage), "rows.parquet").unlink(missing_ok=True)
         if draw.random() < 0.4:
             shutil.rmtree(study.checkpoint(stage), ignore_errors=True)
     expected = {stage.digest for stage in study.plan.stages if is_finished(study, stage)}
@@ -74,11 +74,7 @@ def test_it_agrees_with_what_the_snakefile_asks(seed: int) -> None:
 
 
 def edited(**changes: Any) -> Callable[[Path], None]:
-    def edit(folder: Path) -> None:
-        record = json.loads((folder / "metrics.json").read_text())
-        (folder / "metrics.json").write_text(json.dumps(record | changes))
-
-    return edit
+    return lambda folder: edit(folder / "metrics.json", **changes)
 
 
 def of_another_stage(folder: Path) -> None:
@@ -92,18 +88,19 @@ def written(name: str, content: bytes) -> Callable[[Path], None]:
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "empty": (written("metrics.json", b""), "not valid JSON"),
-    "truncated": (written("metrics.json", b'{"schema": 1, "stage'), "not valid JSON"),
+    "truncated": (written("metrics.json", b'{"schema": 3, "node'), "not valid JSON"),
     "binary": (written("metrics.json", bytes(range(256))), "not valid JSON"),
     "deep": (written("metrics.json", b"[" * 100_000), "not valid JSON"),
     "no object": (written("metrics.json", b"[]"), "a record is a JSON object"),
-    "schema": (edited(schema=3), "schema: found 3"),
-    "forged": (edited(dev_score=99.0), "dev_score: 99.0, but the best round"),
+    "schema": (edited(schema=4), "schema: found 4"),
+    "a schema that is gone": (edited(schema=1), "schema: found 1"),
+    "forged": (edited(training__dev_score=99.0), "training.dev_score: 99.0, but the best round"),
     "contradicts its identity": (edited(data_revision="x"), "data_revision: 'x', but"),
-    "has lost its test": (edited(test={}), "predictions.rows: 4, but test has 0 instances"),
-    "names no predictions": (edited(predictions=None), "names no predictions.parquet"),
-    "predictions gone": (lambda f: (f / "predictions.parquet").unlink(), "no such file"),
-    "predictions cut off": (written("predictions.parquet", b"PAR1"), "SHA-256"),
-    "another stage": (of_another_stage, "stage.digest"),
+    "has lost its results": (edited(results={}), "rows.rows: 4, but results has 0 instances"),
+    "names no rows": (edited(rows=None), "rows: names no file of rows"),
+    "rows gone": (lambda f: (f / "rows.parquet").unlink(), "no such file"),
+    "rows cut off": (written("rows.parquet", b"PAR1"), "SHA-256"),
+    "another stage": (of_another_stage, "node.digest"),
 }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from scipy.stats import spearmanr
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from constructed_records import edit, make_provenance
 from tasktransfer.core.nodes import Data, Evaluation, Fit
 from tasktransfer.data import recipes
 from tasktransfer.data.recipes import Ingredients, prepend_labels, recipe_named
@@ -20,15 +21,10 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.fits import LEARNERS, answers, learner_named, ranked
 from tasktransfer.metrics.measures import MEASURES, out_of_range, pearson, spearman
-from tasktransfer.results.damage import node_damage
-from tasktransfer.results.node_records import (
-    Row,
-    node_identity,
-    read_node_record,
-    read_rows,
-    write_node_record,
-    write_rows,
-)
+from tasktransfer.results.damage import damage
+from tasktransfer.results.records import read_record, record_of, write_record
+from tasktransfer.results.rows import Row, rows_beside, write_rows
+from tasktransfer.results.schema import Provenance, TaskResult
 from tasktransfer.tasks.card import Instance
 
 TASK = get_task("DailyDialog", "emotion_recognition")
@@ -145,40 +141,33 @@ NODE = Evaluation(FIT, FIT.data, TASK.name, ("spearman",))
 
 
 def finish(folder: Path, spearman: float = 0.5) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = [Row(TASK.name, "i1", "d1", ("anger",), ("anger",), 1.0, 1.0, 100.0)]
-    write_node_record(
-        folder,
-        {
-            "schema": 2,
-            "node": node_identity(NODE),
-            "synthetic": True,
-            "instances": {TASK.name: 1},
-            "measures": {TASK.name: {"spearman": spearman}},
-            "rows": write_rows(folder, rows, NODE.digest),
-            "provenance": {
-                "tasktransfer": "0",
-                "versions": {},
-                "commit": None,
-                "dirty": None,
-                "config_digest": "",
-                "study": "s",
-                "started": "2026-01-01T00:00:00Z",
-                "seconds": 1.0,
-                "notes": [],
-            },
-        },
+    """Leave what the job of an evaluation would; gives its record's path."""
+    rows = [
+        Row(0, TASK.name, "i1", ("anger",), ("anger",), 100.0, "d1", "test", predicted_value=1.0)
+    ]
+    provenance = make_provenance(recipe=1)
+    del provenance["training"]
+    result: TaskResult = {"measures": {"spearman": spearman}, "score": None, "instances": 1}
+    record = record_of(
+        NODE,
+        synthetic=True,
+        sizes={TASK.name: {"test": 1}},
+        results={TASK.name: result},
+        rows=write_rows(folder, rows, digest=NODE.digest, dataset=NODE.data.name),
+        provenance=cast(Provenance, provenance),
     )
-    return folder
+    write_record(folder / "metrics.json", record)
+    return folder / "metrics.json"
 
 
 def test_a_record_of_an_evaluation_is_read_as_it_was_written(tmp_path: Path) -> None:
-    folder = finish(tmp_path)
-    record = read_node_record(folder)
-    assert record["measures"] == {TASK.name: {"spearman": 0.5}}
-    assert read_rows(folder).to_pylist()[0]["gold"] == ["anger"]
-    assert node_damage(folder, NODE.digest) is None
-    assert node_damage(tmp_path / "nothing", NODE.digest) is None
+    file = finish(tmp_path)
+    (result,) = read_record(file)["results"].values()
+    assert (result["measures"], result["score"]) == ({"spearman": 0.5}, None)
+    (row,) = rows_beside(file).to_pylist()
+    assert (row["gold"], row["predicted_value"]) == (["anger"], 1.0)
+    assert damage(tmp_path, NODE.digest) is None
+    assert damage(tmp_path / "nothing", NODE.digest) is None
 
 
 def test_a_measure_out_of_its_range_is_not_written(tmp_path: Path) -> None:
@@ -190,21 +179,21 @@ def test_a_measure_out_of_its_range_is_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        ({"node": {}}, "node.kind: is missing"),
+        ({"node": {}}, "node: found {}, expected a mapping with the key 'kind'"),
+        ({"node__seed": 0}, "node.seed: unknown key 'seed'"),
         ({"synthetic": "yes"}, "synthetic: found 'yes'"),
-        ({"extra": 1}, "unknown key 'extra'"),
+        ({"extra": 1}, "extra: unknown key"),
+        ({"training": None}, "training: found null"),
     ],
 )
-def test_a_damaged_record_is_told(tmp_path: Path, change: dict[str, object], part: str) -> None:
-    folder = finish(tmp_path)
-    value = json.loads((folder / "metrics.json").read_text())
-    (folder / "metrics.json").write_text(json.dumps(value | change))
-    assert part in str(node_damage(folder, NODE.digest))
+def test_a_damaged_record_is_told(tmp_path: Path, change: dict[str, Any], part: str) -> None:
+    edit(finish(tmp_path), **change)
+    assert part in str(damage(tmp_path, NODE.digest))
 
 
 def test_lost_rows_and_another_node_are_damage(tmp_path: Path) -> None:
-    folder = finish(tmp_path)
+    finish(tmp_path)
     other = replace(NODE, measures=("micro_f1",))
-    assert f"expected {other.digest[:12]}" in str(node_damage(folder, other.digest))
-    (folder / "rows.parquet").write_bytes(b"x")
-    assert "SHA-256" in str(node_damage(folder, NODE.digest))
+    assert f"expected {other.digest[:12]}" in str(damage(tmp_path, other.digest))
+    (tmp_path / "rows.parquet").write_bytes(b"x")
+    assert "SHA-256" in str(damage(tmp_path, NODE.digest))

@@ -20,6 +20,7 @@ from tasktransfer.data.prepared import instances_folder
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.planned import StudyPlan
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
@@ -198,7 +199,7 @@ def mixed(folder: Path) -> Results:
     return collected(folder, plan)
 
 
-def collected(folder: Path, plan: Path) -> Results:
+def collected(folder: Path, plan: StudyPlan) -> Results:
     from tasktransfer.designs.transfer.collect.store import collect  # noqa: PLC0415
     from tasktransfer.designs.transfer.statistics.study_statistics import compute  # noqa: PLC0415
 

@@ -17,8 +17,8 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.operate import merge as merging
 from tasktransfer.operate.merge import as_text, failure, merge_results
 from tasktransfer.results.finished import look
-from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import read_rows
 from tasktransfer.results.state import claim, history
 from tasktransfer.results.study import Study
 
@@ -67,7 +67,7 @@ def test_everything_is_taken_and_then_is_there(ours: Study, theirs: Study) -> No
     for stage in ours.plan.stages:
         record = read_record(Path(ours.record(stage)))
         assert record == read_record(Path(theirs.record(stage)))
-        read_predictions(Path(ours.folder(stage)) / "predictions.parquet", record["predictions"])
+        read_rows(Path(ours.folder(stage)) / "rows.parquet", record["rows"])
     assert merged(ours) == {"there already": 8}
     assert files(OTHER) == before
     assert not [name for name in files("results") if ".part" in name]
@@ -79,10 +79,13 @@ def test_a_training_that_measured_the_untrained_model_too_is_the_same(
     finish_all(ours)
 
     def measured(record: dict[str, Any]) -> None:
-        record["rounds"].insert(0, {**record["rounds"][0], "round": 0, "train_loss": {}})
+        record["training"]["rounds"].insert(
+            0, {**record["training"]["rounds"][0], "round": 0, "train_loss": {}}
+        )
 
     spoil(theirs, theirs.plan.stages[0], measured)
-    assert read_record(Path(theirs.record(theirs.plan.stages[0])))["rounds"][0]["round"] == 0
+    there = read_record(Path(theirs.record(theirs.plan.stages[0])))
+    assert there["training"]["rounds"][0]["round"] == 0
     assert merged(ours) == {"there already": 8}
 
 
@@ -116,7 +119,7 @@ def test_checkpoints_can_be_left_and_taken_later(ours: Study, theirs: Study) -> 
 
 def test_lost_predictions_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
-    (Path(ours.folder(ours.plan.stages[0])) / "predictions.parquet").unlink()
+    (Path(ours.folder(ours.plan.stages[0])) / "rows.parquet").unlink()
     assert merged(ours) == {"completed": 1, "there already": 7}
     assert look(ours).damaged == {}
 
@@ -131,7 +134,7 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
     assert (seen["counts"]["conflict"], seen["counts"]["taken"]) == (1, 7)
     (conflict,) = [item for item in seen["stages"] if item["outcome"] == "conflict"]
     assert conflict["stage"] == stage.path
-    assert "dev_score: 12.5 here, 50.0 there" in conflict["reasons"]
+    assert "training.dev_score: 12.5 here, 50.0 there" in conflict["reasons"]
     assert files(ours.folder(stage)) == before
     assert failure(seen) is not None
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 6
@@ -160,24 +163,24 @@ def test_equal_predictions_in_another_file_are_no_conflict(
 
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "a key is missing": (lambda r: r.pop("best_round"), "best_round"),
-    "another schema": (lambda r: r.update(schema=3), "schema"),
+    "a key is missing": (lambda r: r["training"].pop("best_round"), "best_round"),
+    "another schema": (lambda r: r.update(schema=4), "schema: found 4"),
     "digest and identity disagree": (
-        lambda r: r["stage"]["identity"].update(seed=7),
-        "stage.identity has digest",
+        lambda r: r["node"]["identity"].update(seed=7),
+        "node.identity has digest",
     ),
-    "the seed beside the identity": (lambda r: r["stage"].update(seed=7), "seed"),
+    "the seed beside the identity": (lambda r: r["node"].update(seed=7), "seed"),
     "another model family": (
-        lambda r: r["stage"].update(family="decoder"),
+        lambda r: r["node"].update(family="decoder"),
         "family",
     ),
     "other data": (lambda r: r.update(data_revision="mine"), "data_revision"),
-    "no test": (lambda r: r.update(test={}, predictions=None), "test: no task, expected"),
-    "predictions are not named": (lambda r: r.update(predictions=None), "names no predictions"),
-    "other predictions": (lambda r: r["predictions"].update(sha256="0" * 64), "SHA-256"),
+    "no results": (lambda r: r.update(results={}, rows=None), "results: no task, expected"),
+    "rows are not named": (lambda r: r.update(rows=None), "names no file of rows"),
+    "other rows": (lambda r: r["rows"].update(sha256="0" * 64), "SHA-256"),
     "a path outside": (
-        lambda r: r["predictions"].update(file="../x"),
-        "names no predictions",
+        lambda r: r["rows"].update(file="../x/rows.parquet"),
+        "rows.file: found ../x/rows.parquet, expected rows.parquet",
     ),
 }
 
@@ -203,7 +206,7 @@ def test_a_damaged_record_is_refused(content: bytes, ours: Study, theirs: Study)
 
 
 def test_cut_off_predictions_are_refused(ours: Study, theirs: Study) -> None:
-    file = Path(theirs.folder(theirs.plan.stages[0])) / "predictions.parquet"
+    file = Path(theirs.folder(theirs.plan.stages[0])) / "rows.parquet"
     file.write_bytes(file.read_bytes()[:-10])
     assert merged(ours) == {"refused": 1, "taken": 7}
     file.unlink()
@@ -213,9 +216,9 @@ def test_cut_off_predictions_are_refused(ours: Study, theirs: Study) -> None:
 def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) -> None:
     """The record names them rightly, and still they are another stage's."""
     first, second = (Path(theirs.folder(s)) for s in theirs.plan.stages[:2])
-    shutil.copy(second / "predictions.parquet", first)
-    names = json.loads((second / "metrics.json").read_text())["predictions"]
-    spoil(theirs, theirs.plan.stages[0], lambda record: record.update(predictions=names))
+    shutil.copy(second / "rows.parquet", first)
+    names = json.loads((second / "metrics.json").read_text())["rows"]
+    spoil(theirs, theirs.plan.stages[0], lambda record: record.update(rows=names))
     assert merged(ours) == {"refused": 1, "taken": 7}
 
 
@@ -260,7 +263,7 @@ def test_a_damaged_record_here_is_kept_beside_the_one_that_is_taken(
 
 def test_cut_off_predictions_here_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
-    (Path(ours.folder(ours.plan.stages[0])) / "predictions.parquet").write_bytes(b"PAR1")
+    (Path(ours.folder(ours.plan.stages[0])) / "rows.parquet").write_bytes(b"PAR1")
     assert merged(ours) == {"completed": 1, "there already": 7}
     assert look(ours).damaged == {}
 
@@ -272,7 +275,7 @@ def test_what_a_killed_training_left_here_gives_way(ours: Study, theirs: Study) 
     (folder / ".metrics.json.123.part").touch()
     assert merged(ours) == {"taken": 8}
     record = read_record(folder / "metrics.json")
-    read_predictions(folder / "predictions.parquet", record["predictions"])
+    read_rows(folder / "rows.parquet", record["rows"])
     assert not (folder / ".resume").exists()
     assert not (folder / ".metrics.json.123.part").exists()
 
@@ -301,7 +304,7 @@ def test_another_name_of_the_model_is_no_other_training(ours: Study) -> None:
     finish_all(theirs)
     assert merged(ours) == {"taken": 8}
     record = read_record(Path(ours.record(ours.plan.stages[0])))
-    assert record["stage"]["model"] == "tiny-bert"
+    assert record["node"]["model"] == "tiny-bert"
     assert record["provenance"]["notes"] == ["merged: the model was called their-bert"]
     assert merged(ours) == {"there already": 8}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import yaml
 from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.planned import plan_file
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -49,8 +48,7 @@ def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> R
 
 def missing(study: Study) -> pd.DataFrame:
     """Rows by (algorithm, target, seed)."""
-    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
-    tables, _ = collect(Path("results"), Path("plan.json"), Path("tables"))
+    tables, _ = collect(Path("results"), study_plan(study, study.plan), Path("tables"))
     return tables.missing.set_index(["algorithm", "target", "seed"])
 
 

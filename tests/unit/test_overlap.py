@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.statistics.overlap import (
     overlap_effect,
 )
 from tasktransfer.errors import RecordError
-from tasktransfer.results.predictions import Prediction, write_predictions
+from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.stats import correlation
 
 
@@ -69,16 +69,11 @@ def write_run(root: Path, run: Run, ids: list[str] | None) -> Path:
     target = run[4]
     changes: dict[str, object] = {}
     if ids is not None:
-        rows = [Prediction(i, target, name, ("x",), ("x",), 100.0) for i, name in enumerate(ids)]
-        result = {"metrics": {"accuracy": 100.0}, "score": 100.0, "instances": len(ids)}
-        digest = make_record(run, 100.0)["stage"]["digest"]
-        changes["predictions"] = write_predictions(
-            path.with_name("predictions.parquet"),
-            rows,
-            digest=digest,
-            dataset=run[0],
-        )
-        changes["test"] = {target: result}
+        rows = [Row(i, target, name, ("x",), ("x",), 100.0) for i, name in enumerate(ids)]
+        result = {"measures": {"accuracy": 100.0}, "score": 100.0, "instances": len(ids)}
+        digest = make_record(run, 100.0)["node"]["digest"]
+        changes["rows"] = write_rows(path.parent, rows, digest=digest, dataset=run[0])
+        changes["results"] = {target: result}
     path.write_text(json.dumps(make_record(run, 100.0, **changes)))
     return path
 
@@ -88,10 +83,10 @@ def runs_of(*paths: Path, root: Path) -> pd.DataFrame:
     rows = []
     for path in paths:
         record = json.loads(path.read_text())
-        (target,) = record["test"]
-        has = record["predictions"] is not None
-        stage, place = record["stage"], path.relative_to(root).as_posix()
-        rows.append((stage["dataset"], stage["model"], stage["kind"], target, place, has))
+        (target,) = record["results"]
+        has = record["rows"] is not None
+        stage, place = record["node"], path.relative_to(root).as_posix()
+        rows.append((stage["dataset"], stage["model"], stage["step"], target, place, has))
     columns = ["dataset", "model", "algorithm", "target", "path", "has_predictions"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -115,15 +110,15 @@ def test_ids_come_from_the_first_baseline_with_predictions(tmp_path: Path) -> No
 def test_damaged_predictions_are_named(tmp_path: Path, damage: str) -> None:
     run = ("DailyDialog", "bert", "baseline", (), "a_task", 0)
     runs = runs_of(write_run(tmp_path, run, ["p", "q"]), root=tmp_path)
-    file = (tmp_path / record_path(run)).with_name("predictions.parquet")
+    file = (tmp_path / record_path(run)).with_name("rows.parquet")
     if damage == "gone":
         file.unlink()
     elif damage == "cut":
         file.write_bytes(file.read_bytes()[:100])
     else:
-        row = Prediction(0, "a_task", "p", ("x",), ("x",), 0.0)
-        write_predictions(file, [row], digest="d", dataset="DailyDialog")
-    with pytest.raises(RecordError, match=r"predictions\.parquet"):
+        row = Row(0, "a_task", "p", ("x",), ("x",), 0.0)
+        write_rows(file.parent, [row], digest="d", dataset="DailyDialog")
+    with pytest.raises(RecordError, match=r"rows\.parquet"):
         instances_in_test(runs, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""A study's records and predictions in one file, and back."""
+"""A study's records and rows in one file, and back."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tasktransfer.errors import RecordError
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import pack_results, read_pack, unpacked
 from tasktransfer.results.finished import look
-from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import read_rows
 from tasktransfer.results.study import Study
 
 FILE = Path("packed.parquet")
@@ -56,8 +56,8 @@ def spoiled(change: Callable[[dict[str, Any]], None], row: int = 0) -> None:
 
 def content(study: Study, stage: Stage) -> tuple[Any, Any]:
     record = read_record(Path(study.record(stage)))
-    file = Path(study.folder(stage), "predictions.parquet")
-    return record, read_predictions(file, record["predictions"]).to_pylist()
+    file = Path(study.folder(stage), "rows.parquet")
+    return record, read_rows(file, record["rows"]).to_pylist()
 
 
 def test_what_is_packed_comes_back(theirs: Study, packed: Path) -> None:
@@ -120,19 +120,19 @@ def test_what_is_not_finished_is_left_out_and_said(theirs: Study) -> None:
     Path(theirs.record(theirs.plan.stages[-1])).unlink()
     said: list[str] = []
     seen = pack_results(theirs, FILE, with_text=True, say=said.append)
-    assert (seen["trainings"], seen["lacking"]) == (7, 1)
-    assert said == ["1 training of theirs.yaml not finished, and left out"]
+    assert (seen["packed"], seen["lacking"]) == ({"stage": 7}, 1)
+    assert said == ["1 node of theirs.yaml not finished, and left out"]
 
 
 def test_nothing_finished_is_refused() -> None:
-    with pytest.raises(RecordError, match=r"no training of study\.yaml is finished"):
+    with pytest.raises(RecordError, match=r"nothing of study\.yaml is finished"):
         pack_results(opened(), FILE)
 
 
 def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
-    file = Path(theirs.folder(theirs.plan.stages[0]), "predictions.parquet")
+    file = Path(theirs.folder(theirs.plan.stages[0]), "rows.parquet")
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(RecordError, match=r"predictions\.parquet"):
+    with pytest.raises(RecordError, match=r"rows\.parquet"):
         pack_results(theirs, FILE, with_text=True)
 
 
@@ -142,7 +142,7 @@ def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
         (lambda row: row.update(path="../../escaped"), "leads out of the results folder"),
         (lambda row: row.update(path="/tmp/escaped"), "leads out of the results folder"),
         (lambda row: row.update(record="{"), "not valid JSON"),
-        (lambda row: row["predictions"].pop(0), "expected instance 0"),
+        (lambda row: row["rows"].pop(0), "expected instance 0"),
     ],
 )
 def test_a_damaged_row_is_named(
@@ -156,8 +156,8 @@ def test_a_damaged_row_is_named(
         pass
 
 
-def test_a_row_that_lost_its_last_predictions_is_refused(packed: Path) -> None:
-    spoiled(lambda row: row["predictions"].pop())
+def test_a_node_that_lost_its_last_rows_is_refused(packed: Path) -> None:
+    spoiled(lambda row: row["rows"].pop())
     study = opened()
     with unpacked(read_pack(packed), study.config) as folder:
         seen = merge_results(study, folder)
@@ -169,7 +169,7 @@ def test_other_files_are_no_packs(theirs: Study, packed: Path) -> None:
     Path("text").write_text("no Parquet")
     with pytest.raises(RecordError, match="cannot be read as Parquet"):
         read_pack(Path("text"))
-    other = next(Path("theirs").rglob("predictions.parquet"))
+    other = next(Path("theirs").rglob("rows.parquet"))
     with pytest.raises(RecordError, match="not written by `tasktransfer pack`"):
         read_pack(other)
     table = pq.read_table(packed)

@@ -140,6 +140,25 @@ def test_the_own_expert_is_compared_with_the_others() -> None:
     assert number(found, "value", **of) == pytest.approx(own - np.mean(others))
 
 
+def test_two_raters_are_compared_on_the_seeds_that_both_have() -> None:
+    """A mean of three seeds' ratings is surer than one of two: the difference would be of that."""
+    ratings, items = studied()
+    lacks = ratings["method"].eq("single") | ratings["domain"].eq("Orchard")
+    found = made(ratings[~(lacks & ratings["seed"].eq(1))], items)
+    without = made(ratings[ratings["seed"].ne(1)], items)
+    of = {"method": "panel", "set": "Harbour_Tiny"}
+    assert number(found["experts"], "seeds", expert="Harbour", **of) == 3
+    assert number(found["experts"], "seeds", expert=OWN_MINUS_OTHERS, **of) == 2
+    for table, columns_, where in (
+        ("experts", ("value", "low", "high", "p"), {"expert": OWN_MINUS_OTHERS}),
+        ("tests", ("r_method", "r_against", "difference", "p", "t", "seeds_low"),
+            {"against": "single", "seed": "mean"}),
+    ):  # fmt: skip
+        for column in columns_:
+            wanted = number(without[table], column, **of, **where)
+            assert number(found[table], column, **of, **where) == pytest.approx(wanted)
+
+
 def test_williams_is_on_mean_ratings_and_per_seed() -> None:
     ratings, items = studied()
     found = made(ratings, items)["tests"]

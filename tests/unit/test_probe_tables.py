@@ -17,10 +17,15 @@ from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.claims import bleu_and_probes
 from tasktransfer.designs.probes.collect import score_rows
 from tasktransfer.designs.probes.figures import one_a_seed
+from tasktransfer.designs.probes.intervals import intervals
 from tasktransfer.designs.probes.plan import plan
 from tasktransfer.designs.probes.printed import chosen_by_measures, table6, unsolved
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins, stand_ins
+from tasktransfer.metrics import open_labels
+from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.revisions import Revisions
+from tasktransfer.stats.cells import Scored, of_tallies
+from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.grouped_correlation import grouped_correlation
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -143,6 +148,41 @@ def test_without_effect_few_probes_are_solved() -> None:
     assert 0.015 < share < 0.035  # one side of 5 %
 
 
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def test_a_difference_says_how_many_seeds_both_have() -> None:
+    """Three seeds of the trained model were probed, and one untrained model."""
+    frame = scores({"untrained": 0, "last": 1}, seeds=3)
+    frame = frame[(frame["probe"] == "AllSlots") & ((frame["epoch"] == 1) | (frame["seed"] == 2))]
+    frame["record"] = [f"{row.snapshot}-{row.seed}" for row in frame.itertuples()]
+    chance, dialogues = np.random.default_rng(0), [f"d{place // 2}" for place in range(40)]
+    of = MEASURES["micro_f1"]
+
+    def scored(share: float) -> Scored:
+        right = chance.random(40) < share
+        tallies = np.stack([right, np.ones(40), np.ones(40)], axis=1)
+        return of_tallies(tallies, dialogues, lambda s: 100 * open_labels.micro_f1(s), of)
+
+    shares = {"": 0.8, "+prior": 0.2, "+shuffled": 0.4}
+    told = {
+        record: {f"MultiWOZ_AllSlots{end}": scored(share) for end, share in shares.items()}
+        for record in frame["record"]
+    }
+    found = intervals(told, frame).set_index(["snapshot", "compared_with"])
+    assert found["seeds"].to_dict() == {
+        ("untrained", "nothing"): 1, ("last", "nothing"): 3,
+        ("untrained", "prior"): 1, ("untrained", "shuffled"): 1,
+        ("last", "prior"): 3, ("last", "shuffled"): 3, ("last", "untrained"): 1,
+    }  # fmt: skip
+    one, other = (told[name]["MultiWOZ_AllSlots"].score for name in ("last-2", "untrained-2"))
+    assert found.loc[("last", "untrained"), "value"] == pytest.approx(one - other)
+    assert found["p"].isna().tolist() == (found.index.get_level_values(1) == "nothing").tolist()
+    for against in ("prior", "shuffled", "untrained"):
+        some = found.xs(against, level=1)
+        assert some["q"].tolist() == pytest.approx(false_discovery(some["p"]).tolist())
+
+
 # --- the claim ----------------------------------------------------------------------------------
 
 
@@ -219,14 +259,18 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
     task = "_".join(AT)
     told: Any = {
         fit.digest: {
-            "measures": {task: {**measures, "micro_f1": fit.on.at if fit.on else 0.0}},
-            "instances": {task: 1},
+            "results": {
+                task: {
+                    "measures": {**measures, "micro_f1": fit.on.at if fit.on else 0.0},
+                    "instances": 1,
+                }
+            }
         }
         for fit in planned.fits
     }
-    best: Any = {stage.digest: {"best_round": 7} for stage in planned.stages}
+    best: Any = {stage.digest: {"training": {"best_round": 7}} for stage in planned.stages}
     runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
-    rows = pd.DataFrame(score_rows(every, runs, best, told))  # type: ignore[arg-type]
+    rows = pd.DataFrame(score_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
     by_model = rows[rows[2] == "best"]
     assert len(by_model) == 5
     assert set(by_model[3]) == set(by_model[6]) == {7}

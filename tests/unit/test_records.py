@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import json
 import subprocess
 import sys
@@ -12,20 +11,21 @@ from typing import Any
 import jsonschema
 import pyarrow.parquet as pq
 import pytest
-from record_factory import Run, as_schema_1, make_record
+from record_factory import Run, make_record
 
-from constructed_records import make_provenance
+from constructed_records import make_provenance, put
+from old_records import OF_PREDICTIONS, OF_ROWS, as_schema_2
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
-from tasktransfer.results.predictions import Prediction, read_predictions, write_predictions
 from tasktransfer.results.records import (
-    Record,
     best_round,
     comparable,
     read_record,
     record_schema,
     write_record,
 )
+from tasktransfer.results.rows import Row, made_by, read_rows, write_rows
+from tasktransfer.results.schema import Record
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = "emotion_recognition"
@@ -38,20 +38,6 @@ def record() -> Record:
     return make_record(TRANSFER, 61.25)
 
 
-def put(record: Any, key: str, value: Any) -> Any:
-    """A copy with the value at a dotted key; the value ``...`` removes the key."""
-    changed = copy.deepcopy(record)
-    *path, last = [int(part) if part.isdigit() else part for part in key.split(".")]
-    place = changed
-    for part in path:
-        place = place[part]
-    if value is ...:
-        del place[last]
-    else:
-        place[last] = value
-    return changed
-
-
 def test_what_is_written_is_read_back(tmp_path: Path, record: Record) -> None:
     path = tmp_path / "deep" / "metrics.json"
     write_record(path, record)
@@ -60,7 +46,7 @@ def test_what_is_written_is_read_back(tmp_path: Path, record: Record) -> None:
 
 
 def test_a_stage_that_is_not_tested_has_no_results(tmp_path: Path, record: Record) -> None:
-    bare: Any = record | {"test": {}}
+    bare: Any = record | {"results": {}}
     write_record(tmp_path / "m.json", bare)
     assert read_record(tmp_path / "m.json") == bare
 
@@ -68,11 +54,11 @@ def test_a_stage_that_is_not_tested_has_no_results(tmp_path: Path, record: Recor
 def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
     tmp_path: Path, record: Record
 ) -> None:
-    untrained = put(record["rounds"][0], "round", 0) | {"selection_score": -4.5}
-    changed: Any = record | {"rounds": [untrained, *record["rounds"]]}
-    changed["dev_score"] = changed["rounds"][2]["selection_score"]
+    rounds = record["training"]["rounds"]
+    untrained = put(rounds[0], "round", 0) | {"selection_score": -4.5}
+    changed = put(record, "training.rounds", [untrained, *rounds])
     write_record(tmp_path / "m.json", changed)
-    chosen = put(put(changed, "best_round", 0), "dev_score", -4.5)
+    chosen = put(put(changed, "training.best_round", 0), "training.dev_score", -4.5)
     write_record(tmp_path / "m.json", chosen)
     assert best_round(read_record(tmp_path / "m.json")) == untrained
 
@@ -80,9 +66,13 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("dev_score", float("nan"), "dev_score: found nan"),
-        ("rounds.1.train_loss.dialogue_nli", float("inf"), "rounds[1].train_loss.dialogue_nli"),
-        ("stage.identity.lr", float("-inf"), "stage.identity.lr: found -inf"),
+        ("training.dev_score", float("nan"), "training.dev_score: found nan"),
+        (
+            "training.rounds.1.train_loss.dialogue_nli",
+            float("inf"),
+            "training.rounds[1].train_loss.dialogue_nli",
+        ),
+        ("node.identity.lr", float("-inf"), "node.identity.lr: found -inf"),
         ("provenance.seconds.train", -1.0, "provenance.seconds.train: found -1.0"),
         (
             "provenance.host.device",
@@ -90,26 +80,34 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
             "provenance.host.device: found 'tpu', expected 'cpu', 'cuda' or 'mps'",
         ),
         ("provenance.started", "yesterday", "provenance.started: found 'yesterday'"),
-        ("stage.seed", True, "stage.seed: found true, expected a whole number"),
-        ("stage.parents", ["abc"], "stage.parents[0]: found 'abc'"),
-        ("stage.kind", ..., "stage.kind: is missing"),
+        ("node.seed", True, "node.seed: found true, expected a whole number"),
+        ("node.parents", ["abc"], "node.parents[0]: found 'abc'"),
+        ("node.step", ..., "step: is missing"),
+        ("node.kind", ..., "expected a mapping with the key 'kind'"),
+        ("node.kind", "stages", "expected a mapping whose 'kind' is one of 'stage', 'data'"),
+        ("node.sed", 3, "node.sed: unknown key 'sed' (did you mean 'seed'?)"),
         ("extra", 1, "extra: unknown key"),
         ("run", None, "run: unknown key"),
-        ("schema", 3, "schema: found 3"),
-        ("best_round", 3, "best_round: 3, but the rounds are 1 to 2"),
-        ("best_round", 1, "dev_score: 61.25, but the best round's is 30.625"),
-        ("rounds.0.round", 2, "rounds: must be numbered"),
-        ("rounds", [], "rounds: must be numbered"),
-        ("rounds.0.dev.emotion_recognition.accuracy", 130.0, "rounds[0].dev.emotion_recognition"),
-        (f"test.{TARGET}.metrics.accuracy", 130.0, "test.emotion_recognition.metrics"),
-        (f"test.{TARGET}.score", None, "test.emotion_recognition.score: found null"),
-        ("stage.identity.seed", 4, "stage.digest"),
-        ("few_sample", False, "few_sample: False, but stage.identity.few_sample is True"),
+        ("schema", 4, "schema: found 4"),
+        ("training.best_round", 3, "training.best_round: 3, but the rounds are 1 to 2"),
+        ("training.best_round", 1, "training.dev_score: 61.25, but the best round's is 30.625"),
+        ("training.rounds.0.round", 2, "training.rounds: must be numbered"),
+        ("training.rounds", [], "training.rounds: must be numbered"),
+        (
+            "training.rounds.0.dev.emotion_recognition.accuracy",
+            130.0,
+            "training.rounds[0].dev.emotion_recognition",
+        ),
+        (f"results.{TARGET}.measures.accuracy", 130.0, "results.emotion_recognition.measures"),
+        (f"results.{TARGET}.score", None, "results.emotion_recognition.score: found null"),
+        (f"results.{TARGET}.score", "x", "results.emotion_recognition.score: found 'x'"),
+        ("node.identity.seed", 4, "node.digest"),
+        ("few_sample", False, "few_sample: False, but node.identity.few_sample is True"),
         ("sizes", {}, "sizes: no sizes of"),
         (
-            "predictions",
+            "rows",
             {"file": "p.parquet", "rows": 3, "sha256": "0" * 64},
-            "predictions.rows: 3, but test has 4 instances",
+            "rows.rows: 3, but results has 4 instances",
         ),
     ],
 )
@@ -131,23 +129,16 @@ def test_a_wrong_record_is_refused_by_name_on_both_sides(
 
 
 @pytest.mark.parametrize("run", [TRANSFER, FINETUNED])
-def test_records_of_schema_1_are_read_as_schema_2(tmp_path: Path, run: Run) -> None:
+def test_records_of_schema_2_are_read_as_schema_3(tmp_path: Path, run: Run) -> None:
     record = make_record(run, 61.25)
     path = tmp_path / "metrics.json"
-    path.write_text(json.dumps(as_schema_1(record, run)))
+    path.write_text(json.dumps(as_schema_2(record)))
     assert read_record(path) == record
 
 
-def test_a_schema_1_record_of_a_stage_without_a_run_is_read(tmp_path: Path, record: Record) -> None:
-    bare: Any = record | {"test": {}}
-    path = tmp_path / "metrics.json"
-    path.write_text(json.dumps(as_schema_1(bare, None)))
-    assert read_record(path) == bare
-
-
-def test_nothing_is_written_as_schema_1(tmp_path: Path, record: Record) -> None:
-    old: Any = as_schema_1(record, TRANSFER)
-    with pytest.raises(RecordError, match="schema: found 1"):
+def test_nothing_is_written_as_schema_2(tmp_path: Path, record: Record) -> None:
+    old: Any = as_schema_2(record)
+    with pytest.raises(RecordError, match="schema: found 2"):
         write_record(tmp_path / "metrics.json", old)
     assert list(tmp_path.iterdir()) == []
 
@@ -155,39 +146,31 @@ def test_nothing_is_written_as_schema_1(tmp_path: Path, record: Record) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("run", ..., "run: missing"),
-        ("score", ..., "score: missing"),
-        ("epochs", ..., "epochs: missing"),
-        ("best_epoch", ..., "best_epoch: missing"),
-        ("score", float("nan"), "score: nan, but test.emotion_recognition.score is 61.25"),
-        ("score", 60.0, "score: 60.0, but test.emotion_recognition.score is 61.25"),
-        ("score", None, "score: None"),
-        ("run", None, "run: null, but the record has a score"),
-        ("run", 3, "run: found int"),
-        ("run.seed", 4, "run.seed: 4, but stage.seed is 3"),
-        ("run.target", "dialogue_nli", "test: no result of the target dialogue_nli"),
-        ("test", {}, "test: no result of the target emotion_recognition"),
-        ("epochs", 3, "rounds: found 3"),
-        ("epochs.0.epoch", 2, "rounds: must be numbered"),
-        ("epochs.0.epoch", ..., "rounds[0].round: is missing"),
-        ("epochs.0.seconds", -1, "rounds[0].seconds: found -1"),
-        ("best_epoch", 3, "best_round: 3, but the rounds are 1 to 2"),
-        ("best_epoch", 1, "dev_score: 61.25, but the best round's is 30.625"),
-        ("stage.parent", "abc", "stage.parents[0]: found 'abc'"),
-        ("stage.kind", ..., "stage.kind: is missing"),
-        ("stage", 3, "stage: found 3"),
+        ("test", ..., "test: missing"),
+        ("test", 3, "test: found int"),
+        (f"test.{TARGET}", 3, f"test.{TARGET}: found int"),
+        (f"test.{TARGET}.metrics", ..., f"test.{TARGET}.metrics: missing"),
+        ("rounds", ..., "training.rounds: is missing"),
+        ("rounds", 3, "training.rounds: found 3"),
+        ("rounds.0.round", 2, "training.rounds: must be numbered"),
+        ("rounds.0.seconds", -1, "training.rounds[0].seconds: found -1"),
+        ("best_round", 3, "training.best_round: 3, but the rounds are 1 to 2"),
+        ("best_round", 1, "training.dev_score: 61.25, but the best round's is 30.625"),
+        ("predictions", ..., "rows: is missing"),
+        ("stage.kind", ..., "step: is missing"),
+        ("stage", 3, "stage: found int"),
+        ("provenance.tokens", ..., "provenance.training.tokens: is missing"),
         ("extra", 1, "extra: unknown key"),
-        ("rounds", [], "rounds: unknown key"),
-        ("stage.parent", ..., "stage.parent: missing"),
-        ("stage.parents", [], "stage.parents: unknown key"),
+        ("node", {}, "node: unknown key, schema 2 has none in a training"),
         ("schema", True, "schema: found True"),
+        ("schema", 1, "schema: found 1"),
     ],
 )
-def test_a_wrong_record_of_schema_1_is_refused_by_name(
+def test_a_wrong_record_of_schema_2_is_refused_by_name(
     tmp_path: Path, record: Record, key: str, value: Any, said: str
 ) -> None:
     path = tmp_path / "metrics.json"
-    path.write_text(json.dumps(put(as_schema_1(record, TRANSFER), key, value)))
+    path.write_text(json.dumps(put(as_schema_2(record), key, value)))
     with pytest.raises(RecordError) as refusal:
         read_record(path)
     assert said in str(refusal.value)
@@ -229,10 +212,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 def test_comparable_leaves_out_provenance_and_times_only(record: Record) -> None:
     again = put(record, "provenance", make_provenance(commit=None, tokens_per_second=1.0))
-    again = put(again, "rounds.0.seconds", 9.0)
+    again = put(again, "training.rounds.0.seconds", 9.0)
     assert comparable(again) == comparable(record)
-    assert comparable(put(record, "dev_score", 61.0)) != comparable(record)
-    assert comparable(put(record, "rounds.0.train_loss.dialogue_nli", 2.0)) != comparable(record)
+    assert comparable(put(record, "training.dev_score", 61.0)) != comparable(record)
+    assert comparable(put(record, "training.rounds.0.train_loss.dialogue_nli", 2.0)) != comparable(
+        record
+    )
 
 
 def test_the_schema_agrees_with_the_checks(record: Record) -> None:
@@ -243,11 +228,11 @@ def test_the_schema_agrees_with_the_checks(record: Record) -> None:
     for key, value in [
         ("schema", 1),
         ("extra", 1),
-        ("dev_score", "x"),
-        ("stage.kind", ...),
-        ("stage.parents", ["abc"]),
+        ("training.dev_score", "x"),
+        ("node.step", ...),
+        ("node.parents", ["abc"]),
         ("provenance.host.device", "tpu"),
-        ("rounds.0.seconds", -1),
+        ("training.rounds.0.seconds", -1),
     ]:
         assert not validator.is_valid(put(record, key, value)), key
 
@@ -284,69 +269,80 @@ def test_reading_records_needs_pydantic_only() -> None:
     assert {name for name in ast.literal_eval(printed) if name[0] != "_"} <= needs
 
 
-def rows(n: int = 3) -> list[Prediction]:
-    return [Prediction(i, "dialogue_nli", f"d-{i % 2}", ("a", "b"), ("a",), 50.0) for i in range(n)]
+def rows(n: int = 3) -> list[Row]:
+    return [Row(i, "dialogue_nli", f"d-{i % 2}", ("a", "b"), ("a",), 50.0) for i in range(n)]
 
 
-def write(path: Path, kept: list[Prediction]) -> Any:
-    return write_predictions(path, kept, digest="0" * 64, dataset="DailyDialog")
+def write(folder: Path, kept: list[Row]) -> Any:
+    return write_rows(folder, kept, digest="0" * 64, dataset="DailyDialog")
 
 
-def test_predictions_are_read_back(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.parquet"
-    file = write(path, rows())
-    table = read_predictions(path, file)
+def test_rows_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    file = write(tmp_path, rows())
+    table = read_rows(path, file)
     assert file["rows"] == 3
     assert table["prediction"].to_pylist() == [["a", "b"]] * 3
     assert table["instance_id"].to_pylist() == ["d-0", "d-1", "d-0"]
+    assert table["rank"].to_pylist() == [None] * 3
     assert table.schema.metadata[b"dataset"] == b"DailyDialog"
-    assert write(path, rows())["sha256"] == file["sha256"]
+    assert made_by(table) == "0" * 64
+    assert write(tmp_path, rows())["sha256"] == file["sha256"]
 
 
-def test_predictions_keep_their_dialogues(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.parquet"
-    file = write(path, [replace(row, dialogue_id=f"d{row.index // 2}") for row in rows()])
-    assert read_predictions(path, file)["dialogue_id"].to_pylist() == ["d0", "d0", "d1"]
+def test_rows_keep_their_clusters_and_what_else_there_is(tmp_path: Path) -> None:
+    full = [
+        replace(row, cluster=f"d{row.index // 2}", probabilities=(0.25, 0.75), rank=1, split="dev")
+        for row in rows()
+    ]
+    table = read_rows(tmp_path / "rows.parquet", write(tmp_path, full))
+    assert table["cluster"].to_pylist() == ["d0", "d0", "d1"]
+    assert table["probabilities"].to_pylist() == [[0.25, 0.75]] * 3
+    assert (table["rank"].to_pylist(), table["split"].to_pylist()) == ([1] * 3, ["dev"] * 3)
 
 
-def test_predictions_of_schema_1_have_no_dialogues(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.parquet"
-    write(path, rows())
-    table = read_predictions(path)
-    older = table.drop_columns(["dialogue_id"])
-    pq.write_table(older.replace_schema_metadata({**table.schema.metadata, b"schema": b"1"}), path)
-    again = read_predictions(path)
-    assert again["dialogue_id"].to_pylist() == [None] * 3
-    assert again.equals(table)
+def test_rows_of_schema_2_are_read_as_schema_3(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    write(tmp_path, [replace(row, cluster="d", split=None) for row in rows()])
+    table = read_rows(path)
+    of_training = table.select(OF_PREDICTIONS)
+    names = ["dialogue_id" if name == "cluster" else name for name in OF_PREDICTIONS]
+    older = of_training.rename_columns(names)
+    footer = {b"schema": b"2", b"stage": b"0" * 64}
+    pq.write_table(older.replace_schema_metadata(footer), path)
+    assert read_rows(path).equals(table)
+    assert made_by(read_rows(path)) == "0" * 64
+    pq.write_table(table.select(OF_ROWS).replace_schema_metadata({b"schema": b"2"}), path)
+    assert read_rows(path).equals(table)
     # Neither may pass for the other.
     pq.write_table(older.replace_schema_metadata(table.schema.metadata), path)
-    with pytest.raises(RecordError, match=r"not predictions of schema 2.*footer schema b'2'"):
-        read_predictions(path)
+    with pytest.raises(RecordError, match=r"no rows of schema 3.*footer schema b'3'"):
+        read_rows(path)
 
 
-def test_damaged_predictions_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "predictions.parquet"
-    file = write(path, rows())
+def test_damaged_rows_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    file = write(tmp_path, rows())
     with pytest.raises(RecordError, match="3 rows, the record says 4"):
-        read_predictions(path, {**file, "rows": 4})
+        read_rows(path, {**file, "rows": 4})
     with pytest.raises(RecordError, match="SHA-256"):
-        read_predictions(path, {**file, "sha256": "0" * 64})
+        read_rows(path, {**file, "sha256": "0" * 64})
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(RecordError, match="cannot be read as Parquet"):
-        read_predictions(path)
+        read_rows(path)
     with pytest.raises(RecordError, match="cannot be read: no such file"):
-        read_predictions(tmp_path / "absent.parquet")
+        read_rows(tmp_path / "absent.parquet")
 
 
 @pytest.mark.parametrize("order", [[0, 2], [0, 0, 1], [1, 0]])
-def test_predictions_must_cover_the_split_in_order(tmp_path: Path, order: list[int]) -> None:
+def test_rows_must_cover_the_split_in_order(tmp_path: Path, order: list[int]) -> None:
     kept = rows()
     with pytest.raises(RecordError, match="rows are missing, repeated or out of order"):
-        write(tmp_path / "p.parquet", [kept[i] for i in order])
+        write(tmp_path, [kept[i] for i in order])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_nan_instance_score_is_refused(tmp_path: Path) -> None:
-    wrong = Prediction(0, "dialogue_nli", "d", ("a",), ("a",), float("nan"))
+    wrong = Row(0, "dialogue_nli", "d", ("a",), ("a",), float("nan"))
     with pytest.raises(RecordError, match="score nan"):
-        write(tmp_path / "p.parquet", [wrong])
+        write(tmp_path, [wrong])

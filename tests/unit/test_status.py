@@ -324,8 +324,8 @@ def test_a_look_at_the_papers_study_is_quick(monkeypatch: pytest.MonkeyPatch) ->
         record = make(stage)
         if stage.tested:
             sha256 = hashlib.sha256(b"").hexdigest()
-            record["predictions"] = {"file": "predictions.parquet", "rows": 4, "sha256": sha256}
-            (folder / "predictions.parquet").touch()
+            record["rows"] = {"file": "rows.parquet", "rows": 4, "sha256": sha256}
+            (folder / "rows.parquet").touch()
         (folder / "metrics.json").write_text(json.dumps(record))
         (folder / "history.jsonl").touch()
     watcher = Watcher(study)

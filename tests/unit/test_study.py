@@ -18,7 +18,7 @@ import yaml
 from tasktransfer.config.overrides import from_texts
 from tasktransfer.core.nodes import Start
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.planned import plan_file, read_plan
+from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import overview
 from tasktransfer.results import revisions
@@ -300,10 +300,9 @@ def test_what_stages_leave_is_known_before_the_choice() -> None:
     assert study.starts_from_others("finetune")
 
 
-def test_the_plan_file_is_what_the_analysis_reads() -> None:
+def test_the_tables_are_collected_by_the_plan() -> None:
     study = opened()
-    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
-    read = read_plan(Path("plan.json"))
+    read = study_plan(study, study.plan)
     assert [f"results/{run.record}" for run in read.runs] == [
         study.record(run.scored) for run in study.plan.runs
     ]
@@ -325,10 +324,9 @@ def test_the_plan_file_is_what_the_analysis_reads() -> None:
         ),
     ],
 )
-def test_the_plan_file_says_what_chose_the_sources(asked: dict[str, Any], said: str) -> None:
+def test_tables_say_what_chose_the_sources(asked: dict[str, Any], said: str) -> None:
     study = opened(multi_source=asked)
-    Path("plan.json").write_text(json.dumps(plan_file(study, study.plan)))
-    assert read_plan(Path("plan.json")).sources_chosen_by == said
+    assert study_plan(study, study.plan).sources_chosen_by == said
 
 
 def test_arguments_open_the_same_study_again() -> None:

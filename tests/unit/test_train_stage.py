@@ -15,8 +15,9 @@ from small_models import Loader, small_stage
 from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.errors import ModelError
-from tasktransfer.results.records import Record, comparable, read_record
+from tasktransfer.results.records import comparable, read_record
 from tasktransfer.results.rounds import existing, kept_in, round_folder
+from tasktransfer.results.schema import Record
 from tasktransfer.training.attempt import is_there
 from tasktransfer.training.job import Job
 from tasktransfer.training.progress import Progress
@@ -71,17 +72,16 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
     keeping = replace(plain, selection=Selection((EMOTIONS,), keep="every"))
     without = train(small, plain, tmp_path / "plain")
     record = train(small, keeping, tmp_path / "keeping")
-    assert [one["round"] for one in record["rounds"]] == [0, 1, 2]
-    assert record["rounds"][0]["train_loss"] == {}
-    assert record["rounds"][0]["dev"].keys() == {EMOTIONS}
+    assert [one["round"] for one in record["training"]["rounds"]] == [0, 1, 2]
+    assert record["training"]["rounds"][0]["train_loss"] == {}
+    assert record["training"]["rounds"][0]["dev"].keys() == {EMOTIONS}
     kept, usual = comparable(record), comparable(without)
-    assert kept["rounds"][1:] == usual["rounds"]
-    assert {k: kept[k] for k in ("best_round", "test")} == {
-        k: usual[k] for k in ("best_round", "test")
-    }
+    assert kept["training"]["rounds"][1:] == usual["training"]["rounds"]
+    assert kept["training"]["best_round"] == usual["training"]["best_round"]
+    assert kept["results"] == usual["results"]
     rounds = tmp_path / "keeping" / "rounds"
     assert sorted(folder.name for folder in rounds.iterdir()) == ["0", "1", "2"]
-    best = weights(rounds / str(record["best_round"]))
+    best = weights(rounds / str(record["training"]["best_round"]))
     assert same(best, weights(tmp_path / "keeping" / "checkpoint")) == best.keys()
     assert same(best, weights(tmp_path / "plain" / "checkpoint")) == best.keys()
     assert same(weights(rounds / "0"), weights(rounds / "2")) != best.keys()
@@ -91,7 +91,7 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
         folder = round_folder(str(tmp_path / "keeping"), at)  # type: ignore[arg-type]
         again = train(small, start, tmp_path / f"from-{at}", (folder,))
         number = 2 if at == "last" else 1
-        assert again["rounds"][0]["dev"] == record["rounds"][number]["dev"]
+        assert again["training"]["rounds"][0]["dev"] == record["training"]["rounds"][number]["dev"]
 
 
 def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None:
@@ -119,9 +119,11 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
     )
     places = tuple(str(folders[i] / "checkpoint") for i in (0, 1, 0))
     record = train(small, stage, tmp_path / "panel", places)
-    assert record["stage"]["parents"] == [first.digest for first in firsts]
-    assert {*record["test"]} == {EMOTIONS, NLI}
-    assert record["dev_score"] == min(one["selection_score"] for one in record["rounds"])
+    assert record["node"]["parents"] == [first.digest for first in firsts]
+    assert {*record["results"]} == {EMOTIONS, NLI}
+    assert record["training"]["dev_score"] == min(
+        one["selection_score"] for one in record["training"]["rounds"]
+    )
     encoders = [load_file(folder / "checkpoint" / "model.safetensors") for folder in folders]
     merged = load_file(tmp_path / "panel" / "checkpoint" / "model.safetensors")
     for name, tensor in merged.items():
@@ -152,7 +154,7 @@ def test_an_earlier_attempt_s_rounds_do_not_stay(small: Path, tmp_path: Path) ->
         EMOTIONS, training=STILL, selection=Selection((EMOTIONS,), "loss", every=2, keep="every")
     )
     train(small, stage, tmp_path)
-    rounds = json.loads((tmp_path / "metrics.json").read_text())["rounds"]
+    rounds = json.loads((tmp_path / "metrics.json").read_text())["training"]["rounds"]
     assert kept_in(tmp_path) == [one["round"] for one in rounds]
     last = existing(round_folder(str(tmp_path), "last"))
     assert last == str(tmp_path / "rounds" / str(rounds[-1]["round"]))
@@ -176,7 +178,7 @@ def test_a_finished_training_that_lacks_a_round_is_made_once_more_and_loses_none
     assert not is_there(asking(keeping()))
     again = train(small, keeping(1), tmp_path)
     assert kept_in(tmp_path) == [0, 1, 2]
-    for part in ("rounds", "best_round", "test", "predictions"):
+    for part in ("training", "results", "rows"):
         assert comparable(first)[part] == comparable(again)[part]
     assert is_there(asking(keeping()))
     before = (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns

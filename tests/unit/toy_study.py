@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from finished_stages import finish
 
+from constructed_records import make_provenance
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.designs import open_study
 from tasktransfer.results.artefacts import checksums
-from tasktransfer.results.node_records import (
-    NodeRecord,
-    Row,
-    node_identity,
-    parts_of,
-    write_node_record,
-    write_rows,
-)
+from tasktransfer.results.records import parts_of, record_of, write_record
+from tasktransfer.results.rows import Row, write_rows
+from tasktransfer.results.schema import Provenance, Record, TaskResult
 from tasktransfer.results.study import Study
 
 DESIGN = Path(__file__).resolve().parents[1] / "toy_design.py"
@@ -56,12 +52,12 @@ def finish_node(study: Study, node: Node, *, value: float = 0.25) -> Path:
         else:
             (folder / part).write_text(part)
     if not isinstance(node, Data):
-        rows = [Row(task, "1", "dialogue 1", ("a",), ("b",), score=0.0) for task in _tasks(node)]
-        record["rows"] = write_rows(folder, rows, node.digest)
+        rows = [Row(0, task, "1", ("a",), ("b",), 0.0, "dialogue 1") for task in _tasks(node)]
+        record["rows"] = write_rows(folder, rows, digest=node.digest, dataset=node.data.name)
     if left := checksums(folder, parts_of(record)):
         record["artefacts"] = left
     (folder / "job.log").write_text("made\n")
-    write_node_record(folder, record)
+    write_record(folder / "metrics.json", record)
     return folder
 
 
@@ -71,24 +67,17 @@ def _tasks(node: Data | Fit | Evaluation) -> tuple[str, ...]:
     return node.tasks if isinstance(node, Fit) else (node.task,)
 
 
-def _record(study: Study, node: Data | Fit | Evaluation, value: float) -> NodeRecord:
-    measures = {} if isinstance(node, Data) else {"spearman": value}
-    return {
-        "schema": 2,
-        "node": node_identity(node),
-        "synthetic": True,
-        "instances": dict.fromkeys(_tasks(node), 1),
-        "measures": {task: measures for task in _tasks(node) if measures},
-        "rows": None,
-        "provenance": {
-            "tasktransfer": "0.1.0",
-            "versions": {"python": "3.11"},
-            "commit": None,
-            "dirty": None,
-            "config_digest": study.config.digest,
-            "study": study.config.study,
-            "started": "2024-01-02T03:04:05Z",
-            "seconds": 2.0,
-            "notes": [],
-        },
-    }
+def _record(study: Study, node: Data | Fit | Evaluation, value: float) -> Record:
+    results: dict[str, TaskResult] = {}
+    for task in () if isinstance(node, Data) else _tasks(node):
+        results[task] = {"measures": {"spearman": value}, "score": None, "instances": 1}
+    made = make_provenance(recipe=1, config_digest=study.config.digest, study=study.config.study)
+    del made["training"]
+    return record_of(
+        node,
+        synthetic=True,
+        sizes={task: {"test": 1} for task in _tasks(node)},
+        results=results,
+        rows=None,
+        provenance=cast(Provenance, made),
+    )

@@ -186,7 +186,7 @@ def _table(path: Path) -> pd.DataFrame:
 def _predictions(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("predictions.parquet")
+        for path in folder.rglob("rows.parquet")
     }
 
 

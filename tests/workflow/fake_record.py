@@ -1,4 +1,4 @@
-"""The record that the fake ``tasktransfer`` leaves for a stage, beside empty predictions.
+"""The record that the fake ``tasktransfer`` leaves for a stage, beside empty rows.
 
 ``Sandbox.write`` makes those of a study in advance, since a Python process for each training takes
 longer than the training; the fake command makes the others by ``python fake_record.py STAGE OUT``.
@@ -15,17 +15,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from constructed_records import constructed_record, result
 from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
-from tasktransfer.results.records import PredictionsFile
+from tasktransfer.results.schema import RowsFile
 
 
 def fake_record(stage: Stage) -> str:
-    """The text of a stage's record. Its predictions are an empty file."""
+    """The text of a stage's record. Its rows are an empty file."""
     test = {task: result(50.0) for task in stage.tested}
-    predictions: PredictionsFile | None = None
+    rows: RowsFile | None = None
     if test:
         sha256 = hashlib.sha256(b"").hexdigest()
-        predictions = {"file": "predictions.parquet", "rows": 4 * len(test), "sha256": sha256}
-    return json.dumps(constructed_record(stage, test=test, synthetic=True, predictions=predictions))
+        rows = {"file": "rows.parquet", "rows": 4 * len(test), "sha256": sha256}
+    return json.dumps(constructed_record(stage, test=test, synthetic=True, rows=rows))
 
 
 if __name__ == "__main__":

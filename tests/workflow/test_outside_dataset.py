@@ -70,9 +70,9 @@ def test_its_study_is_run_to_the_last_training(study: Path) -> None:
         *("--configfile", "study.yaml"),
     )
     records = [read_record(path) for path in (study / "results/stages").rglob("metrics.json")]
-    trained = sorted(tuple(record["stage"]["train_tasks"]) for record in records)
+    trained = sorted(tuple(record["node"]["train_tasks"]) for record in records)
     assert trained == [(PURCHASE.name,), (PURCHASE.name, SHOP.name), (SHOP.name,)]
-    assert all(record["synthetic"] and len(record["test"]) == 1 for record in records)
+    assert all(record["synthetic"] and len(record["results"]) == 1 for record in records)
 
 
 def test_its_data_is_told(study: Path) -> None:

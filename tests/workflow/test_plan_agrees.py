@@ -56,7 +56,7 @@ def a_record_is_gone(study: Sandbox) -> None:
 
 
 def predictions_are_gone(study: Sandbox) -> None:
-    study.paths("multitask", "predictions.parquet")[0].unlink()
+    study.paths("multitask", "rows.parquet")[0].unlink()
 
 
 def a_record_is_damaged(study: Sandbox) -> None:

@@ -116,7 +116,7 @@ def test_every_task_beats_its_majority_class(world: Path, task: Task) -> None:
     (instances,) = (world / "results/data/instances").glob(f"{task.dataset}-*-few")
     assert len(records) == 2
     assert all(record["synthetic"] for record in records)
-    best = max(record["test"][task.name]["score"] for record in records)
+    best = max(record["results"][task.name]["score"] for record in records)
     assert best > majority_score(task, instances)
 
 
@@ -192,7 +192,7 @@ def test_trained_again_elsewhere_the_record_is_the_same(world: Path, tmp_path: P
     again = tmp_path / finished.relative_to(world)
     ours, theirs = read_record(again / "metrics.json"), read_record(finished / "metrics.json")
     assert comparable(ours) == comparable(theirs)
-    for name in ("predictions.parquet", "checkpoint/model.safetensors"):
+    for name in ("rows.parquet", "checkpoint/model.safetensors"):
         assert (again / name).read_bytes() == (finished / name).read_bytes()
 
 
@@ -218,7 +218,7 @@ def test_killed_in_mid_training_nothing_is_half_written_and_a_new_start_complete
     process.wait(30)
     assert "round 2:" in log.read_text()
     assert not (again / "metrics.json").exists()
-    assert not (again / "predictions.parquet").exists()
+    assert not (again / "rows.parquet").exists()
     run(tmp_path, study, "--unlock")
     run(tmp_path, study, "trainings")
     ours, theirs = read_record(again / "metrics.json"), read_record(finished / "metrics.json")

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tasktransfer.designs import open_study
-from tasktransfer.results.node_records import read_node_record, read_rows
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import rows_beside
 from tasktransfer.tables.store import read_frame
 from toy_design import COLUMNS
 
@@ -83,14 +83,15 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
     assert len(plan.evaluations) == 4
     for stage in plan.stages:
         trained = read_record(Path(opened.record(stage)))
-        assert trained["stage"]["digest"] == stage.digest
+        assert trained["node"]["digest"] == stage.digest
         assert trained["provenance"]["stand_ins"] == {"a large model": "a toy"}
     for evaluation in plan.evaluations:
-        record = read_node_record(Path(opened.folder(evaluation)))
-        rows = read_rows(Path(opened.folder(evaluation)))
+        file = Path(opened.record(evaluation))
+        record, rows = read_record(file), rows_beside(file)
         assert record["provenance"]["stand_ins"] == {"a large model": "a toy"}
-        assert rows.num_rows == sum(record["instances"].values()) > 0
-        assert -1 <= record["measures"][evaluation.task]["spearman"] <= 1
+        result = record["results"][evaluation.task]
+        assert rows.num_rows == result["instances"] > 0
+        assert -1 <= result["measures"]["spearman"] <= 1
 
 
 def test_its_table_and_figure_are_there(study: Path) -> None:
@@ -110,7 +111,7 @@ def test_a_damaged_evaluation_is_made_again(study: Path) -> None:
     record.write_text(record.read_text()[:100])
     assert "evaluate" in snakemake(study, "all")
     again = json.loads(record.read_text())
-    assert again["measures"] == whole["measures"]
+    assert again["results"] == whole["results"]
     assert record.with_name("metrics.json.damaged-1").exists()
 
 
@@ -144,10 +145,11 @@ def test_a_limit_keeps_each_prediction_with_its_instance(
     opened = open_study("study.yaml")
     for run in opened.plan.runs:
         rows, few = (
-            {row["instance_id"]: row for row in read_rows(Path(opened.folder(node))).to_pylist()}
+            {row["instance_id"]: row for row in rows_beside(Path(opened.record(node))).to_pylist()}
             for node in run.evaluations
         )
         assert len(few) == STUDY["part"] < len(rows)
         for name, row in few.items():
             value = pytest.approx(rows[name]["predicted_value"], abs=1e-5)
-            assert row == rows[name] | {"predicted_value": value}
+            # Its place among the rows is another, since there are fewer.
+            assert row == rows[name] | {"predicted_value": value, "index": row["index"]}

@@ -96,7 +96,7 @@ def stage_outputs(kind):
     folder = stage_folder(kind)
     outputs = {"record": update(f"{folder}/metrics.json")}
     if STUDY.tests(kind):
-        outputs["predictions"] = update(f"{folder}/predictions.parquet")
+        outputs["predictions"] = update(f"{folder}/rows.parquet")
     if STUDY.makes_checkpoint(kind):
         weights = directory(update(f"{folder}/checkpoint"))
         outputs["checkpoint"] = weights if STUDY.keeps(kind) else temp(weights)

@@ -27,8 +27,9 @@ def add_commands(commands: Any) -> None:
     add_command(commands, "report", report)
     command = add_command(commands, "explain", explain)
     what = (
-        "the digest (6 or more digits) or folder of a node, or a cell as the study's design "
-        "names it; transfer: dataset, model, algorithm, source (several joined by +) and target"
+        "the digest (6 or more digits) or folder of a node, or words that name runs: method, model "
+        "and what they are about; transfer: dataset, model, algorithm, source (several joined by "
+        "+) and target"
     )
     option(command, "words", "WORD", what, nargs="+")
     add_json(command)
@@ -74,10 +75,10 @@ def explain(chosen: argparse.Namespace) -> None:
     elif design.explain is not None:
         text = design.explain(study, chosen.words, chosen.json)
     else:
-        raise ConfigError(
-            f"{' '.join(chosen.words)}: design {design.name} explains no cells; give a node's "
-            "digest (6 or more hex digits) or its folder"
-        )
+        from tasktransfer.operate.explain_runs import as_text, explain_runs
+
+        facts = explain_runs(study, chosen.words)
+        text = f"{json_text.printed(facts, indent=2)}\n" if chosen.json else as_text(facts)
     print(text, end="")
 
 

@@ -13,7 +13,7 @@ from tasktransfer.cli.options import (
     add_json,
     add_set,
     flag,
-    open_study,
+    open_design,
     option,
     overrides,
     positive,
@@ -23,6 +23,7 @@ from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
+    from tasktransfer.designs.design import Design
     from tasktransfer.results.study import Study
 
 WATCH_SECONDS = 10
@@ -65,7 +66,7 @@ def status(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate import costs
 
     try:
-        study = _study_of(chosen)
+        study, _ = _study_of(chosen)
         if chosen.summary:
             show(costs.costs(study), costs.as_text, as_json=chosen.json)
         else:
@@ -93,15 +94,16 @@ def _watch(study: Study, every: int | None, *, as_json: bool) -> None:
         time.sleep(every)
 
 
-def _study_of(chosen: argparse.Namespace) -> Study:
-    """The study, whose inputs may be gone but must be remembered: places are named after them."""
-    study = open_study(chosen, need_inputs=False)
+def _study_of(chosen: argparse.Namespace) -> tuple[Study, Design]:
+    """The study and its design; inputs may be gone but must be remembered: places are named after
+    them."""
+    study, design = open_design(chosen, need_inputs=False)
     if study.unknown:
         raise DataError(
             "; ".join(study.absent) + "; without it nobody can tell which results belong to "
             f"{study.config_file}"
         )
-    return study
+    return study, design
 
 
 def merge(chosen: argparse.Namespace) -> None:
@@ -120,10 +122,11 @@ def merge(chosen: argparse.Namespace) -> None:
 def _merge(chosen: argparse.Namespace, other: Path) -> None:
     from tasktransfer.operate.merge import as_text, failure, merge_results
 
-    study = _study_of(chosen)
+    study, design = _study_of(chosen)
     seen = merge_results(
         study,
         other,
+        tables=design.of_dialogues,
         everything=chosen.all,
         checkpoints=not chosen.no_checkpoints,
         dry_run=chosen.dry_run,
@@ -135,10 +138,10 @@ def _merge(chosen: argparse.Namespace, other: Path) -> None:
 
 
 def pack(chosen: argparse.Namespace) -> None:
-    """Write the records and predictions of the finished trainings into one Parquet file."""
-    from tasktransfer.operate.pack import pack_results
+    """Write the records and rows of all finished nodes into one Parquet file."""
+    from tasktransfer.operate.pack import as_text, pack_results
 
-    study = _study_of(chosen)
+    study, design = _study_of(chosen)
     try:
         said = chosen.provenance.read_text(encoding="utf-8") if chosen.provenance else ""
     except (OSError, ValueError) as error:
@@ -146,22 +149,20 @@ def pack(chosen: argparse.Namespace) -> None:
     seen = pack_results(
         study,
         chosen.out,
+        tables=design.of_dialogues,
         provenance=said,
         with_text=chosen.with_text,
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )
-    show(
-        seen,
-        lambda packed: "{file}: {trainings:,} trainings, {bytes:,} bytes\n".format(**packed),
-        as_json=chosen.json,
-    )
+    show(seen, as_text, as_json=chosen.json)
 
 
 def gc(chosen: argparse.Namespace) -> None:
     """Show what no run of the given studies needs any more, and remove it when told so."""
     from tasktransfer.operate.garbage import as_text, find_garbage, remove
 
-    studies = [_study_of(argparse.Namespace(config=f, set=chosen.set)) for f in chosen.config]
+    named = (argparse.Namespace(config=f, set=chosen.set) for f in chosen.config)
+    studies = [_study_of(each)[0] for each in named]
     garbage = find_garbage(studies, records=chosen.records)
     if chosen.json:
         print(json_text.printed(garbage.as_json(), indent=2))

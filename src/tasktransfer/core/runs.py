@@ -36,6 +36,13 @@ class Run:
         return stage
 
     @property
+    def results_in(self) -> tuple[Node, ...]:
+        """The nodes whose records have its numbers: its fit, its evaluations; a training that is
+        judged in its own process where it has none of them."""
+        fitted = (self.outcome,) if isinstance(self.outcome, Fit) else ()
+        return (*fitted, *self.evaluations) or self.judged
+
+    @property
     def judged(self) -> tuple[Node, ...]:
         """The fit, or the stages whose parameters its outcome has."""
         return (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages

@@ -177,6 +177,8 @@ _WORDS = _OF_ANOTHER_TYPE | {
     "too_long": "{max_length:,} items at most",
     "string_too_short": "some text",
     "string_pattern_mismatch": "text that matches {pattern}",
+    "union_tag_not_found": "a mapping with the key {discriminator}",
+    "union_tag_invalid": "a mapping whose {discriminator} is one of {expected_tags}",
 }
 """Kind of pydantic's error → what was expected, with the values of its context."""
 
@@ -210,7 +212,8 @@ def _nodes(root: Schema, place: Place) -> list[Schema]:
 def _alternatives(node: Schema, root: Schema) -> list[Schema]:
     if "$ref" in node:
         node = root["$defs"][node["$ref"].rpartition("/")[2]] | node
-    options = [_alternatives(option, root) for option in node.get("anyOf", ())]
+    several = (*node.get("anyOf", ()), *node.get("oneOf", ()))
+    options = [_alternatives(option, root) for option in several]
     return [node, *chain.from_iterable(options)]
 
 

@@ -76,7 +76,8 @@ class Design:
     ``measures`` of evaluations: those that only this design has, by name.
     ``datasets``: those that only this design reads, which are there when a config names it.
     ``grows_with``: keys of a config that a plan is as many times as large as.
-    ``rules``: files in ``workflow/rules`` that only this design needs.
+    ``of_dialogues``: files of tables that are made of the dialogues themselves, which a pack takes
+    with it. ``rules``: files in ``workflow/rules`` that only this design needs.
     """
 
     name: str
@@ -99,3 +100,4 @@ class Design:
     grows_with: tuple[str, ...] = ("seeds", "models")
     rules: tuple[str, ...] = ()
     tables_version: int = 1
+    of_dialogues: tuple[str, ...] = ()

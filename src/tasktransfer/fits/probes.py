@@ -24,8 +24,8 @@ from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_
 from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import coded
-from tasktransfer.results.node_records import Row
 from tasktransfer.results.probe_rows import MLP, PRIOR, PROJECTION, SHUFFLED
+from tasktransfer.results.rows import Row
 from tasktransfer.tasks.card import Instance
 
 Floats = npt.NDArray[np.float64]
@@ -237,9 +237,10 @@ def _without(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels
 
 def _rows(task: str, instances: Sequence[Instance], answers: Labels, golds: Labels) -> list[Row]:
     scores = 100 * open_labels.set_f1(open_labels.tally(coded(list(answers)), coded(list(golds))))
+    columns = zip(instances, answers, golds, scores, strict=True)
     return [
-        Row(task, one.id, one.dialogue_id, answer, gold, score=float(score))
-        for one, answer, gold, score in zip(instances, answers, golds, scores, strict=True)
+        Row(index, task, one.id, answer, gold, float(score), one.dialogue_id)
+        for index, (one, answer, gold, score) in enumerate(columns)
     ]
 
 

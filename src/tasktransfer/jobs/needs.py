@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tasktransfer.config import BUILT, TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
-from tasktransfer.results.finished import damage_of, lacking_rounds
+from tasktransfer.results.finished import damage_of, lacking_parts, lacking_rounds
 from tasktransfer.results.revisions import own_tiny_version
 from tasktransfer.results.study import Study
 
@@ -104,9 +104,9 @@ def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
 
 
 class DamagedRecords:
-    """The records that Snakemake came upon which are damaged, or of stages that lack rounds, as a
-    file newer than any of them: as an input it makes Snakemake train their stages again, and say so
-    in a dry run. The trainer sets damaged ones aside."""
+    """The records that Snakemake came upon which are damaged, or of nodes that lack what others
+    read, as a file newer than any of them: as an input it makes Snakemake make their nodes again,
+    and say so in a dry run. Damaged ones are set aside by their jobs."""
 
     def __init__(self, study: Study) -> None:
         self.file = Path(study.config.results, "logs", "damaged.log")
@@ -122,9 +122,13 @@ class DamagedRecords:
         record = study.record(node)
         if not os.path.lexists(record):
             return []
-        problem, why = damage_of(study, node), "damaged, trained once more"
-        if problem is None and isinstance(node, Stage):
-            problem, why = lacking_rounds(study, node), "trained once more"
+        problem, why = damage_of(study, node), "damaged, made once more"
+        if problem is None:
+            why = "made once more"
+            if isinstance(node, Stage):
+                problem = lacking_rounds(study, node)
+            else:
+                problem = lacking_parts(study, node)
         if problem is None:
             return []
         if record not in self._records:

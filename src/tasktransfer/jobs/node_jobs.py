@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tasktransfer import __version__, metrics
+from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
 from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Judge, Rank, Recipe, recipe_named
@@ -31,25 +31,25 @@ from tasktransfer.jobs import inputs, probe_job
 from tasktransfer.jobs.needs import computes_with_a_model
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.artefacts import checksums
-from tasktransfer.results.damage import node_damage, set_aside
-from tasktransfer.results.node_records import (
-    ROWS,
-    NodeRecord,
-    Row,
-    node_identity,
+from tasktransfer.results.damage import damage, set_aside
+from tasktransfer.results.provenance import plain_host, provenance_of
+from tasktransfer.results.records import (
+    identity_of,
+    parts_of,
+    read_record,
+    record_of,
     what_is_left,
-    write_node_record,
-    write_rows,
+    write_record,
 )
+from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.state import RECORD, claim, remember
 from tasktransfer.results.study import Study
-from tasktransfer.results.versions import commit, versions
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.training.device import device_pool, lease
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.evaluation.outcome import Places
-    from tasktransfer.results.records import Host
+    from tasktransfer.results.schema import Host, Sizes, TaskResult
     from tasktransfer.training.setup import Setup
 
 Measures = dict[str, dict[str, float]]
@@ -60,13 +60,21 @@ replies it chooses, or how probable one is (``evaluation.replies``)."""
 
 @dataclass
 class Made:
-    """What a job's work comes to. ``host``: the device that a model was run on, where one was."""
+    """What a job's work comes to. ``report``: of derived data, what the recipe did. ``host``: the
+    device that a model was run on, where one was."""
 
-    instances: dict[str, int] = field(default_factory=dict)
-    measures: Measures = field(default_factory=dict)
+    sizes: dict[str, Sizes] = field(default_factory=dict)
+    results: dict[str, TaskResult] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
+    report: Measures = field(default_factory=dict)
     host: Host | None = None
     notes: list[str] = field(default_factory=list)
+
+    def judged(self, task: str, measures: dict[str, float], instances: int, split: str) -> None:
+        """A task's result on a split."""
+        score = measures.get("score")
+        self.results[task] = {"measures": measures, "score": score, "instances": instances}
+        self.sizes[task] = {split: instances}
 
     def computed(self, setup: Setup, threads: int) -> None:
         """Note how a model was run."""
@@ -111,8 +119,9 @@ def derive(study: Study, data: Data, design: Brought) -> None:
         )
         few_sample = bool(data.settings.get("few_sample", False))
         write_release(folder, DATASETS[data.name], release, few_sample)
-        made.instances = {task: len(derived[task, "train"]) for task in tasks}
-        made.measures = ingredients.report
+        for (task, split), instances in derived.items():
+            made.sizes.setdefault(task, {})[split] = len(instances)
+        made.report = ingredients.report
 
     _job(study, data, design, work)
 
@@ -129,7 +138,8 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
         if node.learner in JOINT_LEARNERS:
             learner_of_all = JOINT_LEARNERS[node.learner]
             fitted = probe_job.fitted(study, node, learner_of_all, folder, made.notes)
-            made.instances, made.measures = fitted.instances, fitted.measures
+            for name, measures in fitted.measures.items():
+                made.judged(name, measures, fitted.instances[name], "test")
             made.rows = fitted.rows
             return
         learner = learner_named(node.learner, design.learners)
@@ -146,9 +156,9 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             probable = classifier.probabilities(test, _features(study, node, learner, test))
             golds, predicted = [one.target for one in test], answers(task, probable)
             names = [*(metric.key for metric in task.metrics), "score"]
-            made.measures[name] = measured(task, names, predicted, golds, [])
-            made.instances[name] = len(test)
-            made.rows += _rows(task, test, predicted, expected_values(task, probable))
+            measures = measured(task, names, predicted, golds, [])
+            made.judged(name, measures, len(test), "test")
+            made.rows += _rows(task, test, predicted, expected_values(task, probable), "test")
 
     _job(study, node, design, work)
 
@@ -188,9 +198,9 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             predictions, values = told.predictions, told.values
             made.computed(told.setup, threads)
         golds = [one.target for one in instances]
-        made.measures[node.task] = measured(task, node.measures, predictions, golds, values)
-        made.instances[node.task] = len(instances)
-        made.rows = _rows(task, instances, predictions, values)
+        measures = measured(task, node.measures, predictions, golds, values)
+        made.judged(node.task, measures, len(instances), node.split)
+        made.rows = _rows(task, instances, predictions, values, node.split)
 
     _job(study, node, design, work)
 
@@ -233,11 +243,14 @@ def _replies(
         strict=True,
     )
     made.rows = [
-        Row(node.task, one.id, one.dialogue_id, said, gold, value, wanted, score)
-        for one, said, gold, value, wanted, score in columns
+        Row(
+            *(index, node.task, one.id, said, gold, score, one.dialogue_id, node.split),
+            *(value, wanted),
+        )
+        for index, (one, said, gold, value, wanted, score) in enumerate(columns)
     ]
-    made.measures[node.task] = {name: told.measures[name] for name in node.measures}
-    made.instances[node.task] = len(made.rows)
+    measures = {name: told.measures[name] for name in node.measures}
+    made.judged(node.task, measures, len(made.rows), node.split)
     made.computed(setup, threads)
 
 
@@ -252,12 +265,14 @@ def _job(
     folder, made = Path(study.folder(node)), Made()
     with ExitStack() as held:
         tell = held.enter_context(claim(folder, _say, label=node.label))
-        problem = node_damage(folder, node.digest, "all")
+        problem = damage(folder, node.digest, "all")
         if problem is None and (folder / RECORD).exists():
-            _say(f"{folder}: made already, nothing to do")
-            return
+            parts = parts_of(read_record(folder / RECORD))
+            if all((folder / part).exists() for part in parts):
+                _say(f"{folder}: made already, nothing to do")
+                return
         if problem is not None:
-            kept = set_aside(folder, (RECORD, ROWS))
+            kept = set_aside(folder)
             _say(f"{problem}; kept as {', '.join(file.name for file in kept)}, made once more")
         sweep(folder)
         remember(folder, "started", digest=node.digest)
@@ -265,38 +280,35 @@ def _job(
             tell(device=held.enter_context(lease(device_pool())) or "cpu")
         started, began = datetime.now(UTC), time.perf_counter()
         work(folder, made)
-        code, dirty = commit()
-        identity, stand_ins = node_identity(node), dict(design.stand_ins(study.config))
-        record: NodeRecord = {
-            "schema": 2,
-            "node": identity,
-            "synthetic": bool(study.synthetic(identity["dataset"])),
-            "instances": made.instances,
-            "measures": made.measures,
-            "rows": write_rows(folder, made.rows, node.digest) if made.rows else None,
-            "provenance": {
-                "tasktransfer": __version__,
-                "versions": versions(),
-                "commit": code,
-                "dirty": dirty,
-                "config_digest": study.config.digest,
-                "study": study.config.study,
-                "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "seconds": time.perf_counter() - began,
-                "notes": made.notes,
-            },
-        }
-        if left := checksums(folder, what_is_left(identity, made.instances)):
-            record["artefacts"] = left
-        if made.host is not None:
-            record["provenance"]["host"] = made.host
-        if stand_ins:
-            record["provenance"]["stand_ins"] = stand_ins
-        write_node_record(folder, record)
+        dataset = node.name if isinstance(node, Data) else node.data.name
+        rows = None
+        if made.rows:
+            rows = write_rows(folder, made.rows, digest=node.digest, dataset=dataset)
+        record = record_of(
+            node,
+            synthetic=bool(study.synthetic(dataset)),
+            sizes=made.sizes,
+            results=made.results,
+            report=made.report,
+            rows=rows,
+            artefacts=checksums(folder, what_is_left(identity_of(node), made.sizes)),
+            provenance=provenance_of(
+                node,
+                study=study.config.study,
+                config_digest=study.config.digest,
+                host=made.host or plain_host(),
+                started=started,
+                seconds={"total": time.perf_counter() - began},
+                notes=made.notes,
+                stand_ins=design.stand_ins(study.config),
+            ),
+        )
+        write_record(folder / RECORD, record)
         remember(folder, "finished", digest=node.digest)
+    measured_by_task = {task: result["measures"] for task, result in made.results.items()}
     told = [
         f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
-        for task, scores in made.measures.items()
+        for task, scores in (measured_by_task or made.report).items()
     ]
     _say(f"{node.label}: {'; '.join(told)}")
 
@@ -362,14 +374,18 @@ def _rows(
     instances: Sequence[Instance],
     predictions: Sequence[tuple[str, ...]],
     values: Sequence[float],
+    split: str,
 ) -> list[Row]:
     golds = [one.target for one in instances]
     gold_values = values_of(task, golds) if task.labels else [None] * len(golds)
     scores = metrics.instance_scores(task, predictions, golds)
     columns = zip(instances, predictions, values, gold_values, scores, strict=True)
     return [
-        Row(task.name, one.id, one.dialogue_id, answer, one.target, value, gold, score)
-        for one, answer, value, gold, score in columns
+        Row(
+            *(index, task.name, one.id, answer, one.target, score, one.dialogue_id, split),
+            *(value, gold),
+        )
+        for index, (one, answer, value, gold, score) in enumerate(columns)
     ]
 
 

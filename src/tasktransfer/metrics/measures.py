@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from tasktransfer.tasks.ratings import scale_of, share_of
 
 Values = npt.NDArray[np.float64]
 Answers = Sequence[tuple[str, ...]]
+Scale = Literal["logit", "fisher", "logarithm", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class Measure:
 
     ``of_rows``: (predicted, gold), a value each per instance → the number; None: it is made of
     sums over instances, or by the training itself (a loss).
+
+    ``scale``: what intervals of a mean over seeds are made on. The logit between 0 and 100;
+    Fisher's z, which is that of a correlation; the logarithm, of which means and differences are
+    made too, since seeds scatter in the ratio of a perplexity; or the number itself.
     """
 
     name: str
@@ -35,6 +41,7 @@ class Measure:
     low: float = 0.0
     high: float = 100.0
     of_rows: Callable[[Values, Values], float] | None = None
+    scale: Scale = "logit"
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value is better than another. A NaN is better than nothing."""
@@ -99,18 +106,21 @@ _F1 = tuple(
 
 MEASURES: dict[str, Measure] = {
     **{name: Measure(name) for name in (*_SHARES, *_F1)},
-    "loss": Measure("loss", higher_is_better=False, high=inf),
-    "perplexity": Measure("perplexity", higher_is_better=False, low=1.0, high=inf),
-    "word_perplexity": Measure("word_perplexity", higher_is_better=False, low=1.0, high=inf),
+    "loss": Measure("loss", higher_is_better=False, high=inf, scale="plain"),
+    **{
+        name: Measure(name, higher_is_better=False, low=1.0, high=inf, scale="logarithm")
+        for name in ("perplexity", "word_perplexity")
+    },
     "bleu": Measure("bleu"),
     "p_at_1": Measure("p_at_1"),
     "p_at_1_shuffled": Measure("p_at_1_shuffled"),
     "p_at_1_shuffled_sd": Measure("p_at_1_shuffled_sd"),
     "p_at_1_permuted": Measure("p_at_1_permuted"),
     "balanced_accuracy": Measure("balanced_accuracy", of_rows=balanced_accuracy),
-    "pearson": Measure("pearson", low=-1.0, high=1.0, of_rows=pearson),
-    "spearman": Measure("spearman", low=-1.0, high=1.0, of_rows=spearman),
-    "kendall": Measure("kendall", low=-1.0, high=1.0, of_rows=kendall),
+    **{
+        name: Measure(name, low=-1.0, high=1.0, of_rows=of_rows, scale="fisher")
+        for name, of_rows in (("pearson", pearson), ("spearman", spearman), ("kendall", kendall))
+    },
 }
 """By name. ``score`` is the mean of the measures that a task's card is scored by."""
 

@@ -64,6 +64,7 @@ def costs(study: Study) -> dict[str, Any]:
 
 def _cost(record: Path) -> Cost:
     provenance = json_text.loads(record.read_bytes())["provenance"]
+    provenance |= provenance.get("training", {})  # older records have it all in one
     seconds = {name: float(provenance["seconds"].get(name, 0.0)) for name in PHASES}
     # A resumed training's total is that of its last process, its phases are those of all.
     rest = float(provenance["seconds"].get("total", 0.0)) - sum(seconds.values())

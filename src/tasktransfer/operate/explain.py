@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.operate.offered import STAGES, Place, Recorded, places, recorded
+from tasktransfer.operate.offered import STAGES, Place, places
 from tasktransfer.results.finished import state_in
-from tasktransfer.results.node_records import NOUNS
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import Record
+from tasktransfer.results.records import NOUNS, read_record
+from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD, log_in
 from tasktransfer.results.study import Study
 
@@ -100,7 +100,7 @@ def _planned(study: Study, node: Node) -> Facts:
 
 def _named(study: Study, node: Node) -> Facts:
     folder = Path(study.folder(node))
-    state, _ = state_in(folder, is_stage=isinstance(node, Stage))
+    state, _ = state_in(folder)
     return {**_planned(study, node), "folder": str(folder), "state": state}
 
 
@@ -109,7 +109,7 @@ def _named(study: Study, node: Node) -> Facts:
 
 def _in_folder(place: Place) -> Facts:
     folder, log = place.folder, log_in(place.folder)
-    state, error = state_in(folder, is_stage=place.is_stage)
+    state, error = state_in(folder)
     facts: Facts = {
         "folder": str(folder),
         "record": str(folder / RECORD),
@@ -118,66 +118,57 @@ def _in_folder(place: Place) -> Facts:
         "error": error,
     }
     try:
-        told = recorded(folder, is_stage=place.is_stage)
+        record = as_prepared(read_record(folder / RECORD), place.results)
     except RecordError:
         return facts
-    of_kind = _of_stage(place.results, told) if place.is_stage else _of_other(told)
-    made: Any = told.record["provenance"]
+    made, rows = record["provenance"], record["rows"]
     return {
         **facts,
-        **of_kind,
-        "predictions": told.rows
-        and {
-            "path": str(folder / told.rows_file),
-            "rows": told.rows["rows"],
-            "sha256": told.rows["sha256"],
-        },
+        **_of_any(record),
+        **(_of_stage(record) if place.is_stage else {}),
+        "rows": rows
+        and {"path": str(folder / rows["file"]), "rows": rows["rows"], "sha256": rows["sha256"]},
         **{key: made[key] for key in ("commit", "dirty", "tasktransfer", "versions", "study")},
         **{key: made[key] for key in ("config_digest", "started", "notes")},
     }
 
 
-def _of_stage(results: Path, told: Recorded) -> Facts:
-    record = as_prepared(cast(Record, told.record), results)
-    stage, made = record["stage"], record["provenance"]
-    return {
-        "digest": stage["digest"],
-        "node": "stage",
-        "kind": stage["kind"],
-        "label": stage["label"],
-        "seed": stage["seed"],
-        "train_tasks": stage["train_tasks"],
-        "select_on": stage["select_on"],
-        "parents": stage["parents"],
-        "identity": stage["identity"],
-        "hyperparameters": stage["identity"].get("training"),
-        "model": stage["identity"].get("model"),
-        "measures": {task: result["metrics"] for task, result in record["test"].items()},
-        "scores": {task: result["score"] for task, result in record["test"].items()},
-        "dev_score": record["dev_score"],
-        "best_epoch": record["best_round"],
-        "epochs": len(record["rounds"]),
-        "synthetic": record["synthetic"],
-        "few_sample": record["few_sample"],
-        "data_revision": record["data_revision"],
-        "recipe": made["recipe"],
-        "host": dict(made["host"]),
-        "seconds": made["seconds"].get("total", sum(made["seconds"].values())),
-    }
-
-
-def _of_other(told: Recorded) -> Facts:
-    record: Any = told.record
-    node = record["node"]
+def _of_any(record: Record) -> Facts:
+    node, made, results = record["node"], record["provenance"], record["results"]
     return {
         "digest": node["digest"],
         "node": node["kind"],
         "label": node["label"],
         "identity": node["identity"],
-        "measures": record["measures"],
-        "instances": record["instances"],
+        "measures": {task: one["measures"] for task, one in results.items()},
+        "instances": {task: one["instances"] for task, one in results.items()},
+        "sizes": record["sizes"],
+        "report": record.get("report", {}),
         "synthetic": record["synthetic"],
-        "seconds": record["provenance"]["seconds"],
+        "few_sample": record["few_sample"],
+        "data_revision": record["data_revision"],
+        "recipe": made["recipe"],
+        "cuts": made.get("cuts", {}),
+        "stand_ins": made.get("stand_ins", {}),
+        "host": made.get("host"),
+        "seconds": made["seconds"].get("total", sum(made["seconds"].values())),
+    }
+
+
+def _of_stage(record: Record) -> Facts:
+    node, course = cast(Any, record["node"]), record["training"]
+    return {
+        "kind": node["step"],
+        "seed": node["seed"],
+        "train_tasks": node["train_tasks"],
+        "select_on": node["select_on"],
+        "parents": node["parents"],
+        "hyperparameters": node["identity"].get("training"),
+        "model": node["identity"].get("model"),
+        "scores": {task: result["score"] for task, result in record["results"].items()},
+        "dev_score": course["dev_score"],
+        "best_epoch": course["best_round"],
+        "epochs": len(course["rounds"]),
     }
 
 

@@ -60,20 +60,32 @@ def about(facts: Facts) -> list[tuple[str, str]]:
 def _result(facts: Facts) -> list[tuple[str, str]]:
     rows = [("result", text) for text in _measures(facts)]
     rows.append(("made", f"{facts['started']}, {facts['seconds']:.0f} s"))
-    predictions = facts["predictions"]
-    if predictions:
-        rows.append(("predictions", f"{predictions['path']} ({predictions['rows']} rows)"))
-        rows.append(("", f"sha256 {predictions['sha256']}"))
+    beside = facts["rows"]
+    if beside:
+        rows.append(("rows", f"{beside['path']} ({beside['rows']} rows)"))
+        rows.append(("", f"sha256 {beside['sha256']}"))
     if facts["synthetic"]:
         rows.append(("data", "SYNTHETIC: generated dialogues, not real ones"))
+    rows += [("cut", f"{key} {limit}") for key, limit in facts["cuts"].items()]
+    rows += [("stand-in", f"{what}: {instead}") for what, instead in facts["stand_ins"].items()]
     return rows + [("note", note) for note in facts["notes"]]
 
 
 def _measures(facts: Facts) -> list[str]:
     if facts["node"] != "stage":
-        instances = facts["instances"]
-        told = {task: _spelled(measures) for task, measures in facts["measures"].items()}
-        return [f"{task} {told.get(task, '')} ({n} instances)" for task, n in instances.items()]
+        told = {**facts["report"], **facts["measures"]}
+        counts = facts["instances"] or {task: sum(n.values()) for task, n in facts["sizes"].items()}
+        return [
+            *(
+                f"{name} {_spelled(measures)}"
+                for name, measures in told.items()
+                if name not in counts
+            ),
+            *(
+                f"{task} {_spelled(told.get(task, {}))} ({n} instances)"
+                for task, n in counts.items()
+            ),
+        ]
     scores = facts["scores"]
     named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
     scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
@@ -96,18 +108,14 @@ def made_with(facts: Facts) -> dict[str, str]:
         "versions": ", ".join([f"tasktransfer {facts['tasktransfer']}", *versions]),
         "config digest": f"{facts['config_digest']} (study {facts['study']})",
     }
-    return {**lines, **_trained_with(facts)} if facts["node"] == "stage" else lines
-
-
-def _trained_with(facts: Facts) -> dict[str, str]:
-    host = facts["host"]
-    device = host["gpu"] or f"{host['device']} ({host['cpu']})"
     sample = "few-sample" if facts["few_sample"] else "all samples"
-    hyperparameters = (facts["hyperparameters"] or {}).items()
-    return {
-        "recipe": str(facts["recipe"]),
-        "data": f"{facts['data_revision']} ({sample})",
-        "weights": (facts["model"] or {}).get("weights", "unknown"),
-        "trained with": ", ".join(f"{name} {value}" for name, value in hyperparameters),
-        "hardware": f"{device}, {host['precision']}, {host['threads']} threads, {host['platform']}",
-    }
+    lines |= {"recipe": str(facts["recipe"]), "data": f"{facts['data_revision']} ({sample})"}
+    if facts["node"] == "stage":
+        hyperparameters = (facts["hyperparameters"] or {}).items()
+        lines["weights"] = (facts["model"] or {}).get("weights", "unknown")
+        lines["trained with"] = ", ".join(f"{name} {value}" for name, value in hyperparameters)
+    if host := facts["host"]:
+        device = host["gpu"] or f"{host['device']} ({host['cpu']})"
+        made = f"{host['precision']}, {host['threads']} threads, {host['platform']}"
+        lines["hardware"] = f"{device}, {made}"
+    return lines

@@ -25,10 +25,10 @@ from tasktransfer.files import locks
 from tasktransfer.operate.folders import held_if_free, is_in_use
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
 from tasktransfer.operate.merge import RESUME
-from tasktransfer.operate.offered import LAYOUT, PARAMETERS, Place, places, recorded, through_link
+from tasktransfer.operate.offered import LAYOUT, PARAMETERS, Place, places, through_link
 from tasktransfer.results.finished import is_start
-from tasktransfer.results.node_records import ROWS
-from tasktransfer.results.state import CLAIM, HISTORY, JOB_LOG, LOG, PREDICTIONS, RECORD
+from tasktransfer.results.records import parts_of, read_record
+from tasktransfer.results.state import CLAIM, HISTORY, JOB_LOG, LOG, OLD_ROWS, RECORD, ROWS
 from tasktransfer.results.study import Study
 
 Kind = Literal[
@@ -186,12 +186,12 @@ def _of_unwanted(place: Place, *, records: bool) -> tuple[list[Item], list[tuple
         return [], []
     names = _names(place.folder)
     bulk = [*PARAMETERS, RESUME, *_parts(names)] if place.is_stage else _parts(names)
-    small = [RECORD, PREDICTIONS, LOG] if place.is_stage else [RECORD, ROWS, JOB_LOG]
+    small = [RECORD, ROWS, OLD_ROWS, LOG, JOB_LOG]
     try:
-        parts = recorded(place.folder, is_stage=place.is_stage).parts
+        parts = parts_of(read_record(place.folder / RECORD))
     except RecordError:
         # Of a node that is not finished, what its kind leaves by the same name everywhere.
-        parts = tuple(name for name in sorted(names) if _ARROW.match(name))
+        parts = [name for name in sorted(names) if _ARROW.match(name)]
     small += [*parts, HISTORY, CLAIM]
     if RECORD in names and not records:
         stays = sum(bytes_under(place.folder / name) for name in small if name in names)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
@@ -25,19 +25,18 @@ from tasktransfer.operate.offered import (
     LAYOUT,
     PARAMETERS,
     Place,
-    Recorded,
     check_files,
     differences,
     offered,
     parameters_problem,
     places,
-    recorded,
     renamed,
 )
-from tasktransfer.results.damage import damage, node_damage, set_aside
+from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
-from tasktransfer.results.node_records import NodeRecord, write_node_record
-from tasktransfer.results.records import Record, write_record
+from tasktransfer.results.records import read_record, what_is_left, write_record
+from tasktransfer.results.rows import read_rows
+from tasktransfer.results.schema import Record
 from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, remember
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
@@ -55,6 +54,12 @@ OUTCOMES: dict[Outcome, str] = {
 
 RESUME = ".resume"
 """Where a training keeps its state (``training.resume``, which imports torch)."""
+
+COMPARED = [
+    *("task", "index", "instance_id", "prediction", "gold", "score"),
+    *("predicted_value", "gold_value"),
+]
+"""Columns of rows that have to be equal."""
 
 SAY_SECONDS = 5.0
 SHOWN_DIFFERENCES = 3
@@ -80,6 +85,7 @@ def merge_results(
     everything: bool = False,
     checkpoints: bool = True,
     dry_run: bool = False,
+    tables: Iterable[str] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Take the finished nodes of ``other`` into the study's results folder.
@@ -90,12 +96,14 @@ def merge_results(
         everything: all nodes there, for whatever study, and not those of the plan alone.
         checkpoints: also those that this study keeps, or has trainings to start from.
         dry_run: tell what would happen.
+        tables: files of tables that are made of dialogues, relative to a results folder; those that
+            are there and not here are taken.
         say: told now and then how far it is.
 
     Returns:
         Counts by outcome; ``stages``: outcome and reason of each node offered; ``unfinished``:
         offered nodes without a record; ``elsewhere``: offered nodes that this study does not
-        want; ``lacking``: nodes of the study that are neither here nor offered.
+        want; ``tables`` taken; ``lacking``: nodes of the study that are neither here nor offered.
 
     Raises:
         ConfigError: ``other`` is no results folder, or is the study's own.
@@ -110,7 +118,10 @@ def merge_results(
         if time.monotonic() > reminder:
             reminder = time.monotonic() + SAY_SECONDS
             say(f"{number:,} of {len(steps):,} records looked at")
-    there = {step.place.digest for step in steps}
+    own, there = Path(study.config.results), {step.place.digest for step in steps}
+    taken = [t for t in tables if (other / t).is_file() and not (own / t).exists()]
+    for name in () if dry_run else taken:
+        _copy_file(other / name, own / name)
     lacking = (digest for digest in study.plan.by_digest if digest not in there)
     return {
         "other": str(other),
@@ -119,6 +130,7 @@ def merge_results(
         "counts": {name: sum(t["outcome"] == name for t in told) for name in OUTCOMES},
         "unfinished": unfinished,
         "elsewhere": elsewhere,
+        "tables": taken,
         "lacking": sum(not is_whole(study, study.node(digest)) for digest in lacking),
         "stages": told,
     }
@@ -198,36 +210,44 @@ def _merge_one(step: Step, *, dry_run: bool) -> tuple[Outcome, list[str]]:
     return _take(step, theirs, "completed", dry_run=dry_run)
 
 
-def _ours(step: Step, theirs: Recorded) -> Recorded | None:
+def _ours(step: Step, theirs: Record) -> Record | None:
     """The record of this node that is here; None if there is none, or a damaged one."""
     try:
-        ours = recorded(step.out, is_stage=step.place.is_stage)
+        ours = read_record(step.out / RECORD)
     except RecordError:
         return None
-    return ours if ours.digest == theirs.digest else None
+    return ours if ours["node"]["digest"] == theirs["node"]["digest"] else None
 
 
-def _other_rows(step: Step, ours: Recorded, theirs: Recorded) -> list[str]:
+def _other_rows(step: Step, ours: Record, theirs: Record) -> list[str]:
     """Equal rows may be packed into different files, by other versions of the library."""
-    if ours.rows is None or theirs.rows is None or ours.rows["sha256"] == theirs.rows["sha256"]:
+    mine, other = ours["rows"], theirs["rows"]
+    if mine is None or other is None or mine["sha256"] == other["sha256"]:
         return []
     try:
-        mine, other = ours.table(step.out), theirs.table(step.place.folder)
+        # Older files do not have the dialogues; instances and answers are what is compared.
+        here, there = (
+            read_rows(folder / rows["file"], rows).select(COMPARED).replace_schema_metadata()
+            for folder, rows in ((step.out, mine), (step.place.folder, other))
+        )
     except RecordError as error:
-        return [f"{ours.rows_file}: the SHA-256 differ, and cannot be compared: {error}"]
-    return [] if mine.equals(other) else [f"{ours.rows_file}: the rows differ"]
+        return [f"{mine['file']}: the SHA-256 differ, and cannot be compared: {error}"]
+    return [] if here.equals(there) else [f"{mine['file']}: the rows differ"]
 
 
-def _missing(step: Step, theirs: Recorded) -> list[str]:
+def _missing(step: Step, theirs: Record) -> list[str]:
     """What a node lacks here that is offered. Files without a record are those of a job that was
     killed, and no result."""
-    rows = [theirs.rows_file] * (theirs.rows is not None)
-    check = damage if step.place.is_stage else node_damage
+    rows = [theirs["rows"]["file"]] if theirs["rows"] else []
+    left = what_is_left(theirs["node"], theirs["sizes"])
+    beside = [name for name in left if (step.place.folder / name).exists()]
     lacks = []
     if _ours(step, theirs) is None:
-        lacks += [RECORD, *rows, *theirs.parts]
-    elif check(step.out, theirs.digest) is not None:
-        lacks += [*rows, *_absent(step.out, theirs.parts)]
+        lacks += [RECORD, *rows, *beside]
+    elif damage(step.out, theirs["node"]["digest"]) is not None:
+        lacks += [*rows, *_absent(step.out, beside)]
+    else:
+        lacks += _absent(step.out, beside)
     offers = [name for name in PARAMETERS if (step.place.folder / name).is_dir()]
     absent = _absent(step.out, offers) if step.place.is_stage else []
     return lacks + (absent if absent and step.takes_parameters() else [])
@@ -238,15 +258,15 @@ def _absent(folder: Path, names: Sequence[str]) -> list[str]:
 
 
 def _take(
-    step: Step, theirs: Recorded, outcome: Outcome, *, dry_run: bool
+    step: Step, theirs: Record, outcome: Outcome, *, dry_run: bool
 ) -> tuple[Outcome, list[str]]:
-    remarks = []
+    remarks, digest = [], theirs["node"]["digest"]
     try:
         check_files(step.place, theirs)
     except RecordError as error:
         return "refused", [str(error)]
     wanted = [name for name in _missing(step, theirs) if name in PARAMETERS]
-    problems = [parameters_problem(step.place.folder / name, theirs.digest) for name in wanted]
+    problems = [parameters_problem(step.place.folder / name, digest) for name in wanted]
     if any(problems):
         remarks = [f"without its checkpoint: {problem}" for problem in problems if problem]
         step = replace(step, takes_parameters=lambda: False)
@@ -261,11 +281,11 @@ def _take(
             remarks += _copy(step, theirs)
         except RecordError as error:
             return "refused", [str(error)]
-        remember(step.out, "merged", source=str(step.place.results), digest=theirs.digest)
+        remember(step.out, "merged", source=str(step.place.results), digest=digest)
     return outcome, remarks
 
 
-def _copy(step: Step, theirs: Recorded) -> list[str]:
+def _copy(step: Step, theirs: Record) -> list[str]:
     """What is missing, the record last; gives a remark on what was damaged here. It is looked at
     again: the node is held only now."""
     lacks, folder = _missing(step, theirs), step.place.folder
@@ -277,8 +297,8 @@ def _copy(step: Step, theirs: Recorded) -> list[str]:
     for name in lacks:
         if (folder / name).is_dir():
             _copy_folder(folder / name, step.out / name)
-        elif name == theirs.rows_file and theirs.rows is not None:
-            _copy_file(folder / name, step.out / name, sha256=theirs.rows["sha256"])
+        elif theirs["rows"] is not None and name == theirs["rows"]["file"]:
+            _copy_file(folder / name, step.out / name, sha256=theirs["rows"]["sha256"])
         elif name != RECORD:
             _copy_file(folder / name, step.out / name)
     if RECORD not in lacks:
@@ -287,10 +307,7 @@ def _copy(step: Step, theirs: Recorded) -> list[str]:
         source, out = folder / name, step.out / name
         if source.is_file() and not source.is_symlink() and not out.exists():
             _copy_file(source, out)
-    if step.place.is_stage:
-        write_record(step.out / RECORD, cast(Record, theirs.record))
-    else:
-        write_node_record(step.out, cast(NodeRecord, theirs.record))
+    write_record(step.out / RECORD, theirs)
     # The state of a training of this stage that was interrupted here.
     shutil.rmtree(step.out / RESUME, ignore_errors=True)
     return remarks

@@ -6,28 +6,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
-
-import pyarrow as pa
+from typing import Any
 
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.forecast.model_size import tensor_shapes
 from tasktransfer.results.artefacts import checked as checked_artefacts
-from tasktransfer.results.damage import Artefacts, damage, node_damage
-from tasktransfer.results.node_records import (
-    ROWS,
-    NodeRecord,
-    parts_of,
-    read_node_record,
-    read_rows,
-)
-from tasktransfer.results.predictions import read_predictions
-from tasktransfer.results.records import PredictionsFile, Record, comparable, read_record
+from tasktransfer.results.damage import Artefacts, damage
+from tasktransfer.results.records import comparable, parts_of, read_record
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
-from tasktransfer.results.state import PREDICTIONS, RECORD
+from tasktransfer.results.rows import made_by, read_rows
+from tasktransfer.results.schema import Record
+from tasktransfer.results.state import RECORD
 
 STAGES = "stages"
 _SEEDED = re.compile(r"^seed-?\d+-([0-9a-f]{12})$")
@@ -91,43 +83,7 @@ def _folders(folder: Path) -> list[Path]:
 # --- one node -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A node's record, and what it names beside it: the file of predictions or rows, and parts
-    (files and folders)."""
-
-    record: Record | NodeRecord
-    digest: str
-    rows_file: str
-    rows: PredictionsFile | None
-    parts: tuple[str, ...]
-
-    def table(self, folder: Path) -> pa.Table:
-        """The predictions or rows.
-
-        Raises:
-            RecordError: they are absent or damaged.
-        """
-        if self.rows_file == ROWS:
-            return read_rows(folder)
-        # Older files do not have the dialogues; the instances and answers are what is compared.
-        return read_predictions(folder / PREDICTIONS, self.rows).drop_columns(["dialogue_id"])
-
-
-def recorded(folder: Path, *, is_stage: bool) -> Recorded:
-    """What the record in a node's folder says.
-
-    Raises:
-        RecordError: it is absent or damaged.
-    """
-    if is_stage:
-        record = read_record(folder / RECORD)
-        return Recorded(record, record["stage"]["digest"], PREDICTIONS, record["predictions"], ())
-    other = read_node_record(folder)
-    return Recorded(other, other["node"]["digest"], ROWS, other["rows"], tuple(parts_of(other)))
-
-
-def offered(place: Place, node: Node | None) -> Recorded:
+def offered(place: Place, node: Node | None) -> Record:
     """The record of a place, after everything that can be checked about it alone.
 
     Args:
@@ -137,28 +93,28 @@ def offered(place: Place, node: Node | None) -> Recorded:
         RecordError: damaged, of another schema or digest, at odds with its place, or not what this
             study calls by that digest.
     """
-    told = recorded(place.folder, is_stage=place.is_stage)
-    path = _path_of(told.record)
-    problem = None
+    record = read_record(place.folder / RECORD)
+    path, digest, problem = _path_of(record), record["node"]["digest"], None
     if path != place.path:
         problem = f"is the record of {path}, but lies under {place.path}"
-    elif node is not None and told.digest != node.digest:
-        problem = f"digest is {told.digest}, expected {node.digest}"
+    elif node is not None and digest != node.digest:
+        problem = f"digest is {digest}, expected {node.digest}"
     elif isinstance(node, Stage):
-        tested = tuple(sorted(cast(Record, told.record)["test"]))
+        tested = tuple(sorted(record["results"]))
         if tested != node.tested:
-            problem = f"test: {', '.join(tested) or 'no task'}, expected {', '.join(node.tested)}"
+            said = ", ".join(tested) or "no task"
+            problem = f"results: {said}, expected {', '.join(node.tested)}"
     if problem:
         raise RecordError(f"{place.folder / RECORD}: {problem}")
-    return told
+    return record
 
 
 def _path_of(record: Any) -> str:
     """Where a record belongs, by what it says of itself."""
-    node = record.get("stage") or record["node"]
+    node = record["node"]
     short, identity, dataset = node["digest"][:SHORT], node["identity"], node["dataset"]
-    if "stage" in record:
-        name = f"{node['kind']}/{dataset}/{node['model']}/{node['label']}"
+    if node["kind"] == "stage":
+        name = f"{node['step']}/{dataset}/{node['model']}/{node['label']}"
         return f"{STAGES}/{name}/seed{node['seed']}-{short}"
     if node["kind"] == "fit":
         name = f"{identity['learner']}/{dataset}/{node['label']}"
@@ -168,7 +124,7 @@ def _path_of(record: Any) -> str:
     return f"data/derived/{identity['derived']['recipe']}/{dataset}-{short}"
 
 
-def check_files(place: Place, told: Recorded) -> None:
+def check_files(place: Place, record: Record) -> None:
     """Refuse what a record names beside it unless it is there, whole, and of this node.
 
     Raises:
@@ -176,17 +132,17 @@ def check_files(place: Place, told: Recorded) -> None:
     """
     # A stage's weights are another matter: its record is right without them (parameters_problem).
     content: Artefacts = "none" if place.is_stage else "all"
-    problem = (damage if place.is_stage else node_damage)(place.folder, told.digest, content)
-    files = [told.rows_file] * (told.rows is not None)
-    links = [link for part in (*files, *told.parts) for link in _links(place.folder / part)]
+    digest, rows = record["node"]["digest"], record["rows"]
+    problem = damage(place.folder, digest, content)
+    files = [rows["file"]] if rows else []
+    links = [link for part in (*files, *parts_of(record)) for link in _links(place.folder / part)]
     if problem or links:
         raise RecordError(problem or f"{links[0]}: is a link; give the file itself")
-    if told.rows is not None:
-        footer = told.table(place.folder).schema.metadata or {}
-        digest = footer.get(b"stage" if place.is_stage else b"node", b"").decode(errors="replace")
-        if digest != told.digest:
-            file = place.folder / told.rows_file
-            raise RecordError(f"{file}: is of {digest or 'no node'}, its record is of another")
+    if rows is not None:
+        file = place.folder / rows["file"]
+        maker = made_by(read_rows(file, rows))
+        if maker != digest:
+            raise RecordError(f"{file}: is of {maker or 'no node'}, its record is of another")
 
 
 def parameters_problem(folder: Path, digest: str) -> str | None:
@@ -214,25 +170,23 @@ def _links(path: Path) -> list[Path]:
     return [each for each in (path, *inner) if each.is_symlink()]
 
 
-def renamed(told: Recorded, model: str) -> Recorded:
+def renamed(record: Record, model: str) -> Record:
     """A stage's record as this study would have it, where the other calls the model otherwise."""
-    record = cast(Record, told.record)
-    theirs = record["stage"]["model"]
-    if theirs == model:
-        return told
-    note = f"merged: the model was called {theirs}"
+    node = record["node"]
+    if node["kind"] != "stage" or node["model"] == model:
+        return record
+    note = f"merged: the model was called {node['model']}"
     provenance = record["provenance"] | {"notes": [*record["provenance"]["notes"], note]}
-    stage = record["stage"] | {"model": model}
-    return replace(told, record={**record, "stage": stage, "provenance": provenance})
+    return {**record, "node": node | {"model": model}, "provenance": provenance}
 
 
 # --- comparing ----------------------------------------------------------------------------------
 
 
-def differences(ours: Recorded, theirs: Recorded) -> list[str]:
+def differences(ours: Record, theirs: Record) -> list[str]:
     """Where two records of one node differ, but for provenance and times: ``key: ours, theirs``.
     The digest of the file of rows is left out: equal rows may be packed otherwise."""
-    mine, other = (_flat(_comparable(told)) for told in (ours, theirs))
+    mine, other = (_flat(_comparable(record)) for record in (ours, theirs))
     absent = object()
     return [
         f"{key}: {mine.get(key, absent)!r} here, {other.get(key, absent)!r} there"
@@ -243,19 +197,17 @@ def differences(ours: Recorded, theirs: Recorded) -> list[str]:
     ]
 
 
-def _comparable(told: Recorded) -> dict[str, Any]:
-    if told.rows_file == PREDICTIONS:
-        kept = comparable(cast(Record, told.record))
+def _comparable(record: Record) -> dict[str, Any]:
+    # Equal classifiers and tables may be packed otherwise, as rows.
+    kept = comparable(record)
+    if "training" in kept:
         # The untrained model is measured where it is asked for, and that is no part of a training.
-        kept["rounds"] = [one for one in kept["rounds"] if one["round"] > 0]
+        rounds = [one for one in kept["training"]["rounds"] if one["round"] > 0]
+        kept["training"] = {**kept["training"], "rounds": rounds}
     else:
-        # Equal classifiers and tables may be packed otherwise, as rows.
-        left_out = ("provenance", "artefacts")
-        kept = {key: value for key, value in told.record.items() if key not in left_out}
-        # What a study calls it is its own.
-        kept["node"] = {**cast(NodeRecord, told.record)["node"], "label": None}
-    name = Path(told.rows_file).stem
-    return {**kept, name: {**told.rows, "sha256": None} if told.rows else None}
+        kept["node"] = {**kept["node"], "label": None}  # what a study calls it is its own
+    rows = kept["rows"]
+    return {**kept, "rows": rows and {**rows, "sha256": None, "file": None}}
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.speed import Calibration, Device
 from tasktransfer.operate.lacking import lacking
 from tasktransfer.results.finished import OnDisk, look
-from tasktransfer.results.node_records import NOUNS
+from tasktransfer.results.records import NOUNS
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import device_pool
 

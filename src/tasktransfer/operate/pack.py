@@ -1,14 +1,16 @@
-"""A study's records and predictions in one Parquet file, for a repository or an archive.
+"""A study's records and rows in one Parquet file, for a repository or an archive.
 
-One row per training: its place below the results folder, its digest, its record as JSON, and its
-predictions as a list of rows. Checkpoints and logs stay behind. The footer says of which study and
-inputs they are, so that tables and figures can be made where neither data nor models are.
+One row per node: its place below the results folder, its digest, its record as JSON, its rows as a
+list, and the small files beside it that tables are made of. Tables that are made of the dialogues
+themselves are in it too, as they are. Weights, fits, derived data and logs stay behind. The footer
+says of which study and inputs they are, so that tables and figures can be made where neither data
+nor models are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,40 +21,43 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasktransfer.config import CommonConfig
-from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
-from tasktransfer.errors import RecordError
+from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.offered import check_files, offered, places
-from tasktransfer.results.predictions import (
-    COLUMNS,
-    Prediction,
-    read_predictions,
-    rows_of,
-    write_predictions,
-)
-from tasktransfer.results.records import Record, parse_record, read_record, write_record
+from tasktransfer.results.probe_rows import PROJECTION
+from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.revisions import remember_revisions
-from tasktransfer.results.state import PREDICTIONS, RECORD
+from tasktransfer.results.rows import COLUMNS, Row, read_rows, rows_of, write_rows
+from tasktransfer.results.schema import Record
+from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _FOOTER = b"tasktransfer-pack"
 _ROW = pa.struct([pa.field(f.name, f.type, f.nullable) for f in COLUMNS])
+_FILE = pa.struct([pa.field("name", pa.string()), pa.field("content", pa.binary())])
 SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
         pa.field("digest", pa.string(), nullable=False),
         pa.field("record", pa.string(), nullable=False),
-        pa.field("predictions", pa.list_(_ROW), nullable=False),
+        pa.field("rows", pa.list_(_ROW), nullable=False),
+        pa.field("files", pa.list_(_FILE), nullable=False),
     ]
 )
+"""``digest`` and ``record`` are empty where the row is no node but a table."""
+_COLUMNS_OF = {1: ["path", "digest", "record", "predictions"], SCHEMA_VERSION: SCHEMA.names}
+"""Schema → columns. 1: trainings alone."""
+SMALL = (PROJECTION,)
+"""Files beside a record that tables are made of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """What a file holds. ``facts``: its footer; ``table``: columns as in ``SCHEMA``."""
+    """What a file holds. ``facts``: its footer; ``table``: columns as in ``SCHEMA``, or of an older
+    file."""
 
     file: Path
     facts: Mapping[str, Any]
@@ -63,40 +68,48 @@ def pack_results(
     study: Study,
     out: Path,
     *,
+    tables: Iterable[str] = (),
     provenance: str = "",
     with_text: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Write the finished trainings of a study into one file, atomically.
+    """Write the finished nodes of a study into one file, atomically.
 
     Args:
         study: its inputs must be known, or remembered.
         out: the Parquet file.
+        tables: files of tables that are made of dialogues, relative to the results folder; those
+            that are there are packed.
         provenance: where the data come from and under which licences, kept in the footer.
         with_text: take answers that are text, and no label, of a task; refused otherwise, since
             they may quote the dialogues.
         say: told what is left out.
 
     Returns:
-        ``file``, ``trainings`` packed, ``lacking`` of the study's, ``bytes``.
+        ``file``, ``packed`` by kind of node, ``lacking`` of the study's nodes, ``tables`` packed,
+        ``bytes``.
 
     Raises:
         RecordError: nothing is finished, a record is damaged, or an answer is no label.
     """
-    wanted = study.plan.by_digest
-    rows = []
-    for place in places(Path(study.config.results)):
+    wanted, results = study.plan.by_digest, Path(study.config.results)
+    rows, packed = [], dict[str, int]()
+    for place in places(results):
         node = wanted.get(place.digest)
-        if not isinstance(node, Stage) or not (place.folder / RECORD).is_file():
+        if node is None or not (place.folder / RECORD).is_file():
             continue
-        told = offered(place, node)
-        check_files(place, told)
-        rows.append(_row(place.folder, place.path, with_text=with_text))
+        record = offered(place, node)
+        check_files(place, record)
+        rows.append(_row(place.folder, place.path, record, with_text=with_text))
+        kind = record["node"]["kind"]
+        packed[kind] = packed.get(kind, 0) + 1
     if not rows:
-        raise RecordError(f"{study.config.results}: no training of {study.config_file} is finished")
-    lacking = len(study.plan.stages) - len(rows)
+        raise RecordError(f"{study.config.results}: nothing of {study.config_file} is finished")
+    lacking = len(study.plan.nodes) - len(rows)
     if lacking:
-        say(f"{counted(lacking, 'training')} of {study.config_file} not finished, and left out")
+        say(f"{counted(lacking, 'node')} of {study.config_file} not finished, and left out")
+    there = [name for name in tables if (results / name).is_file()]
+    rows += [_table(results, name) for name in there]
     facts = {
         "schema": SCHEMA_VERSION,
         "study": study.config.study,
@@ -109,36 +122,74 @@ def pack_results(
     with replacing(out) as part:
         pq.write_table(table, part, compression="zstd", compression_level=19)
         size = part.stat().st_size
-    return {"file": str(out), "trainings": len(rows), "lacking": lacking, "bytes": size}
+    return {
+        "file": str(out),
+        "packed": packed,
+        "lacking": lacking,
+        "tables": len(there),
+        "bytes": size,
+    }
 
 
-def _row(folder: Path, path: str, *, with_text: bool) -> dict[str, Any]:
-    record = read_record(folder / RECORD)
-    rows = pa.table({name: [] for name in COLUMNS.names}, schema=COLUMNS)
-    if record["predictions"] is not None:
-        rows = read_predictions(folder / PREDICTIONS, record["predictions"])
-    if not with_text:
-        _refuse_text(folder / PREDICTIONS, record, rows)
+def as_text(seen: Mapping[str, Any]) -> str:
+    """What was packed, for people."""
+    names = {"stage": "training", "data": "derived dataset"}
+    nodes = [counted(count, names.get(kind, kind)) for kind, count in seen["packed"].items()]
+    tables = [counted(seen["tables"], "table") + " of dialogues"] * (seen["tables"] > 0)
+    return f"{seen['file']}: {', '.join([*nodes, *tables])}, {seen['bytes']:,} bytes\n"
+
+
+def _row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[str, Any]:
+    rows = COLUMNS.empty_table()
+    if record["rows"] is not None:
+        file = folder / record["rows"]["file"]
+        rows = read_rows(file, record["rows"])
+        if not with_text:
+            _refuse_text(file, record, rows)
+    small = [folder / name for name in SMALL if (folder / name).is_file()]
     return {
         "path": path,
-        "digest": record["stage"]["digest"],
+        "digest": record["node"]["digest"],
         "record": json.dumps(record),
-        "predictions": rows.to_pylist(),
+        "rows": rows.to_pylist(),
+        "files": [{"name": file.name, "content": file.read_bytes()} for file in small],
     }
+
+
+def _table(results: Path, name: str) -> dict[str, Any]:
+    content = (results / name).read_bytes()
+    files = [{"name": Path(name).name, "content": content}]
+    return {"path": name, "digest": "", "record": "", "rows": [], "files": files}
 
 
 def _refuse_text(file: Path, record: Record, rows: pa.Table) -> None:
     """Answers of a task with labels are labels; those of others are taken from the dialogues."""
-    for name in record["test"]:
-        labels = set(get_task(record["stage"]["dataset"], name).labels)
+    for name in dict.fromkeys(rows["task"].to_pylist()):
+        labels = {*_labels(record["node"]["dataset"], name)}
         of_task = rows_of(rows, name)
         for column in ("prediction", "gold"):
             for answers in of_task[column].to_pylist():
-                if not labels.issuperset(answers):
+                if not labels.issuperset(a for a in answers if not _is_number(a)):
                     raise RecordError(
                         f"{file}: {name}: the {column} {answers[0][:40]!r} is no label of the task "
                         "and may quote a dialogue; where that may be passed on: --with-text"
                     )
+
+
+def _is_number(text: str) -> bool:
+    """Whether an answer is a rating."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _labels(dataset: str, task: str) -> tuple[str, ...]:
+    try:
+        return get_task(dataset, task).labels
+    except ConfigError:  # rows of a control beside those of a task
+        return ()
 
 
 # --- and back -----------------------------------------------------------------------------------
@@ -158,21 +209,21 @@ def read_pack(file: Path) -> Pack:
         facts = json_text.loads((table.schema.metadata or {})[_FOOTER])
     except (KeyError, ValueError) as error:
         raise RecordError(f"{file}: was not written by `tasktransfer pack`") from error
-    if facts.get("schema") != SCHEMA_VERSION or table.schema.names != SCHEMA.names:
+    if table.schema.names != _COLUMNS_OF.get(facts.get("schema")):
         raise RecordError(
-            f"{file}: schema {facts.get('schema')!r}, expected {SCHEMA_VERSION}: it was packed by "
-            "another version of tasktransfer"
+            f"{file}: schema {facts.get('schema')!r}, expected 1 or {SCHEMA_VERSION}: it was "
+            "packed by another version of tasktransfer"
         )
     return Pack(file, facts, table)
 
 
 @contextmanager
 def unpacked(pack: Pack, config: CommonConfig) -> Iterator[Path]:
-    """A results folder with the trainings of a packed study, for as long as the context lasts; the
+    """A results folder with the nodes of a packed study, for as long as the context lasts; the
     revisions of its inputs are remembered for the config's study, unless they are known.
 
     Raises:
-        RecordError: a record or prediction in it is damaged, or of another place.
+        RecordError: a record or rows in it are damaged, or of another place.
     """
     remember_revisions(config, pack.facts["data"], pack.facts["models"])
     with TemporaryDirectory(prefix="tasktransfer-") as folder:
@@ -190,18 +241,28 @@ def _write(file: Path, results: Path, row: dict[str, Any]) -> None:
     inner = Path(row["path"])
     if inner.is_absolute() or ".." in inner.parts:
         raise RecordError(f"{file}: {row['path']}: leads out of the results folder")
-    record = parse_record(file / row["path"], row["record"].encode())
     folder = results / inner
+    if not row["record"]:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.write_bytes(row["files"][0]["content"])
+        return
+    record = parse_record(file / row["path"], row["record"].encode())
     folder.mkdir(parents=True)
-    if record["predictions"] is not None:
-        stage = record["stage"]
-        predictions = [
-            Prediction(**each, prediction=tuple(said), gold=tuple(right))
-            for each in row["predictions"]
-            for said, right in [(each.pop("prediction"), each.pop("gold"))]
-        ]
-        written = write_predictions(
-            folder / PREDICTIONS, predictions, digest=stage["digest"], dataset=stage["dataset"]
-        )
-        record["predictions"] = {**written, "rows": record["predictions"]["rows"]}
+    for each in row.get("files", ()):
+        (folder / Path(each["name"]).name).write_bytes(each["content"])
+    if record["rows"] is not None:
+        listed = row["rows"] if "rows" in row else [_older(each) for each in row["predictions"]]
+        rows = [Row(**{name: _plain(value) for name, value in each.items()}) for each in listed]
+        node = record["node"]
+        count = record["rows"]["rows"]
+        written = write_rows(folder, rows, digest=node["digest"], dataset=node["dataset"])
+        record["rows"] = {**written, "rows": count}
     write_record(folder / RECORD, record)
+
+
+def _older(row: dict[str, Any]) -> dict[str, Any]:
+    return {"cluster" if name == "dialogue_id" else name: value for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

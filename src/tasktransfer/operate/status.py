@@ -25,7 +25,7 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.overview import others, stages_by_group
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
 from tasktransfer.results.finished import OnDisk, look
-from tasktransfer.results.node_records import NOUNS
+from tasktransfer.results.records import NOUNS
 from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, Unfinished, history, last_error
 from tasktransfer.results.study import Study
 

@@ -47,19 +47,21 @@ def checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
 def problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:
     """How what lies in a node's folder differs from what its record says of it; None: it does not.
 
-    A folder that is gone is no difference: weights are removed once nothing needs them. Sizes are
-    compared, and the content of files that are younger than the record, which is written last.
+    All files of a folder gone is no difference: weights, fits and derived data may be removed once
+    nothing needs them, and a packed study has none. Sizes are compared, and the content of files
+    that are younger than the record, which is written last.
 
     Args:
         every: compare the content of every file.
     """
     written = _written(folder / RECORD)
+    kept = {Path(name).parent for name in artefacts if os.path.lexists(folder / name)}
     for name, said in artefacts.items():
         file = folder / name
         try:
             seen = file.stat()
         except (FileNotFoundError, NotADirectoryError):
-            if file.parent == folder or file.parent.is_dir():
+            if Path(name).parent in kept:
                 return f"{file}: no such file, its record names it"
             continue
         if seen.st_size != said["bytes"]:
@@ -117,8 +119,8 @@ def _written(record: Path) -> int:
 
 
 def _said_by(file: Path) -> tuple[str, dict[str, Any] | None] | None:
-    """The digest and the artefacts of a record, whether a stage's or another node's; None: there is
-    no record. (Whether it is right in itself, ``damage`` says.)"""
+    """The digest and the artefacts of a record, of schema 2 too; None: there is no record. (Whether
+    it is right in itself, ``damage`` says.)"""
     try:
         record = json_text.read(file)
         node = record["stage"] if "stage" in record else record["node"]

@@ -1,11 +1,11 @@
 """What is wrong with what a job left in its node's folder, and setting it aside.
 
 A record is damaged if it fails a check of ``records``, is of another node than belongs there, or
-if what it names beside it is not there or another: predictions or rows, weights, classifiers, Arrow
-files. Whoever asks whether a node is finished asks here, so that plan, status, pilot, merge, the
-trainer and Snakemake agree.
+if what it names beside it is not there or another: rows, weights, classifiers, Arrow files. Whoever
+asks whether a node is finished asks here, so that plan, status, pilot, merge, the trainer and
+Snakemake agree.
 
-Predictions and rows are read in full. Of artefacts, which may be large, sizes are looked at, and
+Rows are read in full. Of artefacts, which may be large, sizes are looked at, and
 the content where a file is younger than its record, or was changed since it was last found right.
 Whoever reads an artefact checks all of it (``artefacts``).
 """
@@ -26,9 +26,8 @@ from tasktransfer.core.nodes import Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.results import artefacts
-from tasktransfer.results.node_records import ROWS, parts_of, read_node_record
 from tasktransfer.results.records import parse_record
-from tasktransfer.results.state import PREDICTIONS, RECORD
+from tasktransfer.results.state import OLD_ROWS, RECORD, ROWS
 
 CHECK_VERSION = 2
 """Raise this when the checks change: everything is checked again then."""
@@ -45,12 +44,12 @@ than their record; of all."""
 
 
 def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
-    """What is wrong with the record of a stage, its predictions and the weights that it kept; None
-    if nothing is, or if there is no record.
+    """What is wrong with the record of a node, its rows and what others read of it; None if nothing
+    is, or if there is no record.
 
     Args:
-        folder: the stage's folder.
-        digest: of the stage that belongs there, or what it begins with.
+        folder: the node's folder.
+        digest: of the node that belongs there, or what it begins with.
         content: see ``Artefacts``.
 
     Raises:
@@ -67,30 +66,14 @@ def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | Non
         return f"{file}: not a file"
     except RecordError as error:
         return str(error)
-    if not record["stage"]["digest"].startswith(digest):
-        return f"{file}: stage.digest: {record['stage']['digest'][:12]}, expected {digest[:12]}"
-    named = record["predictions"]
-    if named is None and record["test"]:
-        return f"{file}: predictions: names no {PREDICTIONS}"
-    lost = _lost(folder / PREDICTIONS, named) if named else None
-    return lost or _other_artefact(folder, record, content)
-
-
-def node_damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
-    """As ``damage``, of derived data, a fit or an evaluation."""
-    if not os.path.lexists(folder / RECORD):
-        return None
-    try:
-        record = read_node_record(folder)
-    except RecordError as error:
-        return str(error)
-    recorded = record["node"]["digest"]
+    recorded, named = record["node"]["digest"], record["rows"]
     if not recorded.startswith(digest):
-        return f"{folder / RECORD}: node.digest: {recorded[:12]}, expected {digest[:12]}"
-    for part in parts_of(record):
-        if not (folder / part).exists():
-            return f"{folder / part}: no such file, its record names it"
-    lost = _lost(folder / ROWS, record["rows"]) if record["rows"] else None
+        return f"{file}: node.digest: {recorded[:12]}, expected {digest[:12]}"
+    if named is None and record["results"]:
+        return f"{file}: rows: names no file of rows"
+    if named is not None and named["file"] not in (ROWS, OLD_ROWS):
+        return f"{file}: rows.file: found {named['file']}, expected {ROWS}"
+    lost = _lost(folder / named["file"], named) if named else None
     return lost or _other_artefact(folder, record, content)
 
 
@@ -101,9 +84,7 @@ def _other_artefact(folder: Path, record: Any, content: Artefacts) -> str | None
 
 
 def _lost(file: Path, named: Mapping[str, Any]) -> str | None:
-    """How the predictions differ from what their record says of them."""
-    if named["file"] != file.name:
-        return f"{file.with_name(RECORD)}: predictions: names no {file.name}"
+    """How rows differ from what their record says of them."""
     try:
         content = _content(file)
     except _NO_FILE:
@@ -125,10 +106,10 @@ def _content(file: Path) -> bytes:
         ) from error
 
 
-def set_aside(folder: Path, which: Sequence[str] = (RECORD, PREDICTIONS)) -> list[Path]:
-    """Rename a damaged record and its predictions to ``<name>.damaged-<n>``, n the first number
+def set_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS, OLD_ROWS)) -> list[Path]:
+    """Rename a damaged record and its rows to ``<name>.damaged-<n>``, n the first number
     that is free for both, or has the same content: Snakemake puts outputs back where a training
-    fails. To be called by whoever holds the stage's claim.
+    fails. To be called by whoever holds the node's claim.
 
     Returns:
         Where they are now.
@@ -165,17 +146,16 @@ class Checked:
         """``damage`` of what is in a node's folder."""
         if not isinstance(node, Stage | Evaluation):
             # Few, and made of more files than a signature tells of.
-            return node_damage(Path(folder), node.digest)
-        path, is_stage = node.path, isinstance(node, Stage)
+            return damage(Path(folder), node.digest)
+        path = node.path
         before = self._right.get(path)
         if before is not None and _signature(folder, before) == before:
             return None
         # Looked at before it is read: what changes meanwhile is not taken for what was read.
-        names = [PREDICTIONS if is_stage else ROWS, *_artefacts_of(folder)]
-        signature = _signature(folder, names)
+        signature = _signature(folder, _named_in(folder))
         # A file that was right once, and is another now, may say any time.
         content: Artefacts = "young" if before is None else "all"
-        problem = (damage if is_stage else node_damage)(Path(folder), node.digest, content)
+        problem = damage(Path(folder), node.digest, content)
         if problem is None and signature is not None:
             self._right[path] = self._new[path] = signature
         return problem
@@ -219,6 +199,6 @@ def _signature(folder: str, names: Iterable[str]) -> Signature | None:
     return signature
 
 
-def _artefacts_of(folder: str) -> list[str]:
+def _named_in(folder: str) -> list[str]:
     """The files that a record names, if there is one that can be read."""
-    return [*(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]
+    return [ROWS, OLD_ROWS, *(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]

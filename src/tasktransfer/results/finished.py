@@ -1,8 +1,8 @@
 """Which nodes of a study are finished, from one look at each node's folder.
 
-A node is finished if its record is there with nothing wrong (see ``damage``), and of a stage the
-parameters of each round that a node which is not finished starts from. Plan, status, pilot, merge,
-gc, explain and the Snakefile ask here.
+A node is finished if its record is there with nothing wrong (see ``damage``), and what nodes that
+are not finished read of it: the parameters of a stage's rounds, a fit, derived data. Plan, status,
+pilot, merge, gc, explain and the Snakefile ask here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 from tasktransfer.core.ancestors import starts_of
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.results.damage import Checked, checked, damage, node_damage
+from tasktransfer.results.damage import Checked, checked, damage
+from tasktransfer.results.records import parts_of, read_record
 from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
 from tasktransfer.results.state import RECORD, unfinished
 from tasktransfer.results.study import Study
@@ -63,7 +64,7 @@ def is_finished(study: Study, node: Node) -> bool:
     if not is_whole(study, node):
         return False
     if not isinstance(node, Stage):
-        return True
+        return lacking_parts(study, node) is None
     if node.selection.keep == "best":  # nothing starts from another round
         return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
     return not _lacking(study, node)
@@ -76,6 +77,16 @@ def lacking_rounds(study: Study, stage: Stage) -> str | None:
     if not gone:
         return None
     return f"{study.folder(stage)}/{ROUNDS}: rounds asked for and not kept: {', '.join(gone)}"
+
+
+def lacking_parts(study: Study, node: Node) -> str | None:
+    """What a whole fit or derived data has lost of what an unfinished node uses: its classifiers,
+    its instances; None: nothing. Raises as ``look``."""
+    folder = Path(study.folder(node))
+    gone = [part for part in parts_of(read_record(folder / RECORD)) if not (folder / part).exists()]
+    if not gone or not is_start(study, node):
+        return None
+    return f"{folder}: what others read is gone: {', '.join(gone)}"
 
 
 def _lacking(study: Study, stage: Stage) -> list[str]:
@@ -105,14 +116,14 @@ def is_start(study: Study, node: Node) -> bool:
     return not all(is_finished(study, user) for user in study.users(node))
 
 
-def state_in(folder: Path, *, is_stage: bool = True) -> tuple[str, str | None]:
+def state_in(folder: Path) -> tuple[str, str | None]:
     """The state of the node that belongs in a folder, by its name alone, and the error: ``done``,
     ``damaged``, or as ``state.unfinished``."""
     if not os.path.lexists(folder / RECORD):
         seen = unfinished(folder)
         return seen.state, seen.error
     try:
-        problem = (damage if is_stage else node_damage)(folder, folder.name[-SHORT:])
+        problem = damage(folder, folder.name[-SHORT:])
     except RecordError as error:
         problem = str(error)
     return ("damaged", problem) if problem else ("done", None)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tasktransfer.data.prepared import instances_folder, says_synthetic
-from tasktransfer.results.records import Record
+from tasktransfer.results.schema import Record
 
 Says = Callable[[Path], bool | None]
 
@@ -17,7 +17,7 @@ def as_prepared(record: Record, results: Path, says: Says = says_synthetic) -> R
     Trainings used to call a generated world real where it was given as a folder.
     ``says`` may be a cached ``says_synthetic``.
     """
-    dataset, revision = record["stage"]["dataset"], record["data_revision"]
+    dataset, revision = record["node"]["dataset"], record["data_revision"]
     folder = instances_folder(results, dataset, revision, few_sample=record["few_sample"])
     said = says(Path(folder))
     if said is None or said == record["synthetic"]:

@@ -1,242 +1,187 @@
-"""The record of a stage: what one training leaves behind as ``metrics.json``.
+"""Records: what every node leaves as ``metrics.json``, built, checked, written and read.
 
-A record describes its stage and knows no run: the plan says which runs end with a stage. It is
-schema 2; records of schema 1, which named one run, are checked as ever and read as schema 2. The
-TypedDicts below are the one description of a record. The checks of ``read_record`` and
-``write_record`` and the JSON schema (``python -m tasktransfer.results.records``) are both made from
-them by pydantic, so that none of the three can drift from the others. Reading thousands of records
-needs neither torch nor pandas.
+A record describes its node and knows no run: the plan says which runs end with a node. The schema
+is in ``schema``; records of schema 2, which had one form for trainings and another for all else,
+are read as schema 3 (``old_records``). Reading thousands needs neither torch nor pandas.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, cast
-
-from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
-from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
+from typing import Any, cast
 
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.specs import Family
-from tasktransfer.core.validation import STRICT, refuse, wrong_type
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
+from tasktransfer.core.validation import wrong_type
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
-from tasktransfer.results.artefacts import Artefact, FileName
-from tasktransfer.results.record_v1 import upgraded
+from tasktransfer.results.artefacts import Artefact
+from tasktransfer.results.old_records import upgraded
+from tasktransfer.results.probe_rows import PROJECTION
+from tasktransfer.results.schema import (
+    SCHEMA_VERSION,
+    Provenance,
+    Record,
+    Round,
+    RowsFile,
+    Sizes,
+    StageNode,
+    TaskResult,
+    TrainingResult,
+    record_type,
+)
+from tasktransfer.tasks.card import SPLITS
 
-SCHEMA_VERSION: Literal[2] = 2
+REMEDY = "run its study again with snakemake, which sets it aside and makes its node once more"
+"""What is done about a damaged record or its rows (see ``damage``)."""
 
-REMEDY = "run its study again with snakemake, which sets it aside and trains its stage once more"
-"""What is done about a damaged record or its predictions (see ``damage``)."""
+NOUNS: dict[type[Node], str] = {
+    Data: "data",
+    Stage: "stage",
+    Fit: "fit",
+    Evaluation: "evaluation",
+}
+"""What a kind of node is called in records, commands and JSON."""
 
 _SAID_TWICE = ("dataset", "train_tasks", "select_on", "seed")
 
 
-def _refuse_not_finite(identity: dict[str, Any]) -> dict[str, Any]:
-    """Numbers anywhere in it, of which a digest is taken."""
-    refuse(_not_finite(identity, ""))
-    return identity
+# --- building -----------------------------------------------------------------------------------
 
 
-def _not_finite(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, float) and not math.isfinite(value):
-        yield path, f"found {value}, expected a finite number"
-    parts = value.items() if isinstance(value, dict) else ()
-    for key, item in parts:
-        yield from _not_finite(item, f"{path}.{key}")
-    for index, item in enumerate(value if isinstance(value, list) else ()):
-        yield from _not_finite(item, f"{path}[{index}]")
+def record_of(
+    node: Node,
+    *,
+    synthetic: bool,
+    sizes: Mapping[str, Sizes],
+    results: Mapping[str, TaskResult],
+    rows: RowsFile | None,
+    provenance: Provenance,
+    training: TrainingResult | None = None,
+    report: Mapping[str, Mapping[str, float]] | None = None,
+    artefacts: Mapping[str, Artefact] | None = None,
+) -> Record:
+    """What a node leaves, not yet checked (``write_record`` does that).
+
+    Args:
+        node: kind, data and identity are taken from it.
+        synthetic: whether the dialogues are generated.
+        sizes: task → instances per split.
+        results: judged task → result.
+        rows: the file beside the record; None where no task is judged.
+        provenance: how the numbers came about.
+        training: of a stage, its rounds.
+        report: of derived data, what the recipe did.
+        artefacts: the files that others read.
+    """
+    data = node if isinstance(node, Data) else node.data
+    record: dict[str, Any] = {
+        "schema": SCHEMA_VERSION,
+        "node": identity_of(node),
+        "synthetic": synthetic,
+        "data_revision": data.revision,
+        "few_sample": bool(data.settings.get("few_sample", False)),
+        "sizes": dict(sizes),
+        **({"training": training} if training else {}),
+        "results": dict(results),
+        **({"report": report} if report else {}),
+        "rows": rows,
+        **({"artefacts": dict(artefacts)} if artefacts else {}),
+        "provenance": provenance,
+    }
+    return cast(Record, record)
 
 
-Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Name = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
-Amount = Annotated[float, Field(ge=0)]
+def training_result(rounds: Sequence[Round], best_round: int) -> TrainingResult:
+    """The rounds of a training in order, from 0 (the untrained model) or 1, and the number of the
+    one whose model was tested."""
+    dev_score = next(one["selection_score"] for one in rounds if one["round"] == best_round)
+    return {"rounds": list(rounds), "best_round": best_round, "dev_score": dev_score}
 
 
-class StageIdentity(TypedDict):
-    """The training that wrote this record."""
-
-    digest: Annotated[Digest, Field(description="SHA-256 of the canonical JSON of `identity`")]
-    kind: Name
-    label: Annotated[Name, Field(description="readable name, for example DNLI_from_CRE")]
-    dataset: Name
-    model: Name
-    family: Family
-    train_tasks: Annotated[list[Name], Field(description="tasks trained on, sorted")]
-    select_on: Annotated[
-        list[Name], Field(description="tasks whose dev split selects the best round, sorted")
-    ]
-    seed: int
-    parents: Annotated[
-        list[Digest],
-        Field(description="digests of the stages that it starts from; empty: the base model"),
-    ]
-    identity: Annotated[
-        dict[str, JsonValue],
-        AfterValidator(_refuse_not_finite),
-        Field(description="everything that changes the stage's numbers"),
-    ]
+def identity_of(node: Node) -> Any:
+    """What a record says of its node."""
+    said: dict[str, Any] = {
+        "kind": NOUNS[type(node)],
+        "digest": node.digest,
+        "label": node.label,
+        "dataset": node.name if isinstance(node, Data) else node.data.name,
+        "identity": node.identity,
+    }
+    if not isinstance(node, Stage):
+        return said
+    return said | {
+        "step": node.kind,
+        "model": node.model.name,
+        "family": node.model.family,
+        "train_tasks": list(node.train_tasks),
+        "select_on": list(node.select_on),
+        "seed": node.seed,
+        "parents": [parent.digest for parent in node.parents],
+    }
 
 
-class Sizes(TypedDict):
-    """Instances of a task per split, as trained and scored."""
-
-    train: Count
-    dev: Count
-    test: Count
+# --- parts --------------------------------------------------------------------------------------
 
 
-class Round(TypedDict):
-    """One round of the training, an epoch or so many updates. Round 0 is the untrained model."""
-
-    round: Count
-    train_loss: Annotated[dict[str, float], Field(description="task: mean training loss")]
-    dev: Annotated[
-        dict[str, dict[str, float]], Field(description="task: measure: value on the dev split")
-    ]
-    selection_score: Annotated[float, Field(description="what the best round is chosen by")]
-    seconds: Amount
+def is_stage(record: Record) -> bool:
+    """Whether it is a training's."""
+    return record["node"]["kind"] == "stage"
 
 
-class TaskResult(TypedDict):
-    """A task's result on its test split, with the best round's model."""
-
-    metrics: Annotated[dict[str, float], Field(description="measure: value")]
-    score: Annotated[float, Field(description="mean of the measures that the task is scored by")]
-    instances: Count
-
-
-class PredictionsFile(TypedDict):
-    """The predictions beside the record."""
-
-    file: Name
-    rows: Count
-    sha256: Digest
+def stage_of(record: Record) -> StageNode:
+    """What a training's record says of it."""
+    node = record["node"]
+    assert node["kind"] == "stage"
+    return node
 
 
-class Host(TypedDict):
-    """The machine that trained."""
-
-    platform: str
-    cpu: str
-    cores: Positive
-    gpu: Annotated[str | None, Field(description="name of the GPU; null: none used")]
-    device: Literal["cpu", "cuda", "mps"]
-    precision: Name
-    threads: Positive
+def best_round(record: Record) -> Round:
+    """The round of a training whose model was tested and kept."""
+    course = record["training"]
+    return course["rounds"][course["best_round"] - course["rounds"][0]["round"]]
 
 
-class Parameters(TypedDict):
-    """How large the model is."""
-
-    all: Annotated[Positive, Field(description="the heads of its tasks too")]
-    learnable: Annotated[Positive, Field(description="without those that are fixed (positions)")]
-    trained: Annotated[Positive, Field(description="those that the stage trains")]
+def parts_of(record: Record) -> list[str]:
+    """What a node always leaves beside its record and rows: a fit its classifiers, a folder for
+    each task; derived data a cache of instances. (A training's weights may be removed.)"""
+    return _parts(record["node"], record["sizes"])
 
 
-class Provenance(TypedDict):
-    """How the numbers came about. Equal stages differ in this and in the rounds' times alone."""
+def what_is_left(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
+    """The same of a node that was just made (``identity_of``), with what may be there besides."""
+    return [*_parts(node, tasks), *([PROJECTION] if node["kind"] == "fit" else [])]
 
-    tasktransfer: Annotated[Name, Field(description="version of this package")]
-    recipe: Annotated[Positive, Field(description="version of what training computes")]
-    versions: Annotated[
-        dict[str, str], Field(description="package: version, with python, torch, transformers")
-    ]
-    commit: Annotated[
-        str | None, Field(description="git commit of the code; null: not in a checkout")
-    ]
-    dirty: Annotated[bool | None, Field(description="uncommitted changes; null: unknown")]
-    config_digest: str
-    study: str
-    rules: NotRequired[
-        Annotated[
-            Literal["challenge", "free"],
-            Field(description="rules it was trained under (config key `rules`); absent: old"),
+
+def _parts(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
+    if node["kind"] == "fit":
+        return [str(task) for task in node["identity"]["tasks"]]
+    if node["kind"] == "data":
+        splits = (f"{task}-{split}.arrow" for task in tasks for split in SPLITS)
+        return [*splits, "dialogues.arrow", "manifest.json"]
+    return []
+
+
+def comparable(record: Record) -> dict[str, Any]:
+    """The part of a record that two equal nodes share to the last bit.
+
+    Leaves out provenance, the seconds of each round, and the files that are kept: one study may
+    keep its weights, another not.
+    """
+    left_out = ("provenance", "artefacts")
+    kept: dict[str, Any] = {key: value for key, value in record.items() if key not in left_out}
+    if "training" in kept:
+        rounds = [
+            {key: value for key, value in one.items() if key != "seconds"}
+            for one in record["training"]["rounds"]
         ]
-    ]
-    stand_ins: NotRequired[
-        Annotated[
-            dict[str, str],
-            Field(description="input that could not be had, or rule left out: what is instead"),
-        ]
-    ]
-    host: Host
-    started: Annotated[
-        str,
-        Field(
-            pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$",
-            description="ISO 8601, UTC",
-        ),
-    ]
-    seconds: Annotated[
-        dict[str, Amount], Field(description="phase: wall time, seconds; `total`: all")
-    ]
-    tokens: Annotated[Count, Field(description="tokens trained on, padding left out")]
-    samples: Annotated[Count, Field(description="instances trained on, over all rounds")]
-    samples_per_second: Amount
-    tokens_per_second: Amount
-    parameters: NotRequired[Parameters]
-    peak_memory_mb: Annotated[Amount, Field(description="peak resident memory, MiB")]
-    peak_gpu_memory_mb: Annotated[Amount | None, Field(description="peak GPU memory, MiB")]
-    paths: NotRequired[
-        Annotated[
-            list[Name],
-            Field(
-                description="how it was computed: packed, attention, dropout, trees, "
-                "first_tokens, workers; float32_heads: logits are not rounded to bfloat16"
-            ),
-        ]
-    ]
-    energy_joules: NotRequired[
-        Annotated[
-            Amount | None,
-            Field(
-                description="energy of the device (this training's share) in the process that "
-                "finished it; null: the device does not report it; absent: before it was asked"
-            ),
-        ]
-    ]
-    notes: list[str]
+        kept["training"] = {**record["training"], "rounds": rounds}
+    return kept
 
 
-@with_config(STRICT)
-class Record(TypedDict):
-    """What one stage leaves (schema 2). Measures are in their own units (``metrics.MEASURES``)."""
-
-    schema: Literal[2]
-    stage: StageIdentity
-    synthetic: Annotated[
-        bool, Field(description="trained on the tiny world, not on real dialogues")
-    ]
-    few_sample: bool
-    data_revision: Name
-    sizes: Annotated[dict[str, Sizes], Field(description="task: instances per split")]
-    rounds: list[Round]
-    best_round: Count
-    dev_score: Annotated[float, Field(description="selection score of the best round")]
-    test: Annotated[
-        dict[str, TaskResult], Field(description="task: result; empty where none is tested")
-    ]
-    predictions: Annotated[PredictionsFile | None, Field(description="null: no task is tested")]
-    artefacts: NotRequired[
-        Annotated[
-            dict[FileName, Artefact],
-            Field(description="kept weights: file: size and SHA-256; absent: none kept, or old"),
-        ]
-    ]
-    provenance: Provenance
-
-
-@cache
-def _record() -> TypeAdapter[Record]:
-    """Made when the first record is read: many commands that import this read none."""
-    return TypeAdapter(Record)
+# --- files --------------------------------------------------------------------------------------
 
 
 def write_record(path: Path, record: Record) -> None:
@@ -283,138 +228,133 @@ def parse_record(path: Path, content: bytes) -> Record:
     if not isinstance(value, dict):
         raise RecordError(f"{path}: a record is a JSON object, found {type(value).__name__}")
     schema = value.get("schema")
-    if schema == 1 and not isinstance(schema, bool):
+    if schema == 2 and not isinstance(schema, bool):
         try:
             value = upgraded(value)
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
     elif schema != SCHEMA_VERSION or isinstance(schema, bool):
         raise RecordError(
-            f"{path}: schema: found {schema!r}, this version reads schema 1 and {SCHEMA_VERSION}"
+            f"{path}: schema: found {schema!r}, this version reads schema 2 and {SCHEMA_VERSION}"
         )
     _validate(path, value)
     return cast(Record, value)
 
 
-def comparable(record: Record) -> dict[str, Any]:
-    """The part of a record that two equal runs share to the last bit.
-
-    Leaves out provenance, the seconds of each round, and the files that are kept: one run may keep
-    its weights, another not.
-    """
-    left_out = ("provenance", "artefacts")
-    kept: dict[str, Any] = {key: value for key, value in record.items() if key not in left_out}
-    kept["rounds"] = [
-        {key: value for key, value in one.items() if key != "seconds"} for one in record["rounds"]
-    ]
-    return kept
-
-
 def record_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a record. What it cannot say (sums, digests, best epoch
+    """The JSON schema (draft 2020-12) of a record. What it cannot say (sums, digests, best round
     and score agreeing with the rest) only ``read_record`` checks."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_record().json_schema(),
-        "title": "tasktransfer run record",
+        **record_type().json_schema(),
+        "title": "tasktransfer record",
     }
+
+
+# --- checks -------------------------------------------------------------------------------------
 
 
 def _validate(path: Path, value: Any) -> None:
     """Types first, then agreement between the parts."""
     try:
-        problem = wrong_type(_record(), value) or _contradiction(cast(Record, value))
-    except RecursionError:  # of what is not looked into otherwise, the stage's identity
+        problem = wrong_type(record_type(), value) or next(_contradictions(value), None)
+    except RecursionError:  # of what is not looked into otherwise, the node's identity
         problem = "it is nested too deeply"
     if problem:
         raise RecordError(f"{path}: {problem}")
 
 
-def _contradiction(record: Record) -> str | None:
-    """Where two parts of a record of the right types disagree, or None."""
-    return (
-        _rounds_disagree(record)
-        or _out_of_range(record)
-        or _stage_disagrees(record)
-        or _identity_disagrees(record)
-        or _predictions_disagree(record)
-    )
+def _contradictions(record: Record) -> Iterator[str]:
+    """Where two parts of a record of the right types disagree."""
+    if is_stage(record) != ("training" in record):
+        yield f"training: {'missing' if is_stage(record) else 'unknown key, this is no stage'}"
+    if "training" in record:
+        yield from _rounds_disagree(record["training"])
+    yield from _out_of_range(record)
+    yield from _node_disagrees(record)
+    yield from _identity_disagrees(record)
+    yield from _rows_disagree(record)
 
 
-def _rounds_disagree(record: Record) -> str | None:
-    rounds, best = record["rounds"], record["best_round"]
+def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
+    rounds, best = training["rounds"], training["best_round"]
     numbers = [one["round"] for one in rounds]
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        return f"rounds: must be numbered one after the other, found {numbers}"
-    if numbers[0] > 1:
-        return f"rounds: must begin with 1, or with 0, the untrained model, found {numbers[0]}"
-    if best not in numbers:
-        return f"best_round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
-    selected = rounds[best - numbers[0]]["selection_score"]
-    if selected != record["dev_score"]:
-        return f"dev_score: {record['dev_score']}, but the best round's is {selected}"
-    return None
+        yield f"training.rounds: must be numbered one after the other, found {numbers}"
+    elif numbers[0] > 1:
+        yield (
+            "training.rounds: must begin with 1, or with 0, the untrained model, found "
+            f"{numbers[0]}"
+        )
+    elif best not in numbers:
+        yield f"training.best_round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
+    else:
+        selected, said = rounds[best - numbers[0]]["selection_score"], training["dev_score"]
+        if selected != said:
+            yield f"training.dev_score: {said}, but the best round's is {selected}"
 
 
-def best_round(record: Record) -> Round:
-    """The round whose model was tested and kept."""
-    return record["rounds"][record["best_round"] - record["rounds"][0]["round"]]
-
-
-def _out_of_range(record: Record) -> str | None:
+def _out_of_range(record: Record) -> Iterator[str]:
     from tasktransfer.metrics.measures import out_of_range  # noqa: PLC0415  # numpy, for no start
 
-    for number, one in enumerate(record["rounds"]):
+    rounds = record["training"]["rounds"] if "training" in record else []
+    for number, one in enumerate(rounds):
         for task, measures in one["dev"].items():
             if problem := out_of_range(measures):
-                return f"rounds[{number}].dev.{task}: {problem}"
-    for task, result in record["test"].items():
-        if problem := out_of_range(result["metrics"]):
-            return f"test.{task}.metrics: {problem}"
-    return None
+                yield f"training.rounds[{number}].dev.{task}: {problem}"
+    for task, result in record["results"].items():
+        if problem := out_of_range(result["measures"]):
+            yield f"results.{task}.measures: {problem}"
+        if result["score"] is None and is_stage(record):
+            yield f"results.{task}.score: found null, a training's is a number"
 
 
-def _stage_disagrees(record: Record) -> str | None:
-    stage = record["stage"]
-    digest = digest_of(stage["identity"])
-    if digest != stage["digest"]:
-        return f"stage.digest: {stage['digest']}, but stage.identity has digest {digest}"
-    unsized = [task for task in stage["train_tasks"] if task not in record["sizes"]]
+def _node_disagrees(record: Record) -> Iterator[str]:
+    node = record["node"]
+    digest = digest_of(node["identity"])
+    if digest != node["digest"]:
+        yield f"node.digest: {node['digest']}, but node.identity has digest {digest}"
+    trained = node["train_tasks"] if node["kind"] == "stage" else []
+    unsized = [task for task in trained if task not in record["sizes"]]
     if unsized:
-        return f"sizes: no sizes of {', '.join(unsized)}, which stage.train_tasks names"
-    return None
+        yield f"sizes: no sizes of {', '.join(unsized)}, which node.train_tasks names"
 
 
-def _identity_disagrees(record: Record) -> str | None:
+def _identity_disagrees(record: Record) -> Iterator[str]:
     """Where a record says something else than the identity that its digest is taken of."""
-    stage, identity = record["stage"], record["stage"]["identity"]
-    said: dict[str, Any] = {f"stage.{key}": stage[key] for key in _SAID_TWICE}  # type: ignore[literal-required]
+    node, identity = cast(dict[str, Any], record["node"]), record["node"]["identity"]
+    said = {f"node.{key}": node[key] for key in _SAID_TWICE if key in node}
     said["data_revision"] = record["data_revision"]
     said["few_sample"] = record["few_sample"]
     said["provenance.recipe"] = record["provenance"]["recipe"]
     for key, value in said.items():
         name = key.rpartition(".")[2]
+        if name == "recipe" and node["kind"] != "stage":
+            continue
         if name in identity and identity[name] != value:
-            return f"{key}: {value!r}, but stage.identity.{name} is {identity[name]!r}"
+            yield f"{key}: {value!r}, but node.identity.{name} is {identity[name]!r}"
+    if node["kind"] != "stage":
+        return
     model = identity.get("model")
-    family = model.get("family", stage["family"]) if isinstance(model, dict) else stage["family"]
-    if family != stage["family"]:
-        return f"stage.family: {stage['family']!r}, but stage.identity.model has {family!r}"
+    family = model.get("family", node["family"]) if isinstance(model, dict) else node["family"]
+    if family != node["family"]:
+        yield f"node.family: {node['family']!r}, but node.identity.model has {family!r}"
     parent = identity.get("parent")
-    if parent is not None and stage["parents"] != [parent]:
-        return f"stage.parents: {stage['parents']}, but stage.identity.parent is {parent!r}"
-    return None
+    if parent is not None and node["parents"] != [parent]:
+        yield f"node.parents: {node['parents']}, but node.identity.parent is {parent!r}"
 
 
-def _predictions_disagree(record: Record) -> str | None:
-    predictions, tested = record["predictions"], record["test"]
-    if predictions is None:
-        return None
-    instances = sum(result["instances"] for result in tested.values())
-    if predictions["rows"] != instances:
-        return f"predictions.rows: {predictions['rows']}, but test has {instances} instances"
-    unsized = [task for task in tested if task not in record["sizes"]]
-    return f"sizes: no sizes of {', '.join(unsized)}, which test names" if unsized else None
+def _rows_disagree(record: Record) -> Iterator[str]:
+    """A training's rows are its test instances; other nodes may have more (controls)."""
+    rows, judged = record["rows"], record["results"]
+    if rows is None or not is_stage(record):
+        return
+    instances = sum(result["instances"] for result in judged.values())
+    if rows["rows"] != instances:
+        yield f"rows.rows: {rows['rows']}, but results has {instances} instances"
+    unsized = [task for task in judged if task not in record["sizes"]]
+    if unsized:
+        yield f"sizes: no sizes of {', '.join(unsized)}, which results names"
 
 
 if __name__ == "__main__":

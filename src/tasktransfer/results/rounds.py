@@ -11,8 +11,8 @@ from pathlib import Path
 from tasktransfer.core.nodes import Round
 from tasktransfer.core.specs import Selection
 from tasktransfer.errors import ModelError, RecordError
-from tasktransfer.files import json_text
 from tasktransfer.results.artefacts import checked
+from tasktransfer.results.records import read_record
 from tasktransfer.results.state import RECORD
 
 CHECKPOINT = "checkpoint"
@@ -84,8 +84,8 @@ def last_of(stage_folder: Path) -> int:
     """
     file = stage_folder / RECORD
     try:
-        return int(json_text.read(file)["rounds"][-1]["round"])
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        return int(read_record(file)["training"]["rounds"][-1]["round"])
+    except (RecordError, LookupError) as error:
         raise RecordError(
             f"{file}: does not tell the last round ({error}); train the stage again"
         ) from None

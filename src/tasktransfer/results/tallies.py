@@ -16,14 +16,15 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.metrics import Coded
-from tasktransfer.results.predictions import (
+from tasktransfer.results.rows import (
     answers,
     check_unchanged,
+    made_by,
     read_columns,
-    read_predictions,
+    read_rows,
     rows_of,
 )
-from tasktransfer.results.records import PredictionsFile, Record, TaskResult
+from tasktransfer.results.schema import Record, RowsFile, TaskResult
 from tasktransfer.results.test_sets import TestSets
 from tasktransfer.tasks.card import Task
 
@@ -88,7 +89,7 @@ def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, s
         DataError: its answers are not of the task's shape.
         ConfigError: there is no card for a task.
     """
-    expected = record["predictions"]
+    expected = record["rows"]
     if expected is None:
         return {}
     file = path.with_name(expected["file"])
@@ -102,32 +103,31 @@ def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, s
     return test_sets
 
 
-def _name_of_check(record: Record, expected: PredictionsFile) -> str:
-    stage = record["stage"]
-    said = [stage["digest"], stage["dataset"], record["test"], record["sizes"]]
-    return digest_of([*said, fidelity_of(stage["identity"]), expected["rows"], expected["sha256"]])
+def _name_of_check(record: Record, expected: RowsFile) -> str:
+    node = record["node"]
+    said = [node["digest"], node["dataset"], record["results"], record["sizes"]]
+    return digest_of([*said, fidelity_of(node["identity"]), expected["rows"], expected["sha256"]])
 
 
 def _check_all(
-    file: Path, expected: PredictionsFile, record: Record, test_sets: TestSets
+    file: Path, expected: RowsFile, record: Record, test_sets: TestSets
 ) -> dict[str, str]:
     """Every task of the predictions; gives the digest of each one's test set."""
-    table = read_predictions(file, expected)
-    digest = record["stage"]["digest"]
-    made_by = (table.schema.metadata or {}).get(b"stage", b"").decode("utf-8", "replace")
-    if made_by != digest:
+    table = read_rows(file, expected)
+    digest, maker = record["node"]["digest"], made_by(table)
+    if maker != digest:
         raise RecordError(
-            f"{file}: holds the predictions of the stage {made_by[:12] or '?'}, its record is "
+            f"{file}: holds the rows of the node {maker[:12] or '?'}, its record is "
             f"that of {digest[:12]}; delete both and start snakemake again"
         )
-    return {task: _checked(file, table, record, task, test_sets) for task in record["test"]}
+    return {task: _checked(file, table, record, task, test_sets) for task in record["results"]}
 
 
 def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: TestSets) -> str:
     """One task's predictions against its result; gives the digest of its test set."""
-    result = record["test"][name]
+    result = record["results"][name]
     rows = rows_of(table, name)
-    wanted_by = {f"test.{name}.instances": result["instances"]}
+    wanted_by = {f"results.{name}.instances": result["instances"]}
     if name in record["sizes"]:
         wanted_by[f"sizes.{name}.test"] = record["sizes"][name]["test"]
     for key, wanted in wanted_by.items():
@@ -135,8 +135,8 @@ def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: 
             raise RecordError(
                 f"{file}: {rows.num_rows} instances of {name}, its record's {key} is {wanted}"
             )
-    task = get_task(record["stage"]["dataset"], name)
-    fidelity = fidelity_of(record["stage"]["identity"])
+    task = get_task(record["node"]["dataset"], name)
+    fidelity = fidelity_of(record["node"]["identity"])
     test_set = test_sets.of(rows, name)
     tally = metrics.tally(task, answers(rows["prediction"]), test_set.golds, fidelity=fidelity)
     values = metrics.finish(task, tally.sum(axis=0), fidelity=fidelity)
@@ -146,12 +146,13 @@ def _checked(file: Path, table: pa.Table, record: Record, name: str, test_sets: 
 
 def _agree(file: Path, name: str, result: TaskResult, again: Mapping[str, metrics.Sums]) -> None:
     """Hold a recorded result against the one computed again."""
-    said = {**result["metrics"], "score": result["score"]}
+    said = {**result["measures"], "score": result["score"]}
     for key, value in again.items():
-        if key not in said or not abs(said[key] - value) <= _AGREE:
+        recorded = said.get(key)
+        if recorded is None or not abs(recorded - value) <= _AGREE:
             raise RecordError(
                 f"{file}: its predictions have {key} {float(value):.6f} on {name}, the record "
-                f"says {said.get(key)}; one of the two was changed: delete both and start "
+                f"says {recorded}; one of the two was changed: delete both and start "
                 "snakemake again"
             )
 
@@ -166,7 +167,7 @@ class Tallies:
         self.instances = instances
         self.golds: Coded | None = None
 
-    def read(self, path: Path, expected: PredictionsFile) -> metrics.Sums:
+    def read(self, path: Path, expected: RowsFile) -> metrics.Sums:
         """``metrics.tally`` of a run's predictions, (instances, columns).
 
         Raises:

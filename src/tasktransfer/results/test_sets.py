@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasktransfer.metrics import Coded
-from tasktransfer.results.predictions import answers
+from tasktransfer.results.rows import answers
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -42,7 +42,7 @@ class TestSets:
         self.last: dict[str, TestSet] = {}
 
     def of(self, rows: pa.Table, task: str) -> TestSet:
-        """The test set of predictions (columns as in ``predictions.COLUMNS``) of one task."""
+        """The test set of rows (columns as in ``rows.COLUMNS``) of one task."""
         ids, golds = rows["instance_id"], rows["gold"]
         test_set = self.last.get(task)
         if test_set is None or not (test_set.ids.equals(ids) and test_set.column.equals(golds)):

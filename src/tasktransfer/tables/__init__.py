@@ -3,3 +3,6 @@
 Write and read with ``store``, print with ``printed`` (CSV, Markdown, LaTeX), ``text`` (terminal)
 and ``html`` (a template's tables); ``numbers`` spells every number the same way in all of them.
 """
+
+COMMON = ("runs", "missing", "problems")
+"""Tables that ``collect`` writes for every design, by name (``tables.collected``)."""

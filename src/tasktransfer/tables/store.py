@@ -49,6 +49,12 @@ def frame_of(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
     return to_frame(pa.Table.from_arrays(arrays, schema=schema))
 
 
+def shaped(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
+    """A frame's columns of a table, in its order and with its types."""
+    names = [name for name, _, _ in columns]
+    return frame_of(frame[names].itertuples(index=False, name=None), columns)
+
+
 def to_frame(table: pa.Table) -> pd.DataFrame:
     """An Arrow table as a frame, lists as Python lists. Frames are made this way both from rows
     and from Parquet, so that they are alike before they are written and after they are read."""

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from tasktransfer.files import json_text, locks, replacing
-from tasktransfer.training.provenance import cpu_name
+from tasktransfer.results.provenance import cpu_name
 
 UNITS = ("amx_bf16", "avx512_bf16", "sve_bf16", "bf16")
 """What torch calls a CPU's instructions that multiply in bfloat16; the last two are ARM's."""

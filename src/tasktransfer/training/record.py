@@ -7,24 +7,24 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import cast
 
-from tasktransfer import __version__
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.artefacts import Artefact
-from tasktransfer.results.build_record import stage_record
-from tasktransfer.results.records import (
-    PredictionsFile,
+from tasktransfer.results.provenance import peak_memory_mb, provenance_of
+from tasktransfer.results.records import record_of, training_result
+from tasktransfer.results.schema import (
+    Cost,
     Provenance,
     Record,
     Round,
+    RowsFile,
     Sizes,
     TaskResult,
 )
-from tasktransfer.results.versions import commit, versions
 from tasktransfer.training.evaluate import Evaluation
 from tasktransfer.training.job import Job
 from tasktransfer.training.loop import Trained
-from tasktransfer.training.provenance import host, peak_gpu_memory_mb, peak_memory_mb
+from tasktransfer.training.provenance import host, peak_gpu_memory_mb
 from tasktransfer.training.setup import Setup
 
 Clock = dict[str, float]
@@ -38,27 +38,27 @@ def build_record(
     *,
     sizes: Mapping[str, Sizes],
     synthetic: bool,
-    predictions: PredictionsFile | None,
+    rows: RowsFile | None,
     artefacts: Mapping[str, Artefact],
     provenance: Provenance,
 ) -> Record:
     """The record of a finished training."""
-    test: dict[str, TaskResult] = {
+    results: dict[str, TaskResult] = {
         task: {
-            "metrics": evaluation.metrics,
+            "measures": evaluation.metrics,
             "score": evaluation.score,
             "instances": len(evaluation.predictions),
         }
         for task, evaluation in tested.items()
     }
-    return stage_record(
+    rounds = [cast(Round, asdict(one)) for one in trained.rounds]
+    return record_of(
         job.stage,
-        rounds=[cast(Round, asdict(one)) for one in trained.rounds],
-        best_round=trained.best_round,
-        test=test,
+        training=training_result(rounds, trained.best_round),
+        results=results,
         sizes=sizes,
         synthetic=synthetic,
-        predictions=predictions,
+        rows=rows,
         artefacts=artefacts,
         provenance=provenance,
     )
@@ -84,22 +84,9 @@ def build_provenance(
         joules: energy of the device, see ``energy.meter``.
         notes: what was said while the model was loaded.
     """
-    revision, dirty = commit()
     rate = 1 / max(trained.train_seconds, 1e-9)
     resumed = [f"interrupted and resumed after round {number}" for number in trained.resumed_after]
-    return {
-        "tasktransfer": __version__,
-        "recipe": job.stage.recipe,
-        "versions": versions(),
-        "commit": revision,
-        "dirty": dirty,
-        "config_digest": job.config_digest,
-        "study": job.study,
-        **job.facts,  # type: ignore[typeddict-item]
-        **({"stand_ins": dict(job.stand_ins)} if job.stand_ins else {}),
-        "host": host(setup.device, setup.precision, job.threads),
-        "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "seconds": clock,
+    cost: Cost = {
         "tokens": trained.tokens,
         "samples": trained.samples,
         "samples_per_second": trained.samples * rate,
@@ -117,8 +104,19 @@ def build_provenance(
             *["float32_heads"] * (setup.precision == "bfloat16"),
         ],
         "energy_joules": joules,
-        "notes": [*notes, *resumed, *setup.notes],
     }
+    return provenance_of(
+        job.stage,
+        study=job.study,
+        config_digest=job.config_digest,
+        facts=job.facts,
+        stand_ins=job.stand_ins,
+        host=host(setup.device, setup.precision, job.threads),
+        started=started,
+        seconds=clock,
+        notes=[*notes, *resumed, *setup.notes],
+        training=cost,
+    )
 
 
 def learnable_parameters(model: FamilyModel) -> int:
@@ -131,5 +129,5 @@ def split_sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Siz
     sizes: dict[str, Sizes] = {}
     for (task, split), examples in splits.items():
         size = sizes.setdefault(task, {"train": 0, "dev": 0, "test": 0})
-        size[split] = len(examples.ids)  # type: ignore[literal-required]
+        size[split] = len(examples.ids)
     return sizes

@@ -25,9 +25,10 @@ from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manif
 from tasktransfer.errors import DataError
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.artefacts import checksums
-from tasktransfer.results.predictions import FILE_NAME, Prediction, write_predictions
-from tasktransfer.results.records import PredictionsFile, Record, write_record
+from tasktransfer.results.records import write_record
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS, kept_in, lacking
+from tasktransfer.results.rows import Row, write_rows
+from tasktransfer.results.schema import Record, RowsFile
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.energy import meter
@@ -119,7 +120,7 @@ def train_stage(job: Job) -> Record:
         tested,
         sizes=split_sizes(splits),
         synthetic=synthetic,
-        predictions=_write_predictions(job, tasks, splits, tested) if tested else None,
+        rows=_write_rows(job, tasks, splits, tested) if tested else None,
         artefacts=checksums(job.out, kept),
         provenance=build_provenance(
             job,
@@ -135,8 +136,8 @@ def train_stage(job: Job) -> Record:
     )
     write_record(job.out / RECORD, record)
     snapshots.clear()
-    scores = ", ".join(f"{task} {one['score']:.2f}" for task, one in record["test"].items())
-    progress.say(f"done: dev {record['dev_score']:.2f}, test {scores or 'not scored'}")
+    scores = ", ".join(f"{task} {one['score']:.2f}" for task, one in record["results"].items())
+    progress.say(f"done: dev {record['training']['dev_score']:.2f}, test {scores or 'not scored'}")
     return record
 
 
@@ -253,31 +254,26 @@ def _save_checkpoint(model: FamilyModel, folder: Path) -> None:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def _write_predictions(
+def _write_rows(
     job: Job,
     tasks: Mapping[str, Task],
     splits: Mapping[tuple[str, str], EncodedSplit],
     tested: Mapping[str, Evaluation],
-) -> PredictionsFile:
+) -> RowsFile:
     rows = []
     for name, evaluation in tested.items():
         split = splits[name, "test"]
         each = metrics.instance_scores(tasks[name], evaluation.predictions, split.targets)
         rows += [
-            Prediction(
+            Row(
                 index=i,
                 task=name,
                 instance_id=split.ids[i],
                 prediction=evaluation.predictions[i],
                 gold=split.targets[i],
                 score=score,
-                dialogue_id=split.dialogue_ids[i],
+                cluster=split.dialogue_ids[i],
             )
             for i, score in enumerate(each)
         ]
-    return write_predictions(
-        job.out / FILE_NAME,
-        rows,
-        digest=job.stage.digest,
-        dataset=job.stage.dataset,
-    )
+    return write_rows(job.out, rows, digest=job.stage.digest, dataset=job.stage.dataset)

@@ -14,12 +14,13 @@ from tasktransfer.designs.empathetic.plan import KINDS, plan, stand_ins
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.designs.empathetic.sources.others import OTHERS
 from tasktransfer.results.study import Study
+from tasktransfer.tables import COMMON
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:
     from tasktransfer.data.recipes import Ingredients, Split
 
-TABLES = ("scores", "rows", "resources", "labels", "shared")
+TABLES = (*COMMON, "scores", "rows", "resources", "labels", "shared")
 STATISTICS = ("summary", "differences", "by_emotion", "pools_chosen")
 PRINTED = {
     "table2": "Table 2: automatic measures beside the published",
@@ -88,6 +89,8 @@ EMPATHETIC = Design(
     statistics=_statistics,
     figures=_figures,
     stand_ins=stand_ins,
+    tables_version=2,
+    of_dialogues=("tables/labels.parquet", "tables/shared.parquet"),
     recipes={"prepend": _prepend},
     datasets=(EMPATHETIC_DIALOGUES, *OTHERS),
 )

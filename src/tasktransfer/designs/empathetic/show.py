@@ -17,6 +17,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata, in_order
 from tasktransfer.tables.numbers import absent, interval, number, p_value
 from tasktransfer.tables.printed import Layout, write_table
+from tasktransfer.tables.published import beside
 from tasktransfer.tables.store import read_frame
 
 CITED = "Human judgements of the paper: cited, not made again."
@@ -85,7 +86,8 @@ def show(study: Study) -> None:
         ),
         "pools_chosen": (_marked(read["pools_chosen"]), f"Where replies are from. {caption}"),
     }
-    for name, (frame, said) in tables.items():
+    for name, (whole, said) in tables.items():
+        frame = whole if said == CITED else beside(whole, metadata)
         write_table(out, name, frame, metadata, said, layout=layout_of(frame))
     summary = _marked(read["summary"])
     draw_scores(summary, metadata, out, _intervals(summary), caption)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,19 +17,16 @@ from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import plain
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
-from tasktransfer.errors import DataError, RecordError
-from tasktransfer.files import replacing
+from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
-from tasktransfer.results.finished import is_whole
-from tasktransfer.results.node_records import read_node_record, read_rows
-from tasktransfer.results.predictions import FILE_NAME, read_predictions
-from tasktransfer.results.records import read_record
+from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.study import Study
+from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import frame_of, read_frame, write_frame
 
 Row = tuple[Any, ...]
-SHOWN = 5
+ABOUT = ("domain", "persona", "set", "by", "percent", "draw", "of")
+"""What runs are about, as ``Run.about`` has it."""
 
 
 def panel_config(study: Study) -> PanelConfig:
@@ -43,46 +39,28 @@ def collect(study: Study, complete: bool) -> None:
     """Write the tables of what is there; all or none if ``complete``.
 
     Raises:
-        RecordError: nothing is there, or ``complete`` and something is missing.
+        RecordError: no run is there, or ``complete`` and something is missing.
     """
-    missing = [node.path for node in study.plan.nodes if not is_whole(study, node)]
-    if len(missing) == len(study.plan.nodes) or (complete and missing):
-        raise RecordError(
-            f"{study.config.results}: {len(missing):,} of {len(study.plan.nodes):,} nodes left no "
-            f"record ({', '.join(missing[:SHOWN])}); run snakemake again, or collect without "
-            "--complete"
-        )
-    runs = [run for run in study.plan.runs if _is_there(study, run)]
+    collected = gather(study)
+    collected.require(complete=complete)
+    derived = [data for data in study.plan.derived if collected.has(data)]
     tables: dict[str, list[Row]] = {
-        "ratings": [row for run in runs for row in _ratings(study, run)],
-        "items": _items(study),
-        "choices": [row for run in runs for row in _choices(study, run)],
-        "few_shot": [row for run in runs for row in _few_shot(study, run)],
-        "pairs": [row for data in study.plan.derived for row in _pairs(study, data)],
-        "leaks": [row for data in study.plan.derived for row in _leaks(study, data)],
-        "resources": list(_resources(study)),
+        "ratings": [row for run in collected.runs for row in _ratings(collected, run)],
+        "items": _items(collected),
+        "choices": [row for run in collected.runs for row in _choices(collected, run)],
+        "few_shot": [row for run in collected.runs for row in _few_shot(collected, run)],
+        "pairs": [row for data in derived for row in _pairs(collected, data)],
+        "leaks": [row for data in derived for row in _leaks(collected, data)],
+        "resources": list(_resources(collected)),
     }
-    metadata = _metadata(study, len(study.plan.nodes) - len(missing), tables["pairs"])
-    folder = Path(study.tables)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in tables.items():
-        write_frame(
-            folder / f"{name}.parquet", frame_of(rows, TABLES[name]), TABLES[name], metadata
-        )
-    holes = Path(study.holes)
-    holes.unlink(missing_ok=True)
-    if missing:
-        with replacing(holes) as part:
-            part.write_text("".join(f"{path}\n" for path in missing))
+    metadata = _metadata(collected, tables["pairs"])
+    write_collected(collected, tables, TABLES, metadata, ABOUT)
 
 
-def _metadata(study: Study, records: int, pairs: list[Row]) -> Metadata:
-    config = panel_config(study)
-    facts = {
-        name if name == LEAKS_KEPT else f"stand-in: {name}": text
-        for name, text in stand_ins(config).items()
-    }
-    asked = config.pairs
+def _metadata(collected: Collected, pairs: list[Row]) -> Metadata:
+    config = panel_config(collected.study)
+    asked, named = config.pairs, {**stand_ins(config), **collected.stand_ins}
+    facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs asked for in each domain"
     short = [
         f"{row['domain']} {row['split']} ({row['data']}) {row['pairs']:,}"
@@ -91,26 +69,16 @@ def _metadata(study: Study, records: int, pairs: list[Row]) -> Metadata:
     ]
     if short:
         facts["pairs"] += f"; FEWER THERE: {', '.join(short)}"
-    return Metadata(
-        config.study,
-        config.digest,
-        bool(study.synthetic(config.dataset)),
-        records,
-        order={
-            "method": list(dict.fromkeys(run.method for run in study.plan.runs)),
-            "set": list(config.rated),
-            "domain": list(config.domains),
-        },
-        facts=facts,
-    )
+    order = {
+        "method": list(dict.fromkeys(run.method for run in collected.study.plan.runs)),
+        "set": list(config.rated),
+        "domain": list(config.domains),
+    }
+    return metadata_of(collected, order=order, facts=facts, stand_ins=named)
 
 
 def _names(table: str) -> list[str]:
     return [name for name, _, _ in TABLES[table]]
-
-
-def _is_there(study: Study, run: Run) -> bool:
-    return all(is_whole(study, node) for node in (*run.judged, *run.evaluations))
 
 
 def _rated(run: Run) -> Evaluation | None:
@@ -119,26 +87,26 @@ def _rated(run: Run) -> Evaluation | None:
     return found[0] if found else None
 
 
-def _ratings(study: Study, run: Run) -> Iterator[Row]:
+def _ratings(collected: Collected, run: Run) -> Iterator[Row]:
     node = _rated(run)
     if node is None:
         return
-    rows = read_rows(Path(study.folder(node)))
+    rows = collected.rows(node)
     ids, values = rows["instance_id"].to_pylist(), rows["predicted_value"].to_pylist()
     for item, value in zip(ids, values, strict=True):
         yield run.method, run.about["domain"], run.seed, item.rpartition("-")[0], item, value
 
 
-def _items(study: Study) -> list[Row]:
+def _items(collected: Collected) -> list[Row]:
     """What was rated; where the data are no longer there, as the earlier table has it."""
+    study = collected.study
     data = next((d for d in study.plan.derived if d.recipe == inputs.TOGETHER), None)
-    if data is None or not is_whole(study, data):
+    if data is None or not collected.has(data):
         return []
     try:
         items = read_instances(study.cache(data), data.settings["task"], "test")
     except DataError:
-        frame, _ = read_frame(Path(study.tables, "items.parquet"), ITEMS)
-        return list(frame.itertuples(index=False, name=None))
+        return earlier_rows(study, "items", ITEMS)
     rows = []
     for one in items:
         response = one.query["response"]
@@ -160,13 +128,13 @@ def _items(study: Study) -> list[Row]:
     return rows
 
 
-def _choices(study: Study, run: Run) -> Iterator[Row]:
+def _choices(collected: Collected, run: Run) -> Iterator[Row]:
     if run.method == plans.SELECTION_DIRECT:
-        rows = read_rows(Path(study.folder(run.evaluations[0])))
+        rows = collected.rows(run.evaluations[0])
         groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
     elif run.method == plans.SELECTION_ADAPTER:
-        table = read_predictions(Path(study.folder(run.scored), FILE_NAME))
-        groups = table["dialogue_id"].to_pylist()
+        table = collected.rows(run.scored)
+        groups = table["cluster"].to_pylist()
         values = [float(said[0]) for said in table["prediction"].to_pylist()]
     else:
         return
@@ -179,10 +147,10 @@ def _choices(study: Study, run: Run) -> Iterator[Row]:
         yield run.method, run.about["persona"], run.seed, group, right, len(rated)
 
 
-def _few_shot(study: Study, run: Run) -> Iterator[Row]:
+def _few_shot(collected: Collected, run: Run) -> Iterator[Row]:
     if "percent" not in run.about:
         return
-    table = read_predictions(Path(study.folder(run.scored), FILE_NAME))
+    table = collected.rows(run.scored)
     said, gold = (
         np.array([float(one[0]) for one in table[name].to_pylist()])
         for name in ("prediction", "gold")
@@ -196,26 +164,26 @@ def _few_shot(study: Study, run: Run) -> Iterator[Row]:
     )
 
 
-def _pairs(study: Study, data: Data) -> Iterator[Row]:
-    if data.recipe != inputs.PAIRS or not is_whole(study, data):
+def _pairs(collected: Collected, data: Data) -> Iterator[Row]:
+    if data.recipe != inputs.PAIRS:
         return
     filtered = data.uses[0]
     assert isinstance(filtered, Data)
     kind = "filtered" if filtered.settings.get("drop", True) else "with leaks"
-    if not inputs.of_the_paper(panel_config(study), data):
+    if not inputs.of_the_paper(panel_config(collected.study), data):
         kind += ", of the twin"
-    for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():
+    for name, counts in collected.record(data).get("report", {}).items():
         domain, split, *how = name.split()
         told = [counts.get(key) for key in ("made", "kept", "relabelled", "asked", "pairs")]
         whole = [None if value is None else int(value) for value in told]
         yield kind, domain, split, "".join(how), *whole
 
 
-def _leaks(study: Study, data: Data) -> Iterator[Row]:
-    if data.recipe != inputs.LEAKS or not is_whole(study, data):
+def _leaks(collected: Collected, data: Data) -> Iterator[Row]:
+    if data.recipe != inputs.LEAKS:
         return
     dropped = bool(data.settings.get("drop", True))
-    for name, counts in read_node_record(Path(study.folder(data)))["measures"].items():
+    for name, counts in collected.record(data).get("report", {}).items():
         corpus, *rest = name.split()
         split, rated = (rest[0], "") if len(rest) == 1 else ("", rest[1])
         kept, items = counts.get("kept"), counts.get("items")
@@ -227,27 +195,27 @@ def _leaks(study: Study, data: Data) -> Iterator[Row]:
         )
 
 
-def _resources(study: Study) -> Iterator[Row]:
-    for stage in study.plan.stages:
-        if not is_whole(study, stage):
+def _resources(collected: Collected) -> Iterator[Row]:
+    for stage in collected.study.plan.stages:
+        if not collected.has(stage):
             continue
-        record = read_record(Path(study.record(stage)))
+        record = collected.record(stage)
         host = record["provenance"]["host"]
         hardware = host["gpu"] or f"{host['threads']} thread of {host['cpu']}"
-        counts = record["provenance"].get("parameters")
-        tested = [one["metrics"].get("accuracy") for one in record["test"].values()]
+        counts, course = record["provenance"]["training"].get("parameters"), record["training"]
+        tested = [one["measures"].get("accuracy") for one in record["results"].values()]
         yield (
-            *(stage.kind, stage.label, stage.seed, len(record["rounds"]), record["best_round"]),
-            *(record["dev_score"], record["provenance"]["seconds"]["total"] / 3600),
+            *(stage.kind, stage.label, stage.seed, len(course["rounds"]), course["best_round"]),
+            *(course["dev_score"], record["provenance"]["seconds"]["total"] / 3600),
             *((counts["all"], counts["trained"]) if counts else (None, None)),
             hardware,
-            *(_told_apart(study, stage) if tested and None not in tested else (None,) * 3),
+            *(_told_apart(collected, stage) if tested and None not in tested else (None,) * 3),
         )
 
 
-def _told_apart(study: Study, stage: Stage) -> tuple[float, float, float]:
+def _told_apart(collected: Collected, stage: Stage) -> tuple[float, float, float]:
     """Accuracy on the test split, that of its more frequent class, and the balanced one."""
-    table = read_predictions(Path(study.folder(stage), FILE_NAME))
+    table = collected.rows(stage)
     said, gold = (
         np.array([float(one[0]) for one in table[name].to_pylist()])
         for name in ("prediction", "gold")

@@ -13,12 +13,13 @@ from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, PANEL_TINY
 from tasktransfer.designs.panel.stand_ins import stand_ins
 from tasktransfer.results.study import Study
+from tasktransfer.tables import COMMON
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports pyarrow
     from tasktransfer.data.recipes import Ingredients, Recipe, Split
 
-TABLES = ("ratings", "choices", "few_shot", "pairs", "leaks", "resources", "items")
+TABLES = (*COMMON, "ratings", "choices", "few_shot", "pairs", "leaks", "resources", "items")
 STATISTICS = ("correlations", "experts", "tests", "averages", "few", "hits", "ceilings")
 PRINTED = {
     "table1": "Table I: dialogues and pairs",
@@ -102,6 +103,8 @@ PANEL = Design(
     statistics=_statistics,
     figures=_figures,
     stand_ins=stand_ins,
+    tables_version=2,
+    of_dialogues=("tables/items.parquet",),
     recipes={name: _recipe(name) for name in inputs.RECIPES},
     datasets=(PANEL_DIALOGUES, PANEL_TINY),
 )

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.panel import columns
-from tasktransfer.designs.panel.published import AVERAGES, published
+from tasktransfer.designs.panel.published import AVERAGES, published, same_members
 from tasktransfer.designs.panel.sources.cards import RATED
 from tasktransfer.designs.panel.statistics import CONTROLS, groups
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import absent, interval, number, p_value
 from tasktransfer.tables.printed import Layout, plain_layout, write_table
+from tasktransfer.tables.published import beside
 from tasktransfer.tables.store import read_frame
 
 OTHER_SETTING = (
@@ -35,6 +36,9 @@ PUBLISHED = {
 """Method → its name in Tables III and IV."""
 MERGED = {"panel-max": "PoE-max", "panel-mean": "PoE-avg", "panel-min": "PoE-min"}
 CORPUS_NAMES = {"Empathetic": "EmpatheticDialogue", "Reddit": "REDDIT"}
+
+CITED = ("table6",)
+"""Tables that have no number of the study."""
 
 
 def read_tables(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
@@ -92,7 +96,8 @@ def write_printed(study: Study) -> None:
             "its square root, which a correlation exceeds by luck alone, and what nobody trained.",
         ),
     }
-    for name, (frame, said) in tables.items():
+    for name, (whole, said) in tables.items():
+        frame = whole if name in CITED else beside(whole, metadata)
         write_table(folder, name, frame, metadata, f"{said} {caption}", layout=_layout(frame))
 
 
@@ -164,10 +169,11 @@ def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
         if one["dataset"] in shown and one["metric"] not in ours
     ]
     called = AVERAGES if inside else {"out-of-domain": "Average"}
+    mine = _groups(own)
     for one in read["averages"].to_dict("records"):
         group = str(one["over"])
         if inside != (group in ("out-of-domain", "all")):
-            name = called.get(group, "")
+            name = same_members(table, called.get(group, ""), mine[group])
             rows.append(
                 {
                     "set": f"average of {one['sets']}: {group}",
@@ -197,7 +203,7 @@ def table5(few: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
         some = few[few["set"].isin(sets)].groupby(["method", "by", "percent"], sort=False)
         mean = some[["draws", "all_items", "held_out"]].mean().reset_index()
         name = f"average of {len(sets)}: {group}"
-        called[name] = AVERAGES.get(group, "")
+        called[name] = same_members(5, AVERAGES.get(group, ""), [_name(one) for one in sets])
         averages.append(mean.assign(set=name, draws=mean["draws"].astype(int)))
     frame = pd.concat(averages, ignore_index=True)
     frame["published"] = [
@@ -236,9 +242,11 @@ def _table8(read: dict[str, pd.DataFrame]) -> pd.DataFrame:
     shown = [*MERGED, *CONTROLS]
     for one in own[own["method"].isin(shown)].to_dict("records"):
         rows.append({**one, "name": _name(one["set"])})
+    mine = _groups(own)
     for one in averages[averages["method"].isin(shown)].to_dict("records"):
-        set_name = f"average of {one['sets']}: {one['over']}"
-        rows.append({**one, "set": set_name, "name": AVERAGES.get(str(one["over"]), "")})
+        group, set_name = str(one["over"]), f"average of {one['sets']}: {one['over']}"
+        name = same_members(8, AVERAGES.get(group, ""), mine[group])
+        rows.append({**one, "set": set_name, "name": name})
     keys = ["set", "method", "value", "low", "high", "seeds"]
     frame = pd.DataFrame(rows, columns=[*keys, "name"])
     frame["published"] = [
@@ -282,6 +290,12 @@ def _resources(resources: pd.DataFrame) -> pd.DataFrame:
 
 def _one(values: pd.Series) -> float:
     return float(values.iloc[0]) if len(values) else np.nan
+
+
+def _groups(own: pd.DataFrame) -> dict[str, list[str]]:
+    """Average → its sets as the paper calls them."""
+    shown = own.drop_duplicates("set")[["set", "in_domain"]].itertuples(index=False, name=None)
+    return {group: [_name(one) for one in sets] for group, sets in groups(shown).items()}
 
 
 def _name(rated: object) -> str:

@@ -8,7 +8,7 @@ elsewhere the mean of all (section IV-D), and so it is for the collection.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,25 +21,27 @@ from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
 from tasktransfer.results.study import Study
-from tasktransfer.stats.bootstrap import (
-    Confidence,
-    Trainings,
-    confidence,
-    confidence_of_mean,
-    estimate,
+from tasktransfer.stats.cells import (
+    NO_SEED,
+    Cell,
+    Key,
+    Scored,
+    cells,
+    gathered,
+    mean_of,
+    of_rank_correlation,
 )
 from tasktransfer.stats.clustered import (
     drawn_interval,
     paired_difference,
     reliability,
-    spearman_draws,
     split_half,
     williams,
 )
 from tasktransfer.stats.draws import Units, dialogues, unit_weights
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.shares import wilson
-from tasktransfer.tables.store import frame_of, read_frame, write_frame
+from tasktransfer.tables.store import frame_of, read_frame, shaped, write_frame
 
 Row = tuple[Any, ...]
 FANS = ("panel", "collection")
@@ -47,7 +49,7 @@ FANS = ("panel", "collection")
 COMPARED_WITH = ("single", "collection", "cosine-last")
 CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
 """What nobody trained; the last two are read off the words."""
-OWN_MINUS_OTHERS = "own - others"
+OTHERS, OWN_MINUS_OTHERS = "others", "own - others"
 
 
 def domain_of(rated: str) -> str:
@@ -94,15 +96,9 @@ class Rated:
         named = dict.fromkeys(method for method, _ in self.given)
         return [method for method in named if self.by_method(method)]
 
-    def trainings(self, given: dict[int, Values]) -> Trainings:
-        """The correlations of each seed's ratings, x 100, and those of drawn items."""
-        scores = np.array([100 * spearman(values, self.gold) for values in given.values()])
-        drawn = None
-        if self.units.count > 1:
-            drawn = np.stack(
-                [100 * spearman_draws(values, self.gold, self.weights) for values in given.values()]
-            )
-        return Trainings(tuple(given), scores, drawn)
+    def scored(self, values: Values) -> Scored:
+        """The correlation of somebody's ratings."""
+        return of_rank_correlation(values, self.gold, self.units, self.weights)
 
 
 def make_statistics(study: Study) -> None:
@@ -128,19 +124,30 @@ def statistics(
 ) -> dict[str, pd.DataFrame]:
     """Table → frame; ``sets`` and ``domains``: the study's, in its order."""
     rated = rated_sets(ratings, items, sets, tuple(domains))
-    of_method = {
-        (m, one.name): one.trainings(one.by_method(m)) for one in rated for m in one.methods
+    told = gathered(
+        ((method, one.name), NO_SEED if method in CONTROLS else seed, one.scored(values))
+        for method in dict.fromkeys(method for one in rated for method in one.methods)
+        for one in rated
+        if method in one.methods
+        for seed, values in one.by_method(method).items()
+    )
+    against = {method: {"method": method} for method in COMPARED_WITH}
+    table = cells(
+        told, ["method", "set"], against, lambda key, against: None if against else key[0]
+    )
+    by_name = {one.name: one for one in rated}
+    rows = {
+        "correlations": _correlations(table, by_name, told),
+        "few": _few(few_shot, by_name),
+        "hits": _hits(choices),
+        "ceilings": _ceilings(items, rated),
     }
-    rows: dict[str, list[Row]] = {
-        "correlations": _correlations(rated, of_method),
-        "experts": list(_experts(rated)),
-        "tests": _tests(rated, of_method),
-        "averages": list(_averages(rated, of_method)),
-        "few": list(_few(few_shot, rated)),
-        "hits": list(_hits(choices)),
-        "ceilings": list(_ceilings(items, rated)),
+    return {
+        **{name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()},
+        "tests": _tests(table, by_name),
+        "experts": _experts(rated),
+        "averages": _averages(rated, told),
     }
-    return {name: frame_of(some, columns.STATISTICS[name]) for name, some in rows.items()}
 
 
 def rated_sets(
@@ -168,127 +175,89 @@ def rated_sets(
     return sets
 
 
-def _against_zero(trainings: Trainings, units: Units) -> tuple[float, Confidence]:
-    """The mean correlation over seeds, and how sure it is."""
-    drawn = units if trainings.resampled is not None else None
-    sure = confidence_of_mean(trainings, drawn, least=-100)
-    return float(trainings.scores.mean()), sure
+def _correlations(
+    table: pd.DataFrame, sets: Mapping[str, Rated], told: Mapping[Key, Cell]
+) -> Iterator[Row]:
+    own: Iterable[Any] = table[table["against"] == ""].itertuples()
+    for row in own:
+        one = sets[row.set]
+        given = one.by_method(row.method)
+        others = (
+            float(np.mean([100 * of(values, one.gold) for values in given.values()]))
+            for of in (pearson, kendall)
+        )
+        constant = sum(len({*values.tolist()}) == 1 for values in given.values())
+        drawn = told[row.method, one.name].trainings.resampled
+        assert drawn is not None
+        yield (
+            *(row.method, one.name, one.in_domain, domain_of(one.name), row.seeds),
+            *(row.value, row.low, row.high, row.p, row.q),
+            *(*drawn_interval(drawn, row.method, one.name), *others),
+            *(one.units.instances, one.units.count, constant),
+        )
 
 
-def _correlations(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> list[Row]:
-    rows: list[Row] = []
-    for method in dict.fromkeys(method for method, _ in of_method):
-        mine = [one for one in sets if (method, one.name) in of_method]
-        sure = [_against_zero(of_method[method, one.name], one.units) for one in mine]
-        q = false_discovery([c.p for _, c in sure])
-        for one, (value, c), each in zip(mine, sure, q, strict=True):
-            given = one.by_method(method)
-            others = (
-                float(np.mean([100 * of(values, one.gold) for values in given.values()]))
-                for of in (pearson, kendall)
-            )
-            constant = sum(len({*values.tolist()}) == 1 for values in given.values())
-            drawn = of_method[method, one.name].resampled
-            ends = (None, None) if drawn is None else drawn_interval(drawn, method, one.name)
-            rows.append(
-                (
-                    *(method, one.name, one.in_domain, domain_of(one.name), len(given)),
-                    *(value, c.low, c.high, c.p, float(each), *ends, *others),
-                    *(one.units.instances, one.units.count, constant),
-                )
-            )
-    return rows
-
-
-def _experts(sets: list[Rated]) -> Iterator[Row]:
-    for one in sets:
-        for method in (m for m in FANS if m in one.methods):
-            each = {
-                domain: one.trainings(given)
-                for (name, domain), given in one.given.items()
-                if name == method
-            }
-            home = domain_of(one.name)
-            for domain, trainings in each.items():
-                value, c = _against_zero(trainings, one.units)
-                own = domain == home
-                seeds = len(trainings.seeds)
-                yield method, domain, one.name, own, seeds, value, c.low, c.high, c.p
-            if home in each and len(each) > 1:
-                others = _mean([t for domain, t in each.items() if domain != home])
-                units = one.units if others.resampled is not None else None
-                compared = estimate(each[home], others, units)
-                c = confidence(compared)
-                seeds = len(each[home].seeds)
-                yield (
-                    *(method, OWN_MINUS_OTHERS, one.name, True, seeds),
-                    *(compared.delta, c.low, c.high, c.p),
-                )
-
-
-def _mean(several: list[Trainings]) -> Trainings:
-    """The mean of several scores, seed by seed; of the seeds that all of them have."""
-    seeds = [seed for seed in several[0].seeds if all(seed in one.seeds for one in several)]
-    places = [[one.seeds.index(seed) for seed in seeds] for one in several]
-    scores = [one.scores[at] for one, at in zip(several, places, strict=True)]
-    drawn = [
-        one.resampled[at]
-        for one, at in zip(several, places, strict=True)
-        if one.resampled is not None
-    ]
-    mean = np.mean(drawn, axis=0) if len(drawn) == len(several) else None
-    return Trainings(tuple(seeds), np.mean(scores, axis=0), mean)
+def _experts(sets: list[Rated]) -> pd.DataFrame:
+    """Each expert on each set, and how far that of the set's domain is above the others' mean."""
+    told = gathered(
+        ((method, domain, one.name), seed, one.scored(values))
+        for one in sets
+        for (method, domain), given in one.given.items()
+        if method in FANS and method in one.methods
+        for seed, values in given.items()
+    )
+    others: dict[Key, list[Cell]] = {}
+    for (method, domain, name), cell in told.items():
+        if domain != domain_of(name):
+            others.setdefault((method, OTHERS, name), []).append(cell)
+    means = {key: mean_of(several) for key, several in others.items()}
+    names = ["method", "expert", "set"]
+    table = cells(told, names, {OTHERS: {"expert": OTHERS}}, references=means)
+    table["own"] = table["expert"] == table["set"].map(domain_of)
+    compared = table["against"] == OTHERS
+    table["expert"] = table["expert"].mask(compared, OWN_MINUS_OTHERS)
+    return shaped(table[table["own"] | ~compared], columns.EXPERTS)
 
 
 # --- tests --------------------------------------------------------------------------------------
 
 
-def _tests(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> list[Row]:
+def _tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
     """Of ratings averaged over seeds, and per seed: the difference by drawing contexts, which
     claims rest on, and Williams' test, which knows none; and of the mean over seeds an interval
     over contexts and seeds."""
-    rows: list[Row] = []
-    methods = list(dict.fromkeys(method for method, _ in of_method))
-    names = [name for name, _, _ in columns.TESTS]
-    families = [(names.index(p), names.index(q)) for p, q in (("p", "q"), ("t_p", "t_q"))]
-    for method in (m for m in methods if m not in CONTROLS):
-        for against in (a for a in COMPARED_WITH if a in methods and a != method):
-            tested: list[list[Any]] = []
-            for one in sets:
-                if {method, against} <= {*one.methods}:
-                    tested += _compared(one, method, against, of_method)
-            for seed in dict.fromkeys(row[3] for row in tested):
-                some = [row for row in tested if row[3] == seed]
-                for p, q in families:
-                    for row, value in zip(some, false_discovery([r[p] for r in some]), strict=True):
-                        row[q] = float(value)
-            rows += [tuple(row) for row in tested]
-    return rows
+    compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
+    by = compared.groupby(["method", "against"], sort=False)
+    pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())
+    rows = [row for pair in pairs for row in _compared(sets[pair.set], pair)]
+    frame = frame_of(rows, columns.TESTS)
+    families = frame.groupby(["method", "against", "seed"], sort=False)
+    for p, q in (("p", "q"), ("t_p", "t_q")):
+        frame[q] = families[p].transform(false_discovery)
+    return frame
 
 
-def _compared(
-    one: Rated, method: str, against: str, of_method: dict[tuple[str, str], Trainings]
-) -> Iterator[list[Any]]:
-    first, second = one.by_method(method), one.by_method(against)
-    mine, other = of_method[method, one.name], of_method[against, one.name]
-    if against in CONTROLS:  # without a seed: it is the same beside every one
+def _compared(one: Rated, pair: Any) -> Iterator[Row]:
+    """``pair``: a row of ``cells``, the mean difference over seeds."""
+    first, second = one.by_method(pair.method), one.by_method(pair.against)
+    if pair.against in CONTROLS:  # without a seed: it is the same beside every one
         second = dict.fromkeys(first, next(iter(second.values())))
-        other = one.trainings(second)
     shared = [seed for seed in first if seed in second]
-    compared = estimate(mine, other, one.units if one.units.count > 1 else None)
-    c = confidence(compared)
+    if not shared:
+        return
     pairs: list[tuple[str, Values, Values]] = [(str(s), first[s], second[s]) for s in shared]
-    mean = (np.mean(list(given.values()), axis=0) for given in (first, second))
+    mean = (np.mean([given[s] for s in shared], axis=0) for given in (first, second))
     for seed, a, b in [("mean", *mean), *pairs]:
         r12, r13, r23 = spearman(a, one.gold), spearman(b, one.gold), spearman(a, b)
         *apart, p = paired_difference(a, b, one.gold, one.weights, one.units.count)
         t, t_p = williams(r12, r13, r23, len(one.gold))
-        ends = (c.low, c.high) if seed == "mean" else (None, None)
-        yield [
-            *(method, against, one.name, seed, 100 * r12, 100 * r13, 100 * r23, len(one.gold)),
+        ends = (pair.low, pair.high) if seed == "mean" else (None, None)
+        yield (
+            *(pair.method, pair.against, one.name, seed),
+            *(100 * r12, 100 * r13, 100 * r23, len(one.gold)),
             *(100 * value for value in apart),
             *(p, math.nan, *ends, t, t_p, math.nan),
-        ]
+        )
 
 
 # --- averages -----------------------------------------------------------------------------------
@@ -311,32 +280,30 @@ def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
     return {group: names for group, names in by.items() if names}
 
 
-def _averages(sets: list[Rated], of_method: dict[tuple[str, str], Trainings]) -> Iterator[Row]:
+def _averages(sets: list[Rated], told: Mapping[Key, Cell]) -> pd.DataFrame:
     by = groups((one.name, one.in_domain) for one in sets)
-    units = {one.name: one.units for one in sets}
-    for method in dict.fromkeys(method for method, _ in of_method):
-        for group, names in by.items():
-            mine = [of_method[method, name] for name in names if (method, name) in of_method]
-            mean = _mean(mine) if len(mine) == len(names) else None
-            if mean is None or not mean.seeds:
-                continue
-            # As many contexts as the smallest set has: degrees of freedom on the safe side.
-            smallest = min((units[name] for name in names), key=lambda one: one.count)
-            value, c = _against_zero(mean, smallest)
-            yield method, group, len(names), len(mean.seeds), value, c.low, c.high, c.p
+    means: dict[Key, Cell] = {
+        (method, group): mean_of([told[method, name] for name in names])
+        for method in dict.fromkeys(method for method, _ in told)
+        for group, names in by.items()
+        if all((method, name) in told for name in names)
+    }
+    means = {key: mean for key, mean in means.items() if mean.trainings.seeds}
+    table = cells(means, ["method", "over"], {})
+    table["sets"] = table["over"].map({group: len(names) for group, names in by.items()})
+    return shaped(table, columns.AVERAGES)
 
 
 # --- transfer, choices, ceilings ----------------------------------------------------------------
 
 
-def _few(few_shot: pd.DataFrame, sets: list[Rated]) -> Iterator[Row]:
-    by_name = {one.name: one for one in sets}
+def _few(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Row]:
     for name in few_shot["set"].unique():
-        for control in (c for c in CONTROLS if name in by_name and c in by_name[name].methods):
-            value = _of_first_seed(by_name[name], control)
+        for control in (c for c in CONTROLS if name in sets and c in sets[name].methods):
+            value = _of_first_seed(sets[name], control)
             yield control, name, "", 0, 1, value, math.nan, value, math.nan
     for (method, name, by), some in few_shot.groupby(["method", "set", "by"], sort=False):
-        one = by_name.get(str(name))
+        one = sets.get(str(name))
         if one is not None and one.given.get((str(method), "")):
             # Before transfer: the checkpoint that it starts from.
             before = _of_first_seed(one, str(method))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,15 +21,14 @@ from tasktransfer.designs.probes.facts import BY_TASK, Probe, reply_of
 from tasktransfer.designs.probes.plan import BEST, WORDS, stage_of
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins
 from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
-from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
-from tasktransfer.results.finished import is_whole
-from tasktransfer.results.node_records import NodeRecord, read_node_record, read_rows
+from tasktransfer.errors import DataError
+from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.probe_rows import PROJECTION
-from tasktransfer.results.records import Record, read_record
+from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
+from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
+from tasktransfer.tables.store import Columns, frame_of, read_frame
 from tasktransfer.tasks.card import SPLITS
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
@@ -92,46 +90,38 @@ TABLES: dict[str, Columns] = {
     "projections": PROJECTIONS,
 }
 
+ABOUT = ("corpus", "probe")
+"""What runs are about, as ``Run.about`` has it."""
+
 
 def collect(study: Study, complete: bool) -> None:
-    """Make the tables from the records that are there.
+    """Make the tables from the records that are there; all or none if ``complete``.
 
     Raises:
-        RecordError: no record is there, or one is missing and ``complete`` asks for all; nothing
-            is written then.
+        RecordError: no run is there, or ``complete`` and something is missing.
     """
-    missing = [run for run in study.plan.runs if not is_whole(study, run.outcome)]  # type: ignore[arg-type]
-    if complete and missing:
-        raise RecordError(f"{study.record(missing[0].outcome)}: missing; run the workflow")  # type: ignore[arg-type]
-    whole = [run for run in study.plan.runs if run not in missing]
-    if not whole:
-        found = f"none of {len(missing)} fits of probes left a record"
-        raise RecordError(f"{study.config.results}: {found}; run the workflow")
-    stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
-    records = {stage.digest: read_record(Path(study.record(stage))) for stage in stages}
-    fits = {run.outcome.digest: run.outcome for run in whole if isinstance(run.outcome, Fit)}
-    told = {key: read_node_record(Path(study.folder(fit))) for key, fit in fits.items()}
-    by_vectors = _by_vectors(study, whole, records)
-    rows = {
-        "scores": list(score_rows(probes_config(study), whole, records, told)),
+    collected = gather(study)
+    collected.require(complete=complete)
+    runs = [run for run in study.plan.runs if collected.has(fit_of(run))]
+    by_vectors = _by_vectors(collected, runs)
+    stages = [stage for stage in study.plan.stages if collected.has(stage)]
+    tables = {
+        "scores": list(score_rows(probes_config(study), runs, collected.records)),
         "rounds": [
             row
             for stage in stages
-            for row in _rounds(stage, records[stage.digest], by_vectors.get(stage.digest, {}))
+            for row in _rounds(stage, collected.record(stage), by_vectors.get(stage.digest, {}))
         ],
-        "labels": list(_labels(study)),
+        "labels": _labels(collected),
     }
-    rows["projections"] = list(_projections(study, frame_of(rows["scores"], SCORES)))
-    metadata = metadata_of(study, len(rows["scores"]), list(told.values()))
-    Path(study.tables).mkdir(parents=True, exist_ok=True)
-    for name, columns in TABLES.items():
-        file = Path(study.tables, f"{name}.parquet")
-        write_frame(file, frame_of(rows[name], columns), columns, metadata)
-    print(f"{study.tables}: {len(whole):,} probes, {len(missing):,} missing")
-    if missing:
-        lines = [study.record(run.outcome) for run in missing]  # type: ignore[arg-type]
-        with replacing(Path(study.holes)) as part:
-            part.write_text("\n".join([time.ctime(), *dict.fromkeys(lines), ""]), "utf-8")
+    tables["projections"] = list(_projections(study, frame_of(tables["scores"], SCORES)))
+    write_collected(collected, tables, TABLES, _metadata(collected), ABOUT)
+
+
+def fit_of(run: Run) -> Fit:
+    """What a run of this design comes to: a fit of probes."""
+    assert isinstance(run.outcome, Fit)
+    return run.outcome
 
 
 def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
@@ -139,50 +129,29 @@ def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
     return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name])
 
 
-def metadata_of(study: Study, records: int, told: Sequence[NodeRecord]) -> Metadata:
-    """What every table says of the study, with the stand-ins that captions name.
-
-    Args:
-        told: the fits' records, which say what the dialogues were.
-    """
-    config = probes_config(study)
-    generated = frozenset(
-        [one["node"]["dataset"] for one in told if one["synthetic"]]
-        + [corpus for corpus in config.corpora if study.synthetic(corpus)]
-    )
-    named = recorded_stand_ins(
-        config, [one["provenance"].get("stand_ins", {}) for one in told], generated
-    )
-    limit = config.probes.limit_train
-    cuts = [config.training.cuts, "" if limit is None else f"probes.limit_train {limit}"]
-    return Metadata(
-        study.config.study,
-        study.config.digest,
-        bool(generated),
-        records,
-        cuts=", ".join(filter(None, cuts)),
+def _metadata(collected: Collected) -> Metadata:
+    config = probes_config(collected.study)
+    generated = frozenset(name for name, said in collected.synthetic.items() if said)
+    return metadata_of(
+        collected,
         order={
             "model": [model.name for model in config.models],
             "probe": [p.name for corpus in config.corpora for p in config.probes_of(corpus)],
         },
-        real=[corpus for corpus in config.corpora if corpus not in generated],
-        facts={f"stand-in: {name}": text for name, text in named.items()},
+        stand_ins=recorded_stand_ins(config, [collected.stand_ins], generated),
     )
 
 
 def score_rows(
-    config: ProbesConfig,
-    runs: list[Run],
-    records: Mapping[str, Record],
-    told: Mapping[str, NodeRecord],
+    config: ProbesConfig, runs: Sequence[Run], records: Mapping[str, Record]
 ) -> Iterator[tuple[Any, ...]]:
     """A row a run; the best epoch once more by this name, where all are probed."""
     every = config.probes.snapshots == ALL
     for run in runs:
-        assert isinstance(run.outcome, Fit)
-        record = told[run.outcome.digest]
+        record = records[fit_of(run).digest]
         task = f"{run.about['corpus']}_{run.about['probe']}"
-        measures, stage = record["measures"][task], stage_of(run)
+        result, stage = record["results"][task], stage_of(run)
+        measures = result["measures"]
         training = records.get(stage.digest) if stage else None
         epoch = _epoch(run, training) if stage else None
         row = (
@@ -190,39 +159,37 @@ def score_rows(
             *(measures[key] for key in ("micro_f1", "prior_f1", "shuffled_f1", "selectivity")),
             *(measures["minority_f1"], measures.get("mlp_f1")),
             *(int(measures["classes"]), int(measures["train_rows"])),
-            *(record["instances"][task], run.outcome.path),
+            *(result["instances"], fit_of(run).path),
         )
         yield (run.about["corpus"], run.model, run.method, epoch, *row)
-        if every and training is not None and epoch == training["best_round"]:
+        if every and training is not None and epoch == training["training"]["best_round"]:
             yield (run.about["corpus"], run.model, BEST, epoch, *row)
 
 
 def _epoch(run: Run, record: Record | None) -> int | None:
-    assert isinstance(run.outcome, Fit)
-    assert run.outcome.on is not None
-    at = run.outcome.on.at
+    on = fit_of(run).on
+    assert on is not None
+    at = on.at
     if at != "best":
         return int(at)
-    return None if record is None else record["best_round"]
+    return None if record is None else record["training"]["best_round"]
 
 
-def _by_vectors(
-    study: Study, runs: list[Run], records: dict[str, Record]
-) -> dict[str, dict[int, float]]:
+def _by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
     """Stage → round → how its replies agree with the references by word vectors."""
-    place = probes_config(study).probes.word_vectors
+    place = probes_config(collected.study).probes.word_vectors
     if place is None:
         return {}
     vectors = read_vectors(Path(on_disk(place)))
     told: dict[str, dict[int, float]] = {}
     for run in runs:
         stage = stage_of(run)
-        number = None if stage is None else _epoch(run, records.get(stage.digest))
+        number = None if stage is None else _epoch(run, collected.records.get(stage.digest))
         if stage is None or number is None or number in told.get(stage.digest, {}):
             continue
         for node in run.evaluations:
-            if is_whole(study, node):
-                rows = read_rows(Path(study.folder(node)))
+            if collected.has(node):
+                rows = collected.rows(node)
                 pairs = zip(rows["prediction"].to_pylist(), rows["gold"].to_pylist(), strict=True)
                 said = [(reply, reference) for (reply,), (reference,) in pairs]
                 told.setdefault(stage.digest, {})[number] = agreement(said, vectors)
@@ -233,13 +200,14 @@ def _rounds(
     stage: Stage, record: Record, by_vectors: dict[int, float]
 ) -> Iterator[tuple[Any, ...]]:
     task = reply_of(stage.dataset)
-    for one in record["rounds"]:
-        dev, best = one["dev"][task], one["round"] == record["best_round"]
+    course = record["training"]
+    for one in course["rounds"]:
+        dev, best = one["dev"][task], one["round"] == course["best_round"]
         yield (
             *(stage.dataset, stage.model.name, stage.seed, one["round"], best),
             *(dev.get("bleu2"), dev.get("bleu2_exchanged"), dev.get("rouge_l"), dev.get("meteor")),
             by_vectors.get(one["round"]),
-            record["test"][task]["metrics"]["bleu2"] if best else None,
+            record["results"][task]["measures"]["bleu2"] if best else None,
         )
 
 
@@ -259,14 +227,20 @@ def _projections(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]
                 yield (corpus, model, place["snapshot"], share, *point)
 
 
-def _labels(study: Study) -> Iterator[tuple[Any, ...]]:
-    for data in study.plan.derived:
-        if not is_whole(study, data):
-            continue
-        for task in study.tasks(data):
-            for split in SPLITS:
-                targets = [one.target for one in read_instances(study.cache(data), task, split)]
-                yield _label_row(BY_TASK[task], split, targets)
+def _labels(collected: Collected) -> list[tuple[Any, ...]]:
+    """Where the data are no longer there, as the earlier table has it."""
+    study = collected.study
+    there = [data for data in study.plan.derived if collected.has(data)]
+    try:
+        return [
+            _label_row(BY_TASK[task], split, [one.target for one in instances])
+            for data in there
+            for task in study.tasks(data)
+            for split in SPLITS
+            for instances in [read_instances(study.cache(data), task, split)]
+        ]
+    except DataError:
+        return earlier_rows(study, "labels", LABELS)
 
 
 def _label_row(probe: Probe, split: str, targets: list[tuple[str, ...]]) -> tuple[Any, ...]:

@@ -14,12 +14,13 @@ from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.plan import KIND, plan
 from tasktransfer.designs.probes.stand_ins import stand_ins
 from tasktransfer.results.study import Study
+from tasktransfer.tables import COMMON
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports pyarrow
     from tasktransfer.data.recipes import Ingredients, Split
 
-TABLES = ("scores", "rounds", "labels", "projections")
+TABLES = (*COMMON, "scores", "rounds", "labels", "projections")
 STATISTICS = ("intervals", "replies", "claims", "agreement")
 PRINTED = (
     *(f"table{number}" for number in range(3, 10)),
@@ -86,5 +87,6 @@ PROBES = Design(
     stand_ins=stand_ins,
     recipes={RECIPE: _dialogue_labels},
     datasets=(MULTIWOZ, PERSONACHAT),
-    tables_version=2,
+    tables_version=3,
+    of_dialogues=("tables/labels.parquet",),
 )

@@ -21,6 +21,7 @@ from tasktransfer.files import replacing
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.printed import plain_layout, to_markdown
+from tasktransfer.tables.published import beside
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}
 OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
@@ -29,6 +30,8 @@ OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
 MOST_P = 0.05
 """Of what is sure."""
 
+CITED = ("table7",)
+"""Tables that have no number of the study."""
 _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
 
@@ -72,7 +75,8 @@ def write_printed(study: Study) -> None:
     folder = Path(study.figures)
     folder.mkdir(parents=True, exist_ok=True)
     for name, (frame, caption) in tables.items():
-        _write(folder, name, frame, caption, metadata)
+        shown = frame if name in CITED else beside(frame, metadata)
+        _write(folder, name, shown, caption, metadata)
     with replacing(folder / "one_dialogue.md") as part:
         part.write_text(_one_dialogue(study, metadata), encoding="utf-8")
 

@@ -5,13 +5,11 @@ Heavy imports are inside: the Snakefile imports this module for the names of the
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasktransfer.core.plan import Plan
-from tasktransfer.designs.transfer.collect.planned import plan_file, shorts_of
+from tasktransfer.designs.transfer.collect.planned import shorts_of, study_plan
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -25,13 +23,12 @@ def collect(study: Study, complete: bool) -> None:
     """Make the Parquet tables from the records that are there."""
     import pandas as pd
 
-    from tasktransfer.designs.transfer.collect.planned import read_plan
     from tasktransfer.designs.transfer.collect.store import collect as collect_tables
     from tasktransfer.designs.transfer.collect.store import holes_of
 
     tables = Path(study.tables)
-    file = _write_plan_file(study, study.plan, tables)
-    frames, _ = collect_tables(Path(study.config.results), file, tables, complete=complete)
+    planned = study_plan(study, study.plan)
+    frames, _ = collect_tables(Path(study.config.results), planned, tables, complete=complete)
     missing = pd.concat([frames.missing, frames.control_missing], ignore_index=True)
     states = missing["state"].value_counts(sort=False)
     counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
@@ -41,7 +38,7 @@ def collect(study: Study, complete: bool) -> None:
     )
     for error in frames.problems["error"]:
         print(f"left out: {error}")
-    holes = holes_of(frames, read_plan(file).runs)
+    holes = holes_of(frames, planned.runs)
     if holes:
         with replacing(Path(study.holes)) as part:
             part.write_text("\n".join([time.ctime(), *holes, ""]), encoding="utf-8")
@@ -53,8 +50,8 @@ def select_sources(study: Study) -> None:
     from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
 
     tables = Path(study.tables) / "single-source"
-    file = _write_plan_file(study, build(transfer_config(study), study.revisions), tables)
-    collect_tables(Path(study.config.results), file, tables)
+    planned = study_plan(study, build(transfer_config(study), study.revisions))
+    collect_tables(Path(study.config.results), planned, tables)
     asked = transfer_config(study).multi_source
     out = Path(study.config.results, SELECTION)
     for item in select_from_tables(
@@ -137,11 +134,3 @@ def submission_records(study: Study, dataset: str, model: str) -> list[str]:
     submitted = {stage.digest for run in transfer_runs(study.plan) for stage in run.stages}
     stages = [stage for stage in study.plan.stages if stage.digest in submitted]
     return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]
-
-
-def _write_plan_file(study: Study, plan: Plan, folder: Path) -> Path:
-    path = folder / "plan.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as part:
-        part.write_text(json.dumps(plan_file(study, plan)), encoding="utf-8")
-    return path

@@ -101,4 +101,8 @@ TRANSFER = Design(
     notes=_notes,
     rules=("submission.smk",),
     tables_version=TABLES_VERSION,
+    of_dialogues=(
+        *_in("tables", outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS),
+        outputs.REFERENCE,
+    ),
 )

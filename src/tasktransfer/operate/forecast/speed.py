@@ -111,6 +111,7 @@ def _sample(stage: Stage, record: str) -> Sample | None:
     """None where there is no record, or none that tells; others complain of damaged ones."""
     try:
         provenance = json_text.loads(Path(record).read_bytes())["provenance"]
+        provenance |= provenance.get("training", {})  # older records have it all in one
         seconds = provenance["seconds"]
         train, dev, test = (float(seconds.get(key, 0.0)) for key in ("train", "dev", "test"))
         besides = sum(float(seconds.get(key, 0.0)) for key in ("read", "load", "save"))

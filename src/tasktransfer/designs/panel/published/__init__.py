@@ -3,6 +3,7 @@ says which table it is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
@@ -48,19 +49,29 @@ def correlations(table: int) -> pd.DataFrame:
     return frame.assign(rater=raters).pivot_table("spearman", "dataset", "rater", sort=False)
 
 
+def members(table: int, average: str) -> frozenset[str]:
+    """The rated sets, as the paper calls them, whose mean a printed average of a table is."""
+    domains = {one.published: one.domain or "out-of-domain" for one in RATED.values()}
+    return frozenset(
+        one
+        for one in correlations(table).index
+        if one in domains and average in (AVERAGES[domains[one]], AVERAGES["all"], "Average")
+    )
+
+
+def same_members(table: int, average: str, sets: Iterable[str]) -> str:
+    """The name of a printed average if it is over these sets; empty if it is over others: then it
+    does not stand beside their mean."""
+    return average if average and members(table, average) == {*sets} else ""
+
+
 def averages_that_do_not_follow(table: int, off: float = ROUNDING) -> pd.DataFrame:
     """The printed averages that are not the mean of the table's own rows. Columns: average, rater,
     printed, of_rows."""
     wide = correlations(table)
-    domains = {one.published: one.domain or "out-of-domain" for one in RATED.values()}
     rows = []
     for name in (name for name in wide.index if name.startswith("Average")):
-        over = [
-            one
-            for one in wide.index
-            if one in domains and name in (AVERAGES[domains[one]], AVERAGES["all"], "Average")
-        ]
-        means = wide.loc[over].mean()
+        means = wide.loc[sorted(members(table, name))].mean()
         rows += [
             (name, rater, wide.loc[name, rater], means[rater])
             for rater in wide.columns

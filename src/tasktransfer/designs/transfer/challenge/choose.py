@@ -31,7 +31,8 @@ from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import PredictionsFile, read_record
+from tasktransfer.results.records import read_record
+from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
 
 
@@ -43,7 +44,7 @@ class Finished:
     record: str
     dev_score: float
     dev_instances: int
-    predictions: PredictionsFile
+    predictions: RowsFile
     synthetic: bool
     rules: str | None
 
@@ -137,20 +138,20 @@ def finished(study: Study, run: Run) -> Finished | None:
     if not Path(path).exists():
         return None
     record = as_prepared(read_record(Path(path)), Path(study.config.results))
-    if record["stage"]["digest"] != run.scored.digest:
+    if record["node"]["digest"] != run.scored.digest:
         raise RecordError(
-            f"{path}: it is the record of stage {record['stage']['digest'][:12]}, and "
+            f"{path}: it is the record of stage {record['node']['digest'][:12]}, and "
             f"{run.scored.digest[:12]} belongs here; delete its folder and run the stage again"
         )
     reasons = ineligible(run.dataset, run.sources, run.target, record)
     if reasons:
         raise RecordError(f"{path}: it may not be submitted: {'; '.join(reasons)}")
-    predictions = record["predictions"]
+    predictions = record["rows"]
     assert predictions is not None, "checked by ineligible"
     return Finished(
         run=run,
         record=path,
-        dev_score=record["dev_score"],
+        dev_score=record["training"]["dev_score"],
         dev_instances=record["sizes"][run.target]["dev"],
         predictions=predictions,
         synthetic=record["synthetic"],

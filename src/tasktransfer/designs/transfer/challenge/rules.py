@@ -84,11 +84,11 @@ def ineligible(
     ``provenance.rules`` says under which rules its study ran. A record of a free study is out even
     where it keeps every rule. Records from before that key are judged by their content.
     """
-    if record["predictions"] is None:
+    if record["rows"] is None:
         return ["it has no predictions of a test set"]
     if dataset not in DATASETS:
         return [f"{dataset} is no dataset of the challenge"]
-    stage = record["stage"]
+    stage = record["node"]
     rules = broken(
         dataset,
         sources,

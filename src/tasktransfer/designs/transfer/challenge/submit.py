@@ -27,7 +27,7 @@ from tasktransfer.designs.transfer.challenge.rules import OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing
-from tasktransfer.results.predictions import read_predictions, rows_of
+from tasktransfer.results.rows import read_rows, rows_of
 from tasktransfer.results.study import Study
 from tasktransfer.tables.text import text_table
 from tasktransfer.tasks.card import Task
@@ -164,7 +164,7 @@ def _rows_of_task(
 def _rows_of_run(task: Task, one: Finished) -> list[Row]:
     path = one.predictions_path
     # Of the file's columns only these two: neither right answers nor scores are looked at.
-    table = rows_of(read_predictions(path, one.predictions), task.name)
+    table = rows_of(read_rows(path, one.predictions), task.name)
     if not table.num_rows:
         raise RecordError(f"{path}: no prediction of {task.name}; run its stage again")
     ids, answers = table["instance_id"].to_pylist(), table["prediction"].to_pylist()

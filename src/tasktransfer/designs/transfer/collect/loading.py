@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.data.prepared import says_synthetic
-from tasktransfer.designs.transfer.collect.mixtures import Aspect, Comparison
+from tasktransfer.designs.transfer.collect.mixtures import facts
 from tasktransfer.designs.transfer.collect.planned import Expected, RunKey, spell
 from tasktransfer.designs.transfer.collect.rows import Row, run_row, score_rows
 from tasktransfer.errors import RecordError, TaskTransferError
+from tasktransfer.results.mixtures import Aspect, Comparison
 from tasktransfer.results.prepared import Says, as_prepared
-from tasktransfer.results.records import Record, read_record
+from tasktransfer.results.records import read_record, stage_of
+from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import Checks, check_predictions
 from tasktransfer.results.test_sets import deviating_test_sets
@@ -149,15 +151,17 @@ def _read(
         return Loaded(
             path=name,
             key=plan.key if plan else None,
-            digest=record["stage"]["digest"],
-            parents=tuple(record["stage"]["parents"]),
-            score=record["test"][plan.target]["score"] if plan else None,
+            digest=record["node"]["digest"],
+            parents=tuple(stage_of(record)["parents"]),
+            score=record["results"][plan.target]["score"] if plan else None,
             run=run_row(name, record, plan, test_set) if plan else None,
             scores=score_rows(record, plan) if plan else [],
-            facts=comparison.facts(record, *((plan.target, plan.algorithm) if plan else ())),
+            facts=comparison.shared(
+                facts(record, *((plan.target, plan.algorithm) if plan else ()))
+            ),
             study=origin["study"],
             config_digest=origin["config_digest"],
-            dataset=record["stage"]["dataset"],
+            dataset=record["node"]["dataset"],
             synthetic=record["synthetic"],
             test_set=test_set,
         )
@@ -171,7 +175,7 @@ def _line(text: str) -> str:
 
 def _misplaced(path: Path, record: Record, plans: Sequence[Expected]) -> str | None:
     """How a record differs from what its place and its plan say of it."""
-    digest = record["stage"]["digest"]
+    digest = record["node"]["digest"]
     address = _ADDRESS.fullmatch(path.parent.name)
     wanted = next((plan.digest for plan in plans if plan.digest), address[1] if address else "")
     if not digest.startswith(wanted):
@@ -179,7 +183,7 @@ def _misplaced(path: Path, record: Record, plans: Sequence[Expected]) -> str | N
             f"holds the stage {digest[:12]}, its place is that of {wanted[:12]}: it was moved, or "
             "made with other data, hyperparameters or code; delete it and start snakemake again"
         )
-    untested = [plan for plan in plans if plan.target not in record["test"]]
+    untested = [plan for plan in plans if plan.target not in record["results"]]
     if untested:
         return f"has no test result of {untested[0].target}, planned {spell(untested[0].key)}"
     return None
@@ -229,7 +233,7 @@ def _misplaced_copies(expected: Sequence[Expected], results: Path) -> list[Probl
 def _stage_of(path: Path) -> str | None:
     """The digest of the stage that a record says it is of; None if it cannot be told."""
     try:
-        return read_record(path)["stage"]["digest"]
+        return read_record(path)["node"]["digest"]
     except RecordError:
         return None
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import TransferRun, all_runs
-from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
 BASELINE = "baseline"
-CUTS = "cuts"
 SOURCES_CHOSEN_BY = "sources_chosen_by"
 MORE_BASELINE_SEEDS = "more_baseline_seeds"
-"""Keys in a plan file and in the tables' facts, see ``StudyPlan``."""
+"""Keys in the tables' facts, see ``StudyPlan``."""
 TABLES_VERSION = 3
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
@@ -58,7 +54,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """The part of a plan file that the tables are collected by."""
+    """What the tables are collected by."""
 
     study: str
     config_digest: str
@@ -120,69 +116,15 @@ def shorts_of(study: Study) -> dict[str, str]:
     return {task: short for dataset in datasets for task, short in dataset.shorts}
 
 
-def plan_file(study: Study, plan: Plan) -> dict[str, Any]:
-    """What the analysis needs to know of a plan, as ``read_plan`` reads it."""
+def study_plan(study: Study, plan: Plan) -> StudyPlan:
+    """What the tables are collected by."""
     asked = transfer_config(study).multi_source
-    return {
-        "tables_version": TABLES_VERSION,
-        "study": study.config.study,
-        "config_digest": study.config.digest,
-        "shorts": shorts_of(study),
-        CUTS: study.config.training.cuts,
-        MORE_BASELINE_SEEDS: list(transfer_config(study).more_baseline_seeds),
-        SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
-        "runs": [
-            {
-                **run.identity,
-                "record": f"{run.scored.path}/{RECORD}",
-                "digest": run.scored.digest,
-                "stages": [stage.path for stage in run.stages],
-            }
-            for run in all_runs(plan)
-        ],
-    }
-
-
-def read_plan(path: Path) -> StudyPlan:
-    """Read a plan file.
-
-    It is a JSON object ``{"study": str, "config_digest": str, "shorts": {task: short name},
-    "runs": [{"dataset", "model", "algorithm", "sources": [task], "target", "seed", "record"}]}``;
-    ``record`` is the path of the run's record relative to the results folder. A run may also have
-    ``digest``, of the stage that scores it, and ``stages``, the folders of its trainings in their
-    order, relative to the results folder; further keys are left alone. The order of the
-    runs is the order of rows, panels and axes.
-
-    Raises:
-        RecordError: the file is absent or no such object; names the key.
-    """
-    try:
-        value = json_text.loads(path.read_bytes())
-        runs = tuple(_expected(run) for run in value["runs"])
-        return StudyPlan(
-            value["study"],
-            value["config_digest"],
-            value["shorts"],
-            runs,
-            value.get(SOURCES_CHOSEN_BY, ""),
-            value.get(CUTS, ""),
-            tuple(value.get(MORE_BASELINE_SEEDS, ())),
-        )
-    except (OSError, ValueError, TypeError) as error:
-        raise RecordError(f"{path}: not a plan file: {error}; write it again") from error
-    except KeyError as error:
-        raise RecordError(f"{path}: not a plan file: no key {error}; write it again") from error
-
-
-def _expected(run: Mapping[str, Any]) -> Expected:
-    return Expected(
-        dataset=run["dataset"],
-        model=run["model"],
-        algorithm=run["algorithm"],
-        sources=tuple(run["sources"]),
-        target=run["target"],
-        seed=run["seed"],
-        record=run["record"],
-        digest=run.get("digest", ""),
-        stages=tuple(run.get("stages", ())),
+    return StudyPlan(
+        study.config.study,
+        study.config.digest,
+        shorts_of(study),
+        tuple(expected_run(run) for run in all_runs(plan)),
+        {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
+        study.config.training.cuts,
+        transfer_config(study).more_baseline_seeds,
     )

@@ -6,7 +6,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasktransfer.designs.transfer.collect.planned import Expected, identity
-from tasktransfer.results.records import Record, best_round
+from tasktransfer.results.records import best_round, stage_of
+from tasktransfer.results.schema import Record
 from tasktransfer.results.tallies import fidelity_of
 
 Row = tuple[Any, ...]
@@ -15,29 +16,30 @@ Row = tuple[Any, ...]
 def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> Row:
     """The row in ``runs`` of a run that ends with a record's stage. ``test_set``: the digest of
     what its predictions answer."""
-    stage, provenance = record["stage"], record["provenance"]
+    stage, provenance = stage_of(record), record["provenance"]
+    course, cost = record["training"], provenance["training"]
     size = record["sizes"][run.target]
     return (
         *identity(run.dataset, run.model, run.algorithm, run.sources),
         run.target,
         run.seed,
         stage["family"],
-        record["test"][run.target]["score"],
-        record["dev_score"],
-        record["best_round"],
-        len(record["rounds"]),
+        record["results"][run.target]["score"],
+        course["dev_score"],
+        course["best_round"],
+        len(course["rounds"]),
         size["train"],
         size["dev"],
         size["test"],
         stage["digest"],
         stage["parents"][0] if stage["parents"] else None,
         path,
-        record["predictions"] is not None,
+        record["rows"] is not None,
         _total(provenance["seconds"]),
-        provenance["tokens"],
-        provenance["samples_per_second"],
-        provenance["peak_memory_mb"],
-        provenance["peak_gpu_memory_mb"],
+        cost["tokens"],
+        cost["samples_per_second"],
+        cost["peak_memory_mb"],
+        cost["peak_gpu_memory_mb"],
         provenance["commit"],
         provenance["recipe"],
         record["data_revision"],
@@ -52,7 +54,7 @@ def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> R
 
 def _predictions(path: str, record: Record) -> Row:
     """Path, rows and SHA-256 of the predictions."""
-    file = record["predictions"]
+    file = record["rows"]
     if file is None:
         return None, None, None
     return str(PurePosixPath(path).with_name(file["file"])), file["rows"], file["sha256"]
@@ -74,10 +76,10 @@ def score_rows(record: Record, run: Expected) -> list[Row]:
     """The rows in ``scores`` of a run that ends with a record's stage."""
     key = run.key
     rows: list[Row] = []
-    for task, result in record["test"].items():
-        rows += [(*key, "test", task, name, value) for name, value in result["metrics"].items()]
+    for task, result in record["results"].items():
+        rows += [(*key, "test", task, name, value) for name, value in result["measures"].items()]
         rows.append((*key, "test", task, "score", result["score"]))
     for task, metrics in best_round(record)["dev"].items():
         rows += [(*key, "dev", task, name, value) for name, value in metrics.items()]
-    rows.append((*key, "dev", run.target, "score", record["dev_score"]))
+    rows.append((*key, "dev", run.target, "score", record["training"]["dev_score"]))
     return rows

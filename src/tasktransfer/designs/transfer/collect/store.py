@@ -15,7 +15,6 @@ from tasktransfer.designs.transfer.collect.planned import (
     SOURCES_CHOSEN_BY,
     Expected,
     StudyPlan,
-    read_plan,
 )
 from tasktransfer.errors import RecordError
 from tasktransfer.results.state import RECORD
@@ -31,22 +30,21 @@ SHOWN = 12
 
 
 def collect(
-    results: Path, plan: Path, out: Path, *, complete: bool = False
+    results: Path, study: StudyPlan, out: Path, *, complete: bool = False
 ) -> tuple[Tables, Metadata]:
     """Collect a study's records into ``out`` as Parquet.
 
     Args:
         results: the results folder; the plan's record paths are relative to it.
-        plan: the plan file (see ``read_plan``); exactly its records are read.
+        study: exactly the records of its runs are read.
         out: folder of the tables. ``checked.json`` there saves checking predictions again that
             have not changed.
         complete: refuse holes, and write nothing then.
 
     Raises:
-        RecordError: the plan file is wrong, no record is usable, records cannot be compared, or
+        RecordError: no record is usable, records cannot be compared, or
             ``complete`` and a planned training left no usable record.
     """
-    study = read_plan(plan)
     checks = Checks.read(out / CHECKED)
     tables, origin = collect_runs(results, study.runs, checks)
     if not origin.records:

@@ -78,7 +78,7 @@ def _of_target(
         return None
     ((_, instances, fidelity),) = tested_on
     tested = [run.tested for run in runs.values()]
-    units = units_of(root, dataset, target, instances, tested)
+    units = units_of(root, target, instances, tested)
     if units.count < 4:
         return None
     task = get_task(dataset, target)

@@ -179,9 +179,8 @@ class _Drawn:
             return None
         key = self._key(cell)
         if key not in self.units:
-            self.units[key] = units_of(
-                self.root, cell.dataset, cell.target, cell.tested_on[1], self.tested[key]
-            )
+            instances = cell.tested_on[1]
+            self.units[key] = units_of(self.root, cell.target, instances, self.tested[key])
         return self.units[key]
 
     @staticmethod

@@ -16,8 +16,8 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.errors import RecordError
-from tasktransfer.results.predictions import read_columns, rows_of
-from tasktransfer.results.records import PredictionsFile
+from tasktransfer.results.rows import read_columns, rows_of
+from tasktransfer.results.schema import RowsFile
 
 LEAST_SHARE = 0.99
 """The share of one answer from which on a run is collapsed."""
@@ -95,7 +95,7 @@ def _numbers(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
 def _most_frequent(run: _Run, root: Path, target: str) -> tuple[str, float]:
     """A run's most frequent answer, its parts joined by ", ", and its share of the test set."""
     path = root / run.file
-    expected: PredictionsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}
+    expected: RowsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}
     try:
         table = rows_of(read_columns(path, expected, ["prediction", "task"]), target)
     except RecordError as error:

@@ -25,8 +25,8 @@ from tasktransfer.designs.transfer.statistics.single_source import (
     mean_over_seeds,
 )
 from tasktransfer.errors import RecordError
-from tasktransfer.results.predictions import read_predictions
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import read_rows
 from tasktransfer.stats.correlation import correlate
 from tasktransfer.stats.resampling import Floats
 from tasktransfer.tables.metadata import Order
@@ -62,10 +62,10 @@ def instances_in_test(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
 
 
 def _instance_ids(path: Path, target: str) -> list[str]:
-    expected = read_record(path)["predictions"]
+    expected = read_record(path)["rows"]
     if expected is None:
         raise RecordError(f"{path}: names no predictions, the tables say it does; collect again")
-    table = read_predictions(path.with_name(expected["file"]), expected)
+    table = read_rows(path.with_name(expected["file"]), expected)
     pairs = zip(table["task"].to_pylist(), table["instance_id"].to_pylist(), strict=True)
     return [name for task, name in pairs if task == target]
 

@@ -28,8 +28,6 @@ class Run:
     sha256: str | None
     test_set: str | None
     instances: int
-    data_revision: str
-    few_sample: bool
 
     @property
     def tested(self) -> Tested:
@@ -37,16 +35,14 @@ class Run:
         assert self.file is not None
         assert self.rows is not None
         assert self.sha256 is not None
-        return Tested(
-            self.file, int(self.rows), self.sha256, self.data_revision, bool(self.few_sample)
-        )
+        return Tested(self.file, int(self.rows), self.sha256)
 
 
 def runs_of(table: pd.DataFrame) -> dict[tuple[str, str], Run]:
     """(model, digest of the stage) → run. Two models of a study may have the same weights, and
     with them the same stages."""
     wanted = ["model", "digest", "seed", "score", "fidelity", "predictions", "predictions_rows"]
-    wanted += ["predictions_sha256", "test_set", "test_size", "data_revision", "few_sample"]
+    wanted += ["predictions_sha256", "test_set", "test_size"]
     plain = table[wanted].astype(object).where(table[wanted].notna(), None)
     return {(row[0], row[1]): Run(*row) for row in plain.itertuples(index=False, name=None)}
 

@@ -1,0 +1,79 @@
+"""A cell of any design: its runs by the words that name them, with their records and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tasktransfer.core.nodes import Node
+from tasktransfer.core.runs import Run
+from tasktransfer.errors import ConfigError
+from tasktransfer.operate.explain import facts_of
+from tasktransfer.operate.explain_text import about, pairs, section
+from tasktransfer.results.study import Study
+
+Facts = dict[str, Any]
+SHOWN = 12
+
+
+def words_of(run: Run) -> list[str]:
+    """What a run is called: method, model, and what it is about."""
+    several = (value if isinstance(value, tuple | list) else (value,) for value in _about(run))
+    return [run.method, run.model, *(str(word) for words in several for word in words)]
+
+
+def _about(run: Run) -> Iterator[Any]:
+    yield from (value for value in run.about.values() if value not in (None, ""))
+
+
+def _nodes(run: Run) -> list[Node]:
+    """What is judged of a run, and the nodes that have its numbers, each once."""
+    return [*{node.digest: node for node in (*run.judged, *run.results_in)}.values()]
+
+
+def explain_runs(study: Study, words: Sequence[str]) -> Facts:
+    """The runs that have all of these words, with everything about the nodes of their numbers.
+
+    Args:
+        words: of a method, a model, or what runs are about, in any order.
+
+    Raises:
+        ConfigError: no run has all of them; names what the study's runs are called by.
+    """
+    runs = [run for run in study.plan.runs if {*words} <= {*words_of(run)}]
+    if not runs:
+        known = list(dict.fromkeys(word for run in study.plan.runs for word in words_of(run)))
+        unknown = [word for word in words if word not in known] or list(words)
+        more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+        raise ConfigError(
+            f"{' '.join(unknown)}: no run of {study.config_file} is called so; give words of "
+            f"method, model and what it is about ({', '.join(known[:SHOWN])}{more}), or a node's "
+            "digest or folder"
+        )
+    return {
+        "words": list(words),
+        "runs": [
+            {
+                "method": run.method,
+                "model": run.model,
+                "seed": run.seed,
+                "about": dict(run.about),
+                "nodes": [facts_of(study, node) for node in _nodes(run)],
+            }
+            for run in runs
+        ],
+    }
+
+
+def as_text(facts: Facts) -> str:
+    """For people: a section a run."""
+    lines = [f"{' '.join(facts['words'])}: {len(facts['runs'])} runs", ""]
+    for run in facts["runs"]:
+        named = ", ".join(f"{key} {value}" for key, value in run["about"].items())
+        heading = f"{run['method']}, {run['model']}, seed {run['seed']}: {named or 'of all'}"
+        told: list[str] = []
+        for node in run["nodes"]:
+            told += [f"{node['label']}: {node['state']}", *pairs(about(node))]
+            told += pairs([("again", command) for command in node["commands"]])
+        lines += section(heading, told)
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,109 @@
+"""Records of schema 2 made schema 3; what schema 3 has as well is checked there.
+
+Schema 2 had one form for trainings (``stage``, ``test``, ``predictions``) and another for derived
+data, fits and evaluations (``node``, ``measures``, ``rows``). Nothing writes it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasktransfer.core.cuts import cuts_of
+from tasktransfer.errors import RecordError
+
+COST = (
+    *("tokens", "samples", "samples_per_second", "tokens_per_second", "parameters"),
+    *("peak_memory_mb", "peak_gpu_memory_mb", "paths", "energy_joules"),
+)
+"""Keys of a training's provenance that stand together in schema 3."""
+
+
+def upgraded(old: dict[str, Any]) -> dict[str, Any]:
+    """A record of schema 2 as schema 3; ``old`` is left as it is.
+
+    Raises:
+        RecordError: a part is missing, or of another type than an object.
+    """
+    if "stage" in old:
+        return _training(old)
+    return _other(old)
+
+
+def _part(record: Mapping[str, Any], key: str) -> dict[str, Any]:
+    if key not in record:
+        raise RecordError(f"{key}: missing")
+    value = record[key]
+    if not isinstance(value, dict):
+        raise RecordError(f"{key}: found {type(value).__name__}, expected an object")
+    return value
+
+
+def _training(old: dict[str, Any]) -> dict[str, Any]:
+    stage, provenance = _part(old, "stage"), _part(old, "provenance")
+    if "node" in old:
+        raise RecordError("node: unknown key, schema 2 has none in a training")
+    renamed = ("schema", "stage", "test", "predictions", "rounds", "best_round", "dev_score")
+    named = {key: value for key, value in stage.items() if key != "kind"}
+    if "kind" in stage:
+        named["step"] = stage["kind"]
+    course = {key: old[key] for key in ("rounds", "best_round", "dev_score") if key in old}
+    return {
+        **{key: value for key, value in old.items() if key not in renamed},
+        "schema": 3,
+        "node": {"kind": "stage", **named},
+        "training": course,
+        "results": {task: _result(task, one) for task, one in _part(old, "test").items()},
+        **({"rows": old["predictions"]} if "predictions" in old else {}),
+        "provenance": {
+            **{key: value for key, value in provenance.items() if key not in COST},
+            **_cuts(stage),
+            "training": {key: value for key, value in provenance.items() if key in COST},
+        },
+    }
+
+
+def _result(task: str, result: Any) -> dict[str, Any]:
+    if not isinstance(result, dict):
+        raise RecordError(f"test.{task}: found {type(result).__name__}, expected an object")
+    if "metrics" not in result:
+        raise RecordError(f"test.{task}.metrics: missing")
+    return {"measures" if key == "metrics" else key: value for key, value in result.items()}
+
+
+def _other(old: dict[str, Any]) -> dict[str, Any]:
+    node, provenance = _part(old, "node"), _part(old, "provenance")
+    instances, measures = _part(old, "instances"), _part(old, "measures")
+    identity = _part(node, "identity")
+    derived = node.get("kind") == "data"
+    named = _part(identity, "derived") if derived else identity
+    settings = named.get("settings", {}) if derived else identity
+    split = "train" if derived else identity.get("split", "test")
+    results = {
+        task: {
+            "measures": values,
+            "score": values.get("score") if isinstance(values, dict) else None,
+            "instances": instances.get(task, 0),
+        }
+        for task, values in measures.items()
+    }
+    return {
+        **{k: v for k, v in old.items() if k not in ("schema", "instances", "measures")},
+        "schema": 3,
+        "data_revision": identity.get("data_revision"),
+        "few_sample": bool(settings.get("few_sample", False)),
+        "sizes": {task: {split: count} for task, count in instances.items()},
+        "results": {} if derived else results,
+        **({"report": measures} if derived and measures else {}),
+        "provenance": {
+            **provenance,
+            "recipe": named.get("library", 1),
+            "seconds": {"total": provenance.get("seconds")},
+            **_cuts(node),
+        },
+    }
+
+
+def _cuts(node: Mapping[str, Any]) -> dict[str, Any]:
+    cuts = cuts_of(node.get("identity"))
+    return {"cuts": cuts} if cuts else {}

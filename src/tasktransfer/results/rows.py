@@ -1,0 +1,288 @@
+"""Rows: one Parquet file beside a record, a row a judged instance and task, of every kind of node.
+
+An instance is named by its position, since ids of a release may repeat; the id is kept for reading.
+``cluster``, its dialogue or context, says which instances are resampled together. Files of earlier
+schemas (``predictions.parquet`` of trainings, rows without positions) are read as if what they lack
+were null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasktransfer.errors import RecordError
+from tasktransfer.files import replacing, sha256_of
+from tasktransfer.metrics import Coded
+from tasktransfer.results.records import REMEDY, read_record
+from tasktransfer.results.schema import RowsFile
+from tasktransfer.results.state import ROWS
+
+SCHEMA_VERSION = 3
+
+_HIGHEST = 100.000001
+"""A score of 100 may come out a rounding error above it."""
+
+COLUMNS = pa.schema(
+    [
+        pa.field("index", pa.int32(), nullable=False),
+        pa.field("task", pa.string(), nullable=False),
+        pa.field("instance_id", pa.string(), nullable=False),
+        pa.field("prediction", pa.list_(pa.string()), nullable=False),
+        pa.field("gold", pa.list_(pa.string()), nullable=False),
+        pa.field("score", pa.float64()),
+        pa.field("cluster", pa.string()),
+        pa.field("split", pa.string()),
+        pa.field("predicted_value", pa.float64()),
+        pa.field("gold_value", pa.float64()),
+        pa.field("probabilities", pa.list_(pa.float64())),
+        pa.field("log_likelihood", pa.float64()),
+        pa.field("rank", pa.int64()),
+    ]
+)
+_NEVER_NULL = tuple(column.name for column in COLUMNS if not column.nullable)
+_OLD_NAMES = {"dialogue_id": "cluster"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One instance of a task.
+
+    ``index``: its position among the task's rows, from 0: of a training in the test split.
+    ``prediction`` and ``gold``: one answer, several labels or traits, or every right answer of a
+    question, as text; ``predicted_value`` and ``gold_value``: numbers such as ratings. ``score``:
+    how right it is, 0-100; None where that means nothing. ``cluster``: the dialogue or context that
+    it shares with others; None: unknown. ``probabilities``: of the task's labels in their order;
+    ``log_likelihood``: of the right answer, in nats; ``rank``: of the right answer, from 1. What
+    there is none of is None.
+    """
+
+    index: int
+    task: str
+    instance_id: str
+    prediction: tuple[str, ...] = ()
+    gold: tuple[str, ...] = ()
+    score: float | None = None
+    cluster: str | None = None
+    split: str | None = "test"
+    predicted_value: float | None = None
+    gold_value: float | None = None
+    probabilities: tuple[float, ...] | None = None
+    log_likelihood: float | None = None
+    rank: int | None = None
+
+
+def write_rows(
+    folder: Path, rows: Iterable[Row], *, digest: str, dataset: str, file: str = ROWS
+) -> RowsFile:
+    """Write the rows of a node atomically.
+
+    Args:
+        folder: the node's.
+        rows: in the order of the split, a task after the other.
+        digest: of the node; it is in the footer, with the dataset and the tasks.
+        file: name of the file.
+
+    Returns:
+        File name, number of rows and SHA-256, as the record holds them.
+
+    Raises:
+        RecordError: an index appears twice or is skipped, or a score is not within 0-100.
+    """
+    kept, path = list(rows), folder / file
+    columns = {field.name: [getattr(row, field.name) for row in kept] for field in fields(Row)}
+    tasks = "+".join(dict.fromkeys(columns["task"]))
+    footer = {"schema": str(SCHEMA_VERSION), "node": digest, "dataset": dataset, "target": tasks}
+    table = pa.table(columns, schema=COLUMNS.with_metadata(footer))
+    _check_order(path, table)
+    _check_values(path, table)
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as part:
+        pq.write_table(table, part, compression="zstd")
+        sha256 = sha256_of(part)
+    return {"file": file, "rows": len(kept), "sha256": sha256}
+
+
+def read_rows(path: Path, expected: RowsFile | None = None) -> pa.Table:
+    """The rows of a node, columns as in ``COLUMNS``, footer in ``schema.metadata``.
+
+    Args:
+        path: the file.
+        expected: what the record beside it says of it; None: not compared.
+
+    Raises:
+        RecordError: the file is absent, cut off, not of such rows, lacks or repeats rows, holds
+            scores that are not within 0-100, or is not the one that the record was written with.
+    """
+    content = _content(path)
+    table = _as_columns(path, _parsed(path, content))
+    if expected is not None:
+        if table.num_rows != expected["rows"]:
+            raise RecordError(f"{path}: {table.num_rows} rows, the record says {expected['rows']}")
+        _check_sha256(path, content, expected)
+    _check_order(path, table)
+    _check_values(path, table)
+    return table
+
+
+def _as_columns(path: Path, table: pa.Table) -> pa.Table:
+    """A table of this or an earlier schema as this one: what it lacks is null, positions are those
+    of the rows."""
+    footer = table.schema.metadata or {}
+    table = table.rename_columns([_OLD_NAMES.get(name, name) for name in table.schema.names])
+    older = footer.get(b"schema") in (b"1", b"2")
+    if footer.get(b"schema") == b"3":
+        known = table.schema.names == COLUMNS.names
+    else:
+        known = older and {*table.schema.names} <= {*COLUMNS.names}
+        if known and "index" not in table.schema.names and "task" in table.schema.names:
+            table = table.append_column("index", pa.array(_positions(table), pa.int32()))
+        known = known and {*_NEVER_NULL} <= {*table.schema.names}
+    if known:
+        for column in COLUMNS:
+            if column.name not in table.schema.names:
+                table = table.append_column(column, pa.nulls(table.num_rows, column.type))
+        try:
+            return table.select(COLUMNS.names).cast(COLUMNS.with_metadata(footer))
+        except (ValueError, pa.ArrowException):
+            pass
+    raise RecordError(
+        f"{path}: no rows of schema {SCHEMA_VERSION}, nor of an older one: footer schema "
+        f"{footer.get(b'schema')!r}, columns {', '.join(table.schema.names)}"
+    )
+
+
+def _positions(table: pa.Table) -> list[int]:
+    """The position of each row among those of its task."""
+    counts: dict[str, int] = {}
+    positions = []
+    for task in table["task"].to_pylist():
+        positions.append(counts.get(task, 0))
+        counts[task] = positions[-1] + 1
+    return positions
+
+
+def rows_beside(record: Path) -> pa.Table:
+    """The rows of a node by its record's file, both of them checked; none where it names none.
+
+    Raises:
+        RecordError: as ``read_record`` and ``read_rows``.
+    """
+    named = read_record(record)["rows"]
+    return read_rows(record.with_name(named["file"]), named) if named else COLUMNS.empty_table()
+
+
+def read_columns(path: Path, expected: RowsFile, columns: Sequence[str]) -> pa.Table:
+    """Some columns of rows that ``read_rows`` has read before; that they are the same is all that
+    is checked. A column that an older file lacks is null.
+
+    Raises:
+        RecordError: the file is absent, or not the one that the record was written with.
+    """
+    content = _content(path)
+    _check_sha256(path, content, expected)
+    there = pq.read_schema(pa.BufferReader(content)).names
+    new = {new: old for old, new in _OLD_NAMES.items()}
+    named = {name: name if name in there else new.get(name, name) for name in columns}
+    table = _parsed(path, content, [old for old in named.values() if old in there])
+    found = {
+        name: table[old] if old in there else pa.nulls(table.num_rows, COLUMNS.field(name).type)
+        for name, old in named.items()
+    }
+    return pa.table(found).replace_schema_metadata(table.schema.metadata)
+
+
+def check_unchanged(path: Path, expected: RowsFile) -> None:
+    """Raise RecordError unless the file is there and has the SHA-256 that the record names."""
+    _check_sha256(path, _content(path), expected)
+
+
+def made_by(table: pa.Table) -> str:
+    """The digest of the node that rows are of, by their footer; empty: it does not say."""
+    footer = table.schema.metadata or {}
+    return bytes(footer.get(b"node") or footer.get(b"stage") or b"").decode("utf-8", "replace")
+
+
+def rows_of(table: pa.Table, task: str) -> pa.Table:
+    """The rows of one task, in their order."""
+    import pyarrow.compute as pc  # noqa: PLC0415  # slow to import, and a training only writes rows
+
+    if table.num_rows and pc.all(pc.equal(table["task"], task)).as_py():
+        return table
+    return table.filter(pc.equal(table["task"], task))
+
+
+def answers(column: pa.ChunkedArray) -> Coded:
+    """A column of answers (``prediction`` or ``gold``) as the metrics count them."""
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    lists = column.combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    starts = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(pc.list_value_length(lists).to_numpy(zero_copy_only=False), out=starts[1:])
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Coded(encoded.dictionary.to_pylist(), codes, starts)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise RecordError(
+            f"{path}: cannot be read: no such file, its record names it; {REMEDY}"
+        ) from error
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _parsed(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        return file.read(columns=columns and list(columns), use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise RecordError(f"{path}: cannot be read as Parquet: {error}") from error
+
+
+def _check_sha256(path: Path, content: bytes, expected: RowsFile) -> None:
+    if hashlib.sha256(content).hexdigest() != expected["sha256"]:
+        raise RecordError(f"{path}: its SHA-256 is not the one in the record beside it; {REMEDY}")
+
+
+def _check_order(path: Path, table: pa.Table) -> None:
+    """A task's rows are the positions 0, 1, 2, ... in order: none twice, none left out."""
+    tasks = table["task"].combine_chunks().dictionary_encode()
+    codes = tasks.indices.to_numpy(zero_copy_only=False)
+    indices = table["index"].to_numpy()
+    for code, task in enumerate(tasks.dictionary.to_pylist()):
+        of_task = indices[codes == code]
+        wrong = np.flatnonzero(of_task != np.arange(len(of_task)))
+        if wrong.size:
+            raise RecordError(
+                f"{path}: {task}: expected instance {wrong[0]} of the split, found "
+                f"{of_task[wrong[0]]}; rows are missing, repeated or out of order"
+            )
+
+
+def _check_values(path: Path, table: pa.Table) -> None:
+    given = table["score"].is_valid().to_numpy()
+    scores = table["score"].to_numpy()
+    wrong = np.flatnonzero(given & ~((scores >= 0) & (scores <= _HIGHEST)))
+    if wrong.size:
+        name = table["instance_id"][int(wrong[0])]
+        raise RecordError(
+            f"{path}: instance {name}: score {scores[wrong[0]]}, expected between 0 and 100"
+        )
+    for column in _NEVER_NULL:
+        values = table[column]
+        lists = pa.types.is_list(values.type)
+        nulls = values.null_count + (
+            sum(chunk.flatten().null_count for chunk in values.chunks) if lists else 0
+        )
+        if nulls:
+            raise RecordError(f"{path}: {column}: a value is null; make the node again")

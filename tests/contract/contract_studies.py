@@ -1,0 +1,169 @@
+"""The smallest study of each design that has a node of every kind it can have."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from real_worlds import REAL, make_world
+
+from tasktransfer.cli import main
+from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.designs import open_study
+
+DESIGN_FILE = Path(__file__).resolve().parents[1] / "toy_design.py"
+TINY = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
+TINY_WORLD = {"release": "tiny_world", "tiny_world": {"dialogues": 120}}
+LSTM = {"kind": "lstm", "embedding": 8, "units": 8}
+BUILT = {"layers": 1, "hidden": 16, "heads": 2, "feed_forward": 16, "positions": 64, "words": 500}
+
+STUDIES: dict[str, dict[str, Any]] = {
+    "transfer": {
+        "data": TINY_WORLD,
+        "datasets": {
+            "DailyDialog": {
+                "tasks": [
+                    "emotion_recognition",
+                    "dialogue_act_classification",
+                    "topic_classification",
+                ]
+            }
+        },
+        "models": [TINY],
+        "algorithms": ["pretrain_finetune", "multitask"],
+        "seeds": 2,
+        "training": {"learning_rate": 2e-3, "batch_size": 16, "epochs": 1, "limit_train": 16,
+                     "limit_dev": 8, "limit_test": 12},
+    },
+    "empathetic": {
+        "design": "empathetic",
+        "data": {"few_sample": False, "release": "tiny_world", "tiny_world": {"dialogues": 200}},
+        "models": [{"name": "retriever", "family": "dual_encoder", "checkpoint": "built",
+                    "max_length": 32, "architecture": BUILT}],
+        "seeds": 2,
+        "training": {"learning_rate": 3.0e-3, "batch_size": 16, "epochs": 1, "limit_train": 32,
+                     "limit_dev": 8},
+        "pretraining": {"retrieval": False},
+        "retrieval": {"model": "retriever", "methods": ["base", "emoprepend-1"]},
+        "evaluation": {"block": 10, "shuffles": 2, "limit": 20, "limit_pool": 60, "pools": ["ED"]},
+        "emotions": {"epochs": 1},
+        "controls": ["random"],
+    },
+    "panel": {
+        "design": "panel",
+        "data": {"few_sample": False, "release": "tiny_world", "tiny_world": {"dialogues": 120}},
+        "models": [{**TINY, "max_unknown_words": 1.0}],
+        "seeds": 2,
+        "training": {"learning_rate": 1.0e-3, "batch_size": 16, "limit_test": 12},
+        "domains": ["Harbour", "Orchard"],
+        "rated": ["Harbour_Tiny", "Orchard_Tiny", "Market_Tiny"],
+        "pairs": {"train": 32, "dev": 16, "made": 1.5, "labels": "made"},
+        "joint": {"epochs": 1, "every": None},
+        "experts": {"epochs": 1, "every": None},
+        "reduction": 16,
+        "methods": ["panel", "single", "panel-mean"],
+        "few_shot": {"sets": ["Market_Tiny"], "percent": [20], "draws": 1, "by": ["contexts"],
+                     "batch_size": 16, "epochs": 1},
+        "controls": ["untrained"],
+        "selection": {"domain": "Harbour", "limit_train": 16, "limit_test": 8, "candidates": 4,
+                      "personas": ["none"]},
+    },
+    "probes": {
+        "design": "probes",
+        "data": {"release": "world", "few_sample": False},
+        "corpora": ["MultiWOZ"],
+        "models": [{"name": "LSTM", "family": "encoder_decoder", "max_length": 60,
+                    "architecture": LSTM}],
+        "seeds": 2,
+        "training": {"learning_rate": 4e-3, "batch_size": 16, "epochs": 1,
+                     "precision": "float32", "limit_train": 64, "limit_dev": 8, "limit_test": 8},
+        "probes": {"tasks": ["RecentTopic", "Coin"], "snapshots": ["untrained", "last"]},
+    },
+    "toy": {
+        "design": "toy",
+        "plugins": [str(DESIGN_FILE)],
+        "data": TINY_WORLD,
+        "models": [TINY],
+        "seeds": 2,
+        "training": {"learning_rate": 2e-3, "batch_size": 16, "epochs": 1, "limit_train": 32,
+                     "limit_dev": 8},
+        "part": 7,
+    },
+}  # fmt: skip
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "transfer": ("stage",),
+    "empathetic": ("stage", "fit", "data", "evaluation"),
+    "panel": ("stage", "data", "evaluation"),
+    "probes": ("stage", "fit", "data"),
+    "toy": ("stage", "fit", "data", "evaluation"),
+}
+"""Design → the kinds of nodes that its study has."""
+WITH_ROWS: dict[str, tuple[str, ...]] = {
+    "transfer": ("stage",),
+    "empathetic": ("fit", "evaluation"),
+    "panel": ("stage", "evaluation"),
+    "probes": ("stage", "fit"),
+    "toy": ("stage", "fit", "evaluation"),
+}
+"""Those of which some leave predictions or rows."""
+
+CITED: dict[str, tuple[str, ...]] = {
+    "transfer": ("published_check",),
+    "empathetic": ("table3", "table5"),
+    "panel": ("table6",),
+    "probes": ("table7",),
+}
+"""Printed tables that have no number of the study's records: of the paper, or of formulas."""
+CELLS: dict[str, tuple[str, ...]] = {
+    "transfer": (
+        *("DailyDialog", "tiny", "multitask"),
+        *("dialogue_act_classification", "topic_classification"),
+    ),
+    "empathetic": ("base", "retriever", "retrieval"),
+    "panel": ("panel", "tiny", "Harbour"),
+    "probes": ("last", "LSTM", "MultiWOZ", "RecentTopic"),
+    "toy": ("frozen", "tiny", "topic_classification"),
+}
+"""A cell in the words of its design: method, model, and what the runs are about."""
+
+
+def config_of(name: str) -> dict[str, Any]:
+    """The config of a design's study, or of one on a real world, where None leaves out a key."""
+    config = {"study": name, **STUDIES[design_name(name)], **REAL.get(name, {})}
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def design_name(name: str) -> str:
+    """The design of a study."""
+    return name.partition("-")[0]
+
+
+def make_study(name: str, folder: Path) -> None:
+    """Train, fit and evaluate all of a study in a folder, with its tables and figures. Models and
+    what only they need are removed then: nothing after the records may ask for them."""
+    from empathetic_study import make  # noqa: PLC0415  # imports torch
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("study.yaml").write_text(yaml.safe_dump(config_of(name)))
+        if name in REAL:
+            make_world(design_name(name))
+        elif name == "probes":
+            generate(Path("world"), dialogues=60)
+        make(open_study("study.yaml"))
+        for command in ("collect --complete", "statistics", "figures"):
+            run(*command.split())
+    for place in ("checkpoint", "rounds"):
+        for folder_of_weights in folder.glob(f"results/stages/*/*/*/*/*/{place}"):
+            shutil.rmtree(folder_of_weights)
+    for place in ("models", "data/encoded"):
+        shutil.rmtree(folder / "results" / place, ignore_errors=True)  # not every design has them
+
+
+def run(*words: str) -> None:
+    """A command about the study in the working directory, which has to succeed."""
+    assert main([words[0], "--config", "study.yaml", *words[1:]]) == 0, words

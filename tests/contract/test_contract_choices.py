@@ -1,0 +1,79 @@
+"""A changed test score changes no choice: what is chosen is chosen on dev splits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import record_edits as edits
+import yaml
+from contract_studies import KINDS, STUDIES, run
+from falls_short import cases
+
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.transfer.selection import SELECTION
+from tasktransfer.operate.explain import facts_of
+from tasktransfer.results.study import Study
+
+CHOSEN = ("best_epoch", "best_round", "best", "epoch", "snapshot")
+"""Columns that say which round was taken."""
+
+
+def choices(study: Study) -> dict[str, Any]:
+    """What was chosen: the best round of each training, and what tables say of rounds."""
+    run("collect", "--complete")
+    stages = {
+        stage.path: {key: facts_of(study, stage)[key] for key in ("best_epoch", "dev_score")}
+        for stage in study.plan.stages
+    }
+    tables = {file.name: pd.read_parquet(file) for file in Path(study.tables).glob("*.parquet")}
+    columns = {
+        f"{name} {column}": [str(value) for value in frame[column]]
+        for name, frame in tables.items()
+        for column in CHOSEN
+        if column in frame
+    }
+    return {**stages, **columns}
+
+
+@cases("choices", [(design,) for design in STUDIES])
+def test_other_test_scores_change_no_choice(study: Study, design: str) -> None:
+    before = choices(study)
+    count = sum(edits.exchange_tests(study, kind) for kind in KINDS[design] if kind != "data")
+    assert count > 1
+    assert choices(study) == before
+
+
+@cases("choices", [("probes",)])
+def test_snapshots_are_chosen_by_dev_scores(study: Study) -> None:
+    """The printed tables of snapshots that measures choose, with other BLEU on the test split."""
+    names = ("table6", "table8", "table9")
+    before = [Path(study.figures, f"{name}.csv").read_text() for name in names]
+    assert edits.exchange_tests(study, "stage") > 1
+    for command in ("collect", "statistics", "figures"):
+        run(command)
+    assert [Path(study.figures, f"{name}.csv").read_text() for name in names] == before
+
+
+@pytest.mark.parametrize("design", ["transfer"])
+@pytest.mark.parametrize(("by", "same"), [("dev", True), ("test", False)])
+def test_sources_are_chosen_by_what_the_config_says(study: Study, by: str, same: bool) -> None:
+    """Chosen by test scores, as in the paper, they are others then: the scores do differ."""
+    asked = {"mode": "auto", "choose_by": by, "targets_per_dataset": 1, "sources_per_target": 2}
+    config = {"study": "transfer", **STUDIES["transfer"], "multi_source": asked}
+    Path("auto.yaml").write_text(yaml.safe_dump(config))
+    before = _chosen()
+    assert edits.exchange_tests(study, "stage") > 1
+    assert (_chosen() == before) is same
+
+
+def _chosen() -> Any:
+    study = open_study("auto.yaml")
+    design_of(study.config).choose(study)
+    file = Path(study.config.results, SELECTION)
+    chosen = [(one["target"], one["sources"]) for one in json.loads(file.read_text())]
+    file.unlink()
+    return chosen

@@ -1,0 +1,60 @@
+"""`explain` traces a node and a cell back to what made it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import record_edits as edits
+from contract_studies import CELLS, KINDS
+from falls_short import cases
+
+from tasktransfer.cli import main
+from tasktransfer.core.nodes import Fit
+from tasktransfer.core.runs import Run
+from tasktransfer.results.study import Study
+
+
+@cases("explain a node", [(design, kind) for design, kinds in KINDS.items() for kind in kinds])
+def test_a_node_is_explained(study: Study, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    *_, node = edits.nodes_of(study, what)
+    words = ["explain", node.digest[:12], "--config", "study.yaml"]
+    assert main([*words, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["digest"] == node.digest
+    assert facts["state"] == "done"
+    assert facts["record"] == study.record(node)
+    assert facts["identity"] == json.loads(json.dumps(node.identity))
+    assert [used["digest"] for used in facts["uses"]] == [used.digest for used in node.uses]
+    assert study.record(node) in facts["commands"][-1]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert node.label in told
+    assert study.record(node) in told
+
+
+@cases("explain a cell", [(design,) for design in CELLS])
+def test_a_cell_is_traced_to_the_records_of_all_its_seeds(
+    study: Study, design: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", *CELLS[design], "--config", "study.yaml"]) == 0
+    told = capsys.readouterr().out
+    assert cell_records(study, design)
+    for record in cell_records(study, design):
+        assert record in told
+
+
+def cell_records(study: Study, design: str) -> list[str]:
+    """The records that the runs of the cell are scored by."""
+    cell = CELLS[design]
+    named = [(run, words_of(run)) for run in study.plan.runs]
+    runs = [r for r, words in named if {*words} == {*cell} and words[-1] == cell[-1]]
+    assert len(runs) == len(study.config.seeds)
+    scored = [run.outcome if isinstance(run.outcome, Fit) else run.stages[-1] for run in runs]
+    return [study.record(node) for node in scored]
+
+
+def words_of(run: Run) -> list[str]:
+    """What a run is called: method, model, and what it is about."""
+    several = [value if isinstance(value, tuple) else (value,) for value in run.about.values()]
+    return [run.method, run.model, *(word for words in several for word in words)]

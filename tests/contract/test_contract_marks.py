@@ -1,0 +1,108 @@
+"""What was cut, what stands in for what, and where published values stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from contract_studies import CITED, STUDIES, design_name
+from falls_short import cases
+
+from tasktransfer.designs import design_of
+from tasktransfer.results.study import Study
+
+SHOWN = [design for design in STUDIES if design != "toy"]  # it prints no table
+WITH_STAND_INS = ("empathetic", "panel-real", "probes-real")
+
+
+def limits(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The name and value of every limit that a config gives."""
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            yield from limits(value)
+        elif key.startswith("limit") or key == "part":
+            yield key, value
+
+
+def footers(study: Study) -> dict[str, dict[str, Any]]:
+    """What each collected or computed table says of the study."""
+    files = sorted(Path(study.tables).glob("*.parquet"))
+    return {f.name: json.loads(pq.read_schema(f).metadata[b"tasktransfer"]) for f in files}
+
+
+def captions(study: Study, design: str) -> dict[str, str]:
+    """The caption of every printed table that has a number of the study's records."""
+    files = sorted(Path(study.figures).glob("*.md"))
+    return {
+        file.name: file.read_text().partition("\n|")[0]
+        for file in files
+        if file.stem not in CITED[design_name(design)] and file.with_suffix(".csv").exists()
+    }
+
+
+@cases("cuts in tables", [(design,) for design in STUDIES])
+def test_every_table_says_what_was_cut(study: Study, design: str) -> None:
+    for name, footer in footers(study).items():
+        for limit, value in limits(STUDIES[design]):
+            assert f"{limit} {value}" in footer["cuts"], name
+
+
+@cases("cuts in captions", [(design,) for design in SHOWN])
+def test_every_caption_says_what_was_cut(study: Study, design: str) -> None:
+    told = captions(study, design)
+    assert told
+    for name, caption in told.items():
+        assert "PART OF THE DATA" in caption, name
+        for limit, value in limits(STUDIES[design]):
+            assert f"{limit} {value}" in caption, name
+
+
+@cases("stand-ins in tables", [(name,) for name in (*WITH_STAND_INS, "toy")])
+def test_every_table_says_what_stands_in(study: Study) -> None:
+    wanted = design_of(study.config).stand_ins(study.config)
+    assert wanted
+    for name, footer in footers(study).items():
+        for one, instead in wanted.items():
+            assert footer["facts"].get(f"stand-in: {one}") == instead, name
+
+
+@cases("stand-ins in captions", [(name,) for name in WITH_STAND_INS])
+def test_every_caption_says_what_stands_in(study: Study, design: str) -> None:
+    wanted = design_of(study.config).stand_ins(study.config)
+    assert wanted
+    for name, caption in captions(study, design).items():
+        for one, instead in wanted.items():
+            assert one in caption, name
+            assert instead in caption, name
+
+
+@cases("generated", [(design,) for design in SHOWN])
+def test_no_published_value_stands_beside_a_generated_world(study: Study, design: str) -> None:
+    for file in sorted(Path(study.figures).glob("*.csv")):
+        if file.stem not in CITED[design]:
+            beside = published_beside(pd.read_csv(file))
+            assert beside.empty, f"{file.name}: {beside.to_dict('records')[:3]}"
+
+
+def published_beside(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a published value beside a number of the study."""
+    published = [name for name in table if name.startswith("published")]
+    numbers = [
+        name
+        for name in table.select_dtypes("number")
+        if name not in published and not name.startswith("difference_")
+    ]
+    both = table[published].notna().any(axis=1) & table[numbers].notna().any(axis=1)
+    return table[both] if published else table.iloc[:0]
+
+
+def test_a_row_with_both_is_found() -> None:
+    table = pd.DataFrame({"set": ["a", "b"], "value": [1.0, None], "published": [2.0, 3.0]})
+    assert published_beside(table)["set"].to_list() == ["a"]
+    with pytest.raises(KeyError):
+        published_beside(table.drop(columns="value"))["value"]

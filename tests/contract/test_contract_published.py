@@ -1,0 +1,57 @@
+"""Published values stand beside ours over the same members only, and what stands in is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+from falls_short import cases
+from real_worlds import REAL
+from test_contract_marks import published_beside
+
+from tasktransfer.designs.probes.published import difficulty
+from tasktransfer.results.study import Study
+
+
+def over_other_pairs(table: pd.DataFrame) -> pd.Series:
+    """Of transfer's Table 2, every row: the paper has 90 pairs, the study two."""
+    return table["n_pairs"] < 90
+
+
+def over_other_sets(table: pd.DataFrame) -> pd.Series:
+    """Averages of panel's tables: of one set of ConvAI2 (the paper has four), and of two others."""
+    return table["set"].str.startswith("average of")
+
+
+def over_other_probes(table: pd.DataFrame) -> pd.Series:
+    """Of the probes' Table 6, the groups of which a probe is missing."""
+    sizes = pd.Series(difficulty()).value_counts()
+    return table["probes"] < table["group"].map(sizes)
+
+
+AVERAGED: dict[str, dict[str, Callable[[pd.DataFrame], pd.Series]]] = {
+    "transfer-real": {"table2": over_other_pairs},
+    "panel-real": dict.fromkeys(("table3", "table4", "table8"), over_other_sets),
+    "probes-real": {"table6": over_other_probes},
+}
+"""Study → printed table → which of its rows are averages over other members than the paper's."""
+
+
+@cases("real", [(name,) for name in REAL])
+def test_published_values_stand_beside_a_real_study(study: Study) -> None:
+    """Else the next test says nothing."""
+    tables = [pd.read_csv(file) for file in Path(study.figures).glob("*.csv")]
+    assert any(len(published_beside(table)) for table in tables)
+
+
+@cases("same members", [(name,) for name in AVERAGED])
+def test_published_averages_stand_beside_averages_over_the_same_members_only(
+    study: Study, design: str
+) -> None:
+    for name, over_others in AVERAGED[design].items():
+        table = pd.read_csv(Path(study.figures, f"{name}.csv"))
+        others = table[over_others(table)]
+        assert len(others), name
+        beside = published_beside(others)
+        assert beside.empty, f"{name}: {beside.to_dict('records')[:2]}"
