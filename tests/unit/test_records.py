@@ -290,6 +290,37 @@ def test_rows_are_read_back(tmp_path: Path) -> None:
     assert write(tmp_path, rows())["sha256"] == file["sha256"]
 
 
+def test_writing_rows_imports_no_pandas(tmp_path: Path) -> None:
+    """Every training writes some, in a process of its own."""
+    code = (
+        "import sys; from pathlib import Path; "
+        "from tasktransfer.results.rows import Row, write_rows; "
+        "rows = [Row(0, 't', 'i', ('a',), ('b',), 50.0)]; "
+        f"write_rows(Path({str(tmp_path)!r}), rows, digest='0' * 64, dataset='d'); "
+        "print('pandas' in sys.modules)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.strip() == "False"
+
+
+def test_rows_of_any_text_and_number_are_kept(tmp_path: Path) -> None:
+    texts = ("", "é\n", '"quoted" \\', "\U0001f600", "\x00")
+    odd = [
+        Row(i, "t", text, (text,), texts, 100 / 3, predicted_value=value)
+        for i, (text, value) in enumerate(zip(texts, (0.1, 1e-300, -1e300, None, 2.0), strict=True))
+    ]
+    table = read_rows(tmp_path / "rows.parquet", write(tmp_path, odd))
+    assert table["instance_id"].to_pylist() == [*texts]
+    assert table["gold"].to_pylist() == [[*texts]] * 5
+    assert table["predicted_value"].to_pylist() == [0.1, 1e-300, -1e300, None, 2.0]
+    assert table["score"].to_pylist() == [100 / 3] * 5
+    infinite = [replace(row, predicted_value=float("inf")) for row in odd]
+    again = read_rows(tmp_path / "rows.parquet", write(tmp_path, infinite))
+    assert again["predicted_value"].to_pylist() == [float("inf")] * 5
+
+
 def test_rows_keep_their_clusters_and_what_else_there_is(tmp_path: Path) -> None:
     full = [
         replace(row, cluster=f"d{row.index // 2}", probabilities=(0.25, 0.75), rank=1, split="dev")
