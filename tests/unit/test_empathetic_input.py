@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -208,16 +210,20 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
 ) -> None:
     tables = tmp_path / "tables"
     tables.mkdir()
-    told = of_dialogues(world, tables)
+
+    def at(release: Path) -> Any:
+        return SimpleNamespace(tables=str(tables), release_of=lambda _: str(release))
+
+    told = of_dialogues(at(world))
     assert sum(dialogues for _, dialogues, _ in told["labels"]) == 200
     for name, rows in told.items():
         described = columns.TABLES[name]
         frame = frame_of(rows, described)
         write_frame(tables / f"{name}.parquet", frame, described, Metadata("s", "0", True, 1))
-    assert of_dialogues(tmp_path / "elsewhere", tables) == told
+    assert of_dialogues(at(tmp_path / "elsewhere")) == told
     shutil.copy(afraid(world), afraid(world).with_name("angry.csv"))  # doubled
     with pytest.raises(DataError, match=r"angry\.csv: dialogue tiny:0 is in .*afraid\.csv too"):
-        of_dialogues(world, tables)
+        of_dialogues(at(world))
 
 
 def test_an_odd_number_of_columns(world: Path) -> None:

@@ -25,6 +25,7 @@ from damaged_study import (
 from study_records import write_records, write_stage
 from tasktransfer.core.nodes import Start
 from tasktransfer.core.versions import RECIPE_VERSION
+from tasktransfer.designs.transfer.collect.planned import Expected, StudyPlan
 from tasktransfer.errors import RecordError
 from tasktransfer.results.study import Study
 
@@ -65,10 +66,10 @@ def test_one_seed_of_another_kind_is_refused(study: Study, keys: dict[str, Any],
     """Though a plan written by hand asks for it."""
     other = _one_seed_otherwise(study, **keys)
     plan = plan_by_hand(study)
-    (entry,) = (run for run in plan["runs"] if not Path(RESULTS, run["record"]).exists())
-    entry["record"] = f"{a_run(other).scored.path}/metrics.json"
+    (entry,) = (run for run in plan.runs if not Path(RESULTS, run.record).exists())
+    changed = replace(entry, record=f"{a_run(other).scored.path}/metrics.json")
     with pytest.raises(RecordError) as refusal:
-        asked(plan)
+        asked(with_run(plan, entry, changed))
     assert said in str(refusal.value)
     assert str(refusal.value).count("metrics.json") == 2
 
@@ -95,11 +96,16 @@ def test_a_run_that_started_from_other_hyperparameters_is_refused(study: Study) 
     for stage in (other, other_child):
         write_stage(mine, stage)
     plan = plan_by_hand(mine)
-    (entry,) = (run for run in plan["runs"] if run["record"] == f"{child.path}/metrics.json")
-    entry["record"] = f"{other_child.path}/metrics.json"
-    entry["stages"] = [other.path, other_child.path]
+    (entry,) = (run for run in plan.runs if run.record == f"{child.path}/metrics.json")
+    stages = (other.path, other_child.path)
+    changed = replace(entry, record=f"{other_child.path}/metrics.json", stages=stages)
     with pytest.raises(RecordError, match=r"training\.epochs of DailyDialog tiny-bert"):
-        asked(plan)
+        asked(with_run(plan, entry, changed))
+
+
+def with_run(plan: StudyPlan, old: Expected, new: Expected) -> StudyPlan:
+    """The plan with a run in another's place."""
+    return replace(plan, runs=tuple(new if run is old else run for run in plan.runs))
 
 
 def test_synthetic_and_real_records_are_refused(study: Study) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -250,7 +250,7 @@ def test_tables_of_several_sources_say_what_chose_them(
 ) -> None:
     runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
     plan = write_study(tmp_path, runs, several_score)
-    plan.write_text(json.dumps(json.loads(plan.read_text()) | {"sources_chosen_by": chosen_by}))
+    plan = replace(plan, sources_chosen_by=chosen_by)
     write_all_tables(results_of(tmp_path, plan), tmp_path / "printed")
     for name in ("table3", "table6"):
         assert said in (tmp_path / "printed" / f"{name}.md").read_text()
@@ -260,8 +260,7 @@ def test_tables_of_several_sources_say_what_chose_them(
 def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
     runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
     plan = write_study(tmp_path, runs, several_score)
-    plan.write_text(json.dumps(json.loads(plan.read_text()) | {"cuts": "limit_test 1200"}))
-    results = results_of(tmp_path, plan)
+    results = results_of(tmp_path, replace(plan, cuts="limit_test 1200"))
     write_all_tables(results, tmp_path / "printed")
     for name in ("table2", "table3", "table6"):
         assert (

@@ -75,7 +75,7 @@ def explain(chosen: argparse.Namespace) -> None:
     elif design.explain is not None:
         text = design.explain(study, chosen.words, chosen.json)
     else:
-        from tasktransfer.operate.explain_runs import as_text, explain_runs
+        from tasktransfer.designs.explain_runs import as_text, explain_runs
 
         facts = explain_runs(study, chosen.words)
         text = f"{json_text.printed(facts, indent=2)}\n" if chosen.json else as_text(facts)

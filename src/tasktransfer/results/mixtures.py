@@ -24,7 +24,7 @@ _REMEDIES = {
 }
 
 Aspect = tuple[str, ...]
-"""What is compared, and of what: ("data_revision", "DailyDialog")."""
+"""What is compared, and of what: ("data_revision", name of the dataset)."""
 Facts = Mapping[Aspect, Any]
 
 

@@ -26,3 +26,10 @@ def beside(frame: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     numbers = [name for name in frame.select_dtypes("number") if name not in emptied]
     kept = frame[frame[numbers].notna().any(axis=1)] if numbers else frame.iloc[:0]
     return kept.assign(**dict.fromkeys(emptied)).reset_index(drop=True)
+
+
+def caption(frame: pd.DataFrame, text: str, of_published: str) -> str:
+    """A caption without the sentence on published values where the table has none."""
+    theirs = [name for name in frame if str(name).startswith(PUBLISHED)]
+    shown = bool(theirs) and bool(frame[theirs].notna().any(axis=None))
+    return text if shown else text.replace(of_published, "").replace("  ", " ").strip()

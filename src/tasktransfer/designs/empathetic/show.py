@@ -18,6 +18,7 @@ from tasktransfer.tables.metadata import Metadata, in_order
 from tasktransfer.tables.numbers import absent, interval, number, p_value
 from tasktransfer.tables.printed import Layout, write_table
 from tasktransfer.tables.published import beside
+from tasktransfer.tables.published import caption as published_caption
 from tasktransfer.tables.store import read_frame
 
 CITED = "Human judgements of the paper: cited, not made again."
@@ -88,7 +89,8 @@ def show(study: Study) -> None:
     }
     for name, (whole, said) in tables.items():
         frame = whole if said == CITED else beside(whole, metadata)
-        write_table(out, name, frame, metadata, said, layout=layout_of(frame))
+        text = published_caption(frame, said, OTHER_SETTING)
+        write_table(out, name, frame, metadata, text, layout=layout_of(frame))
     summary = _marked(read["summary"])
     draw_scores(summary, metadata, out, _intervals(summary), caption)
     draw_ratios(

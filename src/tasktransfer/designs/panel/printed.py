@@ -19,6 +19,7 @@ from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import absent, interval, number, p_value
 from tasktransfer.tables.printed import Layout, plain_layout, write_table
 from tasktransfer.tables.published import beside
+from tasktransfer.tables.published import caption as published_caption
 from tasktransfer.tables.store import read_frame
 
 OTHER_SETTING = (
@@ -98,7 +99,8 @@ def write_printed(study: Study) -> None:
     }
     for name, (whole, said) in tables.items():
         frame = whole if name in CITED else beside(whole, metadata)
-        write_table(folder, name, frame, metadata, f"{said} {caption}", layout=_layout(frame))
+        text = f"{published_caption(frame, said, OTHER_SETTING)} {caption}"
+        write_table(folder, name, frame, metadata, text, layout=_layout(frame))
 
 
 # --- tables -------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.printed import plain_layout, to_markdown
 from tasktransfer.tables.published import beside
+from tasktransfer.tables.published import caption as published_caption
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}
 OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
@@ -30,6 +31,7 @@ OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
 MOST_P = 0.05
 """Of what is sure."""
 
+OTHER_SETTING = "Published numbers are of other data and labels: they stand beside."
 CITED = ("table7",)
 """Tables that have no number of the study."""
 _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
@@ -82,9 +84,7 @@ def write_printed(study: Study) -> None:
 
 
 def _write(folder: Path, name: str, frame: pd.DataFrame, caption: str, said: Metadata) -> None:
-    text = (
-        f"{said.mark}{caption}. Published numbers are of other data and labels: they stand beside."
-    )
+    text = published_caption(frame, f"{said.mark}{caption}. {OTHER_SETTING}", OTHER_SETTING)
     text += "".join(f" {name}: {told}." for name, told in said.facts.items())
     with replacing(folder / f"{name}.csv") as part:
         frame.to_csv(part, index=False, lineterminator="\n")
