@@ -281,6 +281,8 @@ def _job(
         started, began = datetime.now(UTC), time.perf_counter()
         work(folder, made)
         dataset = node.name if isinstance(node, Data) else node.data.name
+        # A fit on representations does not tell on what these were computed.
+        host = made.host or (None if computes_with_a_model(node) else plain_host())
         rows = None
         if made.rows:
             rows = write_rows(folder, made.rows, digest=node.digest, dataset=dataset)
@@ -296,7 +298,7 @@ def _job(
                 node,
                 study=study.config.study,
                 config_digest=study.config.digest,
-                host=made.host or plain_host(),
+                host=host,
                 started=started,
                 seconds={"total": time.perf_counter() - began},
                 notes=made.notes,

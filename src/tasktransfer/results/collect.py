@@ -28,7 +28,7 @@ from tasktransfer.files import replacing
 from tasktransfer.results.finished import damage_of, keep_checks
 from tasktransfer.results.mixtures import Comparison, facts_of
 from tasktransfer.results.records import read_record
-from tasktransfer.results.rows import rows_beside
+from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD, log_in, unfinished
 from tasktransfer.results.study import Study
@@ -89,7 +89,10 @@ class Collected:
         Raises:
             RecordError: they are damaged.
         """
-        return rows_beside(Path(self.study.record(node)))
+        named = self.record(node)["rows"]
+        if named is None:
+            return COLUMNS.empty_table()
+        return read_rows(Path(self.study.folder(node), named["file"]), named)
 
     @cached_property
     def synthetic(self) -> dict[str, bool]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.core.ancestors import starts_of
-from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.results.damage import Checked, checked, damage
 from tasktransfer.results.records import parts_of, read_record
@@ -82,6 +82,8 @@ def lacking_rounds(study: Study, stage: Stage) -> str | None:
 def lacking_parts(study: Study, node: Node) -> str | None:
     """What a whole fit or derived data has lost of what an unfinished node uses: its classifiers,
     its instances; None: nothing. Raises as ``look``."""
+    if isinstance(node, Evaluation):  # nobody reads one but collect
+        return None
     folder = Path(study.folder(node))
     gone = [part for part in parts_of(read_record(folder / RECORD)) if not (folder / part).exists()]
     if not gone or not is_start(study, node):

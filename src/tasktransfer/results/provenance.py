@@ -28,7 +28,7 @@ def provenance_of(
     *,
     study: str,
     config_digest: str,
-    host: Host,
+    host: Host | None,
     started: datetime,
     seconds: Mapping[str, float],
     notes: Sequence[str],
@@ -41,7 +41,7 @@ def provenance_of(
     Args:
         node: its recipe and the limits in force are taken from it.
         study, config_digest: what asked for it.
-        host: where it was computed.
+        host: where it was computed; None: not known.
         started: in UTC.
         seconds: phase → wall time; with ``total``.
         notes: what was said on the way.
@@ -62,7 +62,7 @@ def provenance_of(
         **(facts or {}),
         **({"stand_ins": dict(stand_ins)} if stand_ins else {}),
         **({"cuts": cuts} if cuts else {}),
-        "host": host,
+        **({"host": host} if host else {}),
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "seconds": dict(seconds),
         "notes": list(notes),

@@ -206,7 +206,9 @@ class Provenance(TypedDict):
     cuts: NotRequired[
         Annotated[dict[str, int], Field(description="key: limit in force; absent: nothing is cut")]
     ]
-    host: NotRequired[Annotated[Host, Field(description="absent: an old record of no training")]]
+    host: NotRequired[
+        Annotated[Host, Field(description="absent: not known, of an old record or a fit")]
+    ]
     started: Annotated[
         str,
         Field(
