@@ -13,7 +13,7 @@ from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.operate.offered import STAGES, Place, places
 from tasktransfer.results.finished import state_in
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import NOUNS, read_record
+from tasktransfer.results.records import NOUNS, chosen_round, read_record, stage_of
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD, log_in
 from tasktransfer.results.study import Study
@@ -156,7 +156,7 @@ def _of_any(record: Record) -> Facts:
 
 
 def _of_stage(record: Record) -> Facts:
-    node, course = cast(Any, record["node"]), record["training"]
+    node, chosen = cast(Any, record["node"]), chosen_round(record, stage_of(record)["select_on"])
     return {
         "kind": node["step"],
         "seed": node["seed"],
@@ -166,9 +166,9 @@ def _of_stage(record: Record) -> Facts:
         "hyperparameters": node["identity"].get("training"),
         "model": node["identity"].get("model"),
         "scores": {task: result["score"] for task, result in record["results"].items()},
-        "dev_score": course["dev_score"],
-        "best_epoch": course["best_round"],
-        "epochs": len(course["rounds"]),
+        "dev_score": chosen.dev_score,
+        "best_epoch": chosen.number,
+        "epochs": len(record["training"]["rounds"]),
     }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
@@ -138,10 +138,21 @@ def stage_of(record: Record) -> StageNode:
     return node
 
 
-def best_round(record: Record) -> Round:
-    """The round of a training whose model was tested and kept."""
+class Chosen(NamedTuple):
+    """The round of a training that was chosen: its number, its selection score, and task → measure
+    → value on the dev split."""
+
+    number: int
+    dev_score: float
+    dev: Mapping[str, Mapping[str, float]]
+
+
+def chosen_round(record: Record, select_on: Sequence[str]) -> Chosen:
+    """The round of a training whose model was kept and tested, as chosen on the dev splits of
+    these tasks."""
     course = record["training"]
-    return course["rounds"][course["best_round"] - course["rounds"][0]["round"]]
+    best = course["rounds"][course["best_round"] - course["rounds"][0]["round"]]
+    return Chosen(best["round"], course["dev_score"], best["dev"])
 
 
 def parts_of(record: Record) -> list[str]:

@@ -24,6 +24,7 @@ from tasktransfer.designs.probes.word_vectors import agreement, read_vectors
 from tasktransfer.errors import DataError
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.probe_rows import PROJECTION
+from tasktransfer.results.records import chosen_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
@@ -162,17 +163,22 @@ def score_rows(
             *(result["instances"], fit_of(run).path),
         )
         yield (run.about["corpus"], run.model, run.method, epoch, *row)
-        if every and training is not None and epoch == training["training"]["best_round"]:
+        if every and epoch is not None and epoch == _best(stage, training):
             yield (run.about["corpus"], run.model, BEST, epoch, *row)
 
 
 def _epoch(run: Run, record: Record | None) -> int | None:
     on = fit_of(run).on
-    assert on is not None
+    assert on is not None and on.stage is not None
     at = on.at
     if at != "best":
         return int(at)
-    return None if record is None else record["training"]["best_round"]
+    return _best(on.stage, record)
+
+
+def _best(stage: Stage | None, record: Record | None) -> int | None:
+    """The number of the chosen round; None: there is no training, or it is not done."""
+    return chosen_round(record, stage.select_on).number if stage and record else None
 
 
 def _by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
@@ -200,9 +206,9 @@ def _rounds(
     stage: Stage, record: Record, by_vectors: dict[int, float]
 ) -> Iterator[tuple[Any, ...]]:
     task = reply_of(stage.dataset)
-    course = record["training"]
-    for one in course["rounds"]:
-        dev, best = one["dev"][task], one["round"] == course["best_round"]
+    chosen = chosen_round(record, stage.select_on).number
+    for one in record["training"]["rounds"]:
+        dev, best = one["dev"][task], one["round"] == chosen
         yield (
             *(stage.dataset, stage.model.name, stage.seed, one["round"], best),
             *(dev.get("bleu2"), dev.get("bleu2_exchanged"), dev.get("rouge_l"), dev.get("meteor")),

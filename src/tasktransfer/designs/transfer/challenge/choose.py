@@ -31,7 +31,7 @@ from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import read_record
+from tasktransfer.results.records import chosen_round, read_record
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
 
@@ -151,7 +151,7 @@ def finished(study: Study, run: Run) -> Finished | None:
     return Finished(
         run=run,
         record=path,
-        dev_score=record["training"]["dev_score"],
+        dev_score=chosen_round(record, run.scored.select_on).dev_score,
         dev_instances=record["sizes"][run.target]["dev"],
         predictions=predictions,
         synthetic=record["synthetic"],

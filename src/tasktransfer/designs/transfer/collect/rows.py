@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasktransfer.designs.transfer.collect.planned import Expected, identity
-from tasktransfer.results.records import best_round, stage_of
+from tasktransfer.results.records import chosen_round, stage_of
 from tasktransfer.results.schema import Record
 from tasktransfer.results.tallies import fidelity_of
 
@@ -18,6 +18,7 @@ def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> R
     what its predictions answer."""
     stage, provenance = stage_of(record), record["provenance"]
     course, cost = record["training"], provenance["training"]
+    chosen = chosen_round(record, stage["select_on"])
     size = record["sizes"][run.target]
     return (
         *identity(run.dataset, run.model, run.algorithm, run.sources),
@@ -25,8 +26,8 @@ def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> R
         run.seed,
         stage["family"],
         record["results"][run.target]["score"],
-        course["dev_score"],
-        course["best_round"],
+        chosen.dev_score,
+        chosen.number,
         len(course["rounds"]),
         size["train"],
         size["dev"],
@@ -79,7 +80,8 @@ def score_rows(record: Record, run: Expected) -> list[Row]:
     for task, result in record["results"].items():
         rows += [(*key, "test", task, name, value) for name, value in result["measures"].items()]
         rows.append((*key, "test", task, "score", result["score"]))
-    for task, metrics in best_round(record)["dev"].items():
+    chosen = chosen_round(record, stage_of(record)["select_on"])
+    for task, metrics in chosen.dev.items():
         rows += [(*key, "dev", task, name, value) for name, value in metrics.items()]
-    rows.append((*key, "dev", run.target, "score", record["training"]["dev_score"]))
+    rows.append((*key, "dev", run.target, "score", chosen.dev_score))
     return rows
