@@ -20,7 +20,6 @@ from typing import Any, Literal
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing, sha256_of, sweep
-from tasktransfer.operate.folders import held_if_free
 from tasktransfer.operate.offered import (
     LAYOUT,
     PARAMETERS,
@@ -37,7 +36,7 @@ from tasktransfer.results.finished import is_start, is_whole
 from tasktransfer.results.records import read_record, what_is_left, write_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, remember
+from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, RESUME, held_if_free, remember
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
 
@@ -52,8 +51,6 @@ OUTCOMES: dict[Outcome, str] = {
 }
 """What may become of a node, and how that is explained."""
 
-RESUME = ".resume"
-"""Where a training keeps its state (``training.resume``, which imports torch)."""
 
 COMPARED = [
     *("task", "index", "instance_id", "prediction", "gold", "score"),

@@ -1,7 +1,6 @@
 """Going on after a kill: the state of a training after an epoch, kept until the stage is done.
 
-It lives in a folder of its own inside the stage's folder, which is no declared output, so that
-Snakemake's clean-up of a failed job does not take it. A training that goes on from it ends with
+It lives in a folder of its own inside the stage's folder. A training that goes on from it ends with
 the record of an undisturbed one, bit for bit on the same CPU.
 """
 
@@ -19,7 +18,8 @@ from typing import Any
 
 import torch
 
-FOLDER = ".resume"
+from tasktransfer.results.state import RESUME
+
 FILE = "epoch.pt"
 
 SHARE = 0.1
@@ -46,7 +46,7 @@ class Snapshots:
 
     @property
     def file(self) -> Path:
-        return self.stage_folder / FOLDER / FILE
+        return self.stage_folder / RESUME / FILE
 
     def read(self) -> dict[str, Any] | None:
         """The last kept state; None if there is none that can be used."""
