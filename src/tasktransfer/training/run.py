@@ -44,7 +44,7 @@ from tasktransfer.training.record import (
     learnable_parameters,
     split_sizes,
 )
-from tasktransfer.training.resume import Snapshots
+from tasktransfer.training.resume import Snapshots, least_seconds
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import load_start, tasks_of
@@ -87,7 +87,11 @@ def train_stage(job: Job) -> Record:
     learnable = learnable_parameters(model)
     setup = hardware.setup(model, stage.model.family, device, note)
     snapshots = Snapshots(
-        job.out, belongs_to(stage, setup, model), progress.say, refused=partial(_not_kept, job)
+        job.out,
+        belongs_to(stage, setup, model),
+        progress.say,
+        least=least_seconds(),
+        refused=partial(_not_kept, job),
     )
     keeps = job.keeps_rounds or bool(kept_in(job.out))
     trained = train(
@@ -103,7 +107,8 @@ def train_stage(job: Job) -> Record:
     )
     _remove_rounds_after(job.out, trained.last)
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
-    model.module.load_state_dict(trained.best_weights)
+    if trained.best_round != trained.last:
+        model.module.load_state_dict(trained.best_weights)
     with _timed(clock, "test"):
         tested = _test(job, model, tasks, splits, setup, progress)
     job.out.mkdir(parents=True, exist_ok=True)
