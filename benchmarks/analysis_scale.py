@@ -89,7 +89,7 @@ def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None
     """The last run of the study, with the one or the other result."""
     study = paper_study(factor)
     run = transfer_runs(study.plan)[-1]
-    write_stage(folder, study, run.scored, run, instances, take)
+    write_stage(folder, study, run.stages[-1], run, instances, take)
 
 
 if __name__ == "__main__":

@@ -32,13 +32,13 @@ from constructed_records import make_provenance
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.metrics import Coded
 from tasktransfer.results.records import record_of, training_result
@@ -74,7 +74,7 @@ def write_scale_study(
 
 def _write_share(folder: Path, factor: int, models: int, instances: int, share: int) -> None:
     study = paper_study(factor, models)
-    runs = {run.scored.digest: run for run in transfer_runs(study.plan)}
+    runs = {run.stages[-1].digest: run for run in transfer_runs(study.plan)}
     for stage in study.plan.stages[share::PROCESSES]:
         write_stage(folder, study, stage, runs.get(stage.digest), instances)
 
@@ -110,11 +110,11 @@ def write_stage(
     test: dict[str, TaskResult] = {}
     predictions: RowsFile | None = None
     if run is not None:
-        test_set = _test_set(run.dataset, run.target, instances)
+        test_set = _test_set(run.about["dataset"], run.about["target"], instances)
         predicted = _predict(test_set, run, take)
         values = metrics.evaluate(test_set.task, predicted, test_set.golds)
         score = metrics.score(test_set.task, values)
-        test[run.target] = {"measures": values, "score": score, "instances": instances}
+        test[run.about["target"]] = {"measures": values, "score": score, "instances": instances}
         content = _predictions_file(test_set, predicted, stage)
         (of_stage / ROWS).write_bytes(content)
         sha256 = hashlib.sha256(content).hexdigest()
@@ -231,13 +231,13 @@ def _predict(test_set: TestSet, run: Run, take: str) -> Coded:
     How good a run is: its model and target, what the transfer adds, and its seed.
     """
     n = len(test_set.ids)
-    names = (run.dataset, run.model, run.target)
+    names = (run.about["dataset"], run.model, run.about["target"])
     level = _chance(*names).uniform(0.3, 0.7)
-    if run.sources:
-        level += 0.03 * _chance(*names, run.algorithm, *run.sources).standard_normal()
-    seed = _chance(*names, run.algorithm, *run.sources, str(run.seed) + take)
+    if run.about["sources"]:
+        level += 0.03 * _chance(*names, run.method, *run.about["sources"]).standard_normal()
+    seed = _chance(*names, run.method, *run.about["sources"], str(run.seed) + take)
     level += 0.01 * seed.standard_normal()
-    difficulty = _chance(run.dataset, run.target, "difficulty").random(n)
+    difficulty = _chance(run.about["dataset"], run.about["target"], "difficulty").random(n)
     right = difficulty + 0.3 * (seed.random(n) - 0.5) < level
     row = np.where(right, 0, seed.integers(1, len(test_set.choices), n))
     picked = test_set.choices[row, np.arange(n)]

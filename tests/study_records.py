@@ -16,9 +16,8 @@ import numpy as np
 from constructed_records import constructed_record
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.runs import TransferRun as Run
-from tasktransfer.designs.transfer.runs import all_runs
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import TaskResult
 from tasktransfer.results.study import Study
@@ -31,7 +30,7 @@ Quality = Callable[[Run], float]
 
 def quality(run: Run) -> float:
     """Half of the baseline's answers are right; transfer adds a little."""
-    return 0.5 if not run.sources else 0.6
+    return 0.5 if not run.about["sources"] else 0.6
 
 
 def write_records(study: Study, quality: Quality = quality) -> None:
@@ -45,7 +44,7 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     random."""
     folder = Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
-    runs = (run for run in all_runs(study.plan) if run.scored.digest == stage.digest)
+    runs = (run for run in study.plan.runs if run.stages[-1].digest == stage.digest)
     run = next(runs, None)
     test, predictions = {}, None
     for task in stage.tested:

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from study_records import write_records
+from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.planned import study_plan
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics import cells as module
 from tasktransfer.results.schema import RowsFile
@@ -53,7 +53,7 @@ def finished_study() -> Study:
 
 
 def quality(run: Run) -> float:
-    return 1.0 if run.sources == (TASKS[0],) else 0.3
+    return 1.0 if run.about["sources"] == (TASKS[0],) else 0.3
 
 
 def gather(study: Study) -> Tables:
@@ -64,13 +64,13 @@ def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) ->
     return next(
         run
         for run in transfer_runs(study.plan)
-        if (run.algorithm, run.sources, run.target, run.seed)
+        if (run.method, run.about["sources"], run.about["target"], run.seed)
         == (algorithm, (source,) if source else (), TASKS[1] if source else TASKS[2], 1)
     )
 
 
 def record_of(study: Study, run: Run) -> Path:
-    return Path(study.record(run.scored))
+    return Path(study.record(run.stages[-1]))
 
 
 def one(frame: pd.DataFrame, **keys: Any) -> Any:

@@ -19,9 +19,9 @@ import yaml
 
 from constructed_records import constructed_record, result
 from tasktransfer import metrics
+from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.records import write_record
 from tasktransfer.results.rows import Row, write_rows
@@ -73,7 +73,7 @@ def finish(
     study: Study, run: Run, *, dev: float, test: float, answers: list[tuple[str, ...]]
 ) -> Path:
     """Leave the record and the predictions of a run; gives the record's path."""
-    stage, task = run.scored, get_task(run.dataset, run.target)
+    stage, task = run.stages[-1], get_task(run.about["dataset"], run.about["target"])
     folder = Path(study.folder(stage))
     golds = right_answers(task)
     each = metrics.instance_scores(task, answers, golds)
@@ -81,11 +81,11 @@ def finish(
         Row(i, task.name, IDS[i], answer, gold, score)
         for i, (answer, gold, score) in enumerate(zip(answers, golds, each, strict=True))
     ]
-    predictions = write_rows(folder, rows, digest=stage.digest, dataset=run.dataset)
+    predictions = write_rows(folder, rows, digest=stage.digest, dataset=run.about["dataset"])
     record = constructed_record(
         stage,
         (dev,),
-        test={run.target: result(test, len(IDS))},
+        test={run.about["target"]: result(test, len(IDS))},
         size=(20, 7, len(IDS)),
         synthetic=True,
         rows=predictions,
@@ -99,7 +99,9 @@ def by_seed(run: Run, task: Task) -> list[tuple[str, ...]]:
     """Answers that differ between runs: the right ones, turned by seed and sources."""
     golds = right_answers(task)
     golds = [gold[:1] if task.kind == "span" else gold for gold in golds]
-    by = (run.seed + 2 * len(run.sources) + ("relation_extraction" in run.sources)) % len(golds)
+    by = (
+        run.seed + 2 * len(run.about["sources"]) + ("relation_extraction" in run.about["sources"])
+    ) % len(golds)
     return golds[by:] + golds[:by]
 
 
@@ -115,7 +117,7 @@ def finish_all(
     with mock.patch("os.fsync"):
         for run in transfer_runs(study.plan):
             if wanted(run):
-                task = get_task(run.dataset, run.target)
+                task = get_task(run.about["dataset"], run.about["target"])
                 finish(study, run, dev=dev(run), test=test(run), answers=answers(run, task))
 
 

@@ -12,11 +12,11 @@ import yaml
 
 from constructed_records import edit
 from study_records import write_records
+from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
 from tasktransfer.designs.transfer.collect.store import collect
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.study import Study
 
@@ -51,7 +51,7 @@ def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
     return next(
         run
         for run in transfer_runs(study.plan)
-        if (run.algorithm, run.seed, run.target) == (algorithm, seed, "dialogue_nli")
+        if (run.method, run.seed, run.about["target"]) == (algorithm, seed, "dialogue_nli")
     )
 
 

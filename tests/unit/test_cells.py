@@ -111,7 +111,7 @@ def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
     baseline = next(
         run
         for run in transfer_runs(study.plan)
-        if (run.algorithm, run.target, run.seed) == ("baseline", TASKS[2], 2)
+        if (run.method, run.about["target"], run.seed) == ("baseline", TASKS[2], 2)
     )
     record_of(study, baseline).unlink()
     found = cells(gather(study), RESULTS)
@@ -139,13 +139,13 @@ def test_equal_runs_are_no_effect(study: Study) -> None:
     baselines = {
         run.seed: run
         for run in transfer_runs(study.plan)
-        if (run.model, run.algorithm, run.target) == ("tiny-bert", "baseline", target)
+        if (run.model, run.method, run.about["target"]) == ("tiny-bert", "baseline", target)
     }
     for seed, baseline in baselines.items():
         run = next(
             run
             for run in transfer_runs(study.plan)
-            if (run.model, run.algorithm, run.sources, run.target, run.seed)
+            if (run.model, run.method, run.about["sources"], run.about["target"], run.seed)
             == ("tiny-bert", "multitask", (TASKS[0],), target, seed)
         )
         _copy_result(record_of(study, baseline), record_of(study, run))
@@ -183,7 +183,7 @@ def test_a_new_transfer_run_costs_its_cell(study: Study, reads: list[str]) -> No
     run = a_run(study)
     record_of(study, run).unlink()
     before = cells(gather(study), RESULTS)
-    write_stage(study, run.scored, lambda _: 0.95)
+    write_stage(study, run.stages[-1], lambda _: 0.95)
     reads.clear()
     after = cells(gather(study), RESULTS, before)
     # Its cell: three transfer runs and three baselines.
@@ -198,7 +198,7 @@ def test_a_new_baseline_costs_the_cells_of_its_target_and_model(
     study: Study, reads: list[str]
 ) -> None:
     before = cells(gather(study), RESULTS)
-    write_stage(study, a_run(study, "baseline", "").scored, lambda _: 0.2)
+    write_stage(study, a_run(study, "baseline", "").stages[-1], lambda _: 0.2)
     reads.clear()
     after = cells(gather(study), RESULTS, before)
     changed = after[after["inputs"] != before["inputs"]]
@@ -212,8 +212,8 @@ def test_a_new_baseline_costs_the_cells_of_its_target_and_model(
 def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
     before = cells(gather(study), RESULTS)
     for run in transfer_runs(study.plan):
-        if run.algorithm == "multitask" and run.sources == (TASKS[1],):
-            write_stage(study, run.scored, lambda _: 1.0)
+        if run.method == "multitask" and run.about["sources"] == (TASKS[1],):
+            write_stage(study, run.stages[-1], lambda _: 1.0)
     after = cells(gather(study), RESULTS, before)
     same = after["inputs"] == before["inputs"]
     assert (after.loc[same, "p"] == before.loc[same, "p"]).all()

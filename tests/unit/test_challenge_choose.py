@@ -12,12 +12,12 @@ import pytest
 import yaml
 from challenge_records import by_seed, finish_all, make_study, with_column
 
+from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.challenge import choose as choosing
 from tasktransfer.designs.transfer.challenge.choose import choose, finished
 from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.study import Study
@@ -29,9 +29,9 @@ BEST_DEV = Policy("best-dev")
 
 def dev(run: Run) -> float:
     """multitask from relation extraction is best on average; single seeds go up to 90."""
-    best = run.algorithm == "multitask" and run.sources in {(RE,), (QA,)}
-    lucky = run.algorithm == "pretrain_finetune" and run.seed == 1
-    return 60.0 + 5 * run.seed + (RE in run.sources) if best else 90.0 if lucky else 20.0
+    best = run.method == "multitask" and run.about["sources"] in {(RE,), (QA,)}
+    lucky = run.method == "pretrain_finetune" and run.seed == 1
+    return 60.0 + 5 * run.seed + (RE in run.about["sources"]) if best else 90.0 if lucky else 20.0
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_several_sources_take_part_and_lose_a_tie(tmp_path: Path) -> None:
     finish_all(tied, lambda run: 40.0)
     assert picked(tied)[RC] == ("pretrain_finetune", (QA,), [0], [0])
     better = make_study(tmp_path / "better", multi_source=SEVERAL)
-    finish_all(better, lambda run: 70.0 if len(run.sources) == 2 else 40.0)
+    finish_all(better, lambda run: 70.0 if len(run.about["sources"]) == 2 else 40.0)
     assert picked(better)[RC][1] == (QA, RE)
 
 
@@ -117,7 +117,7 @@ def test_test_scores_are_not_read(tmp_path: Path, wish: dict[str, Any]) -> None:
 def spoil_golds_and_scores(study: Study) -> None:
     """Other right answers and scores in every predictions file, and the records made to fit."""
     for run in transfer_runs(study.plan):
-        path = Path(study.folder(run.scored)) / "rows.parquet"
+        path = Path(study.folder(run.stages[-1])) / "rows.parquet"
         rows = pq.read_metadata(path).num_rows
         with_column(path, "gold", pa.array([["another"]] * rows, pa.list_(pa.string())))
         with_column(path, "score", pa.array([100.0 * (i % 2) for i in range(rows)]))
@@ -254,7 +254,7 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
         "Friends": {"tasks": [QA, RE, "reading_comprehension"], "sources": [QA], "targets": [RE]}
     }
     study = make_study(tmp_path, datasets=tasks)
-    finish_all(study, dev, wanted=lambda run: run.algorithm != "baseline" or run.target == QA)
+    finish_all(study, dev, wanted=lambda run: run.method != "baseline" or run.about["target"] == QA)
     with pytest.raises(ConfigError) as caught:
         picked(study)
     lines = str(caught.value).splitlines()
@@ -276,16 +276,22 @@ def test_fixed_algorithms_that_the_study_lacks(study: Study) -> None:
 def test_a_combination_takes_part_with_all_its_seeds_only(tmp_path: Path) -> None:
     study = make_study(tmp_path)
     lacking = ("multitask", (RE,), QA, 0)
-    finish_all(study, dev, wanted=lambda r: (r.algorithm, r.sources, r.target, r.seed) != lacking)
+    finish_all(
+        study,
+        dev,
+        wanted=lambda r: (r.method, r.about["sources"], r.about["target"], r.seed) != lacking,
+    )
     chosen = choose(study, "Friends", "tiny-bert", BEST_DEV, all_seeds=False)
     assert chosen.tasks[QA][1].algorithm == "pretrain_finetune"
-    assert {(r.algorithm, r.sources, r.target) for r in chosen.left_out} == {lacking[:3]}
+    assert {(r.method, r.about["sources"], r.about["target"]) for r in chosen.left_out} == {
+        lacking[:3]
+    }
     assert "note: 2 planned runs took no part" in make(study, Wish("Friends", "tiny-bert")).text
 
 
 def test_no_transfer_run_is_finished(tmp_path: Path) -> None:
     study = make_study(tmp_path)
-    finish_all(study, dev, wanted=lambda run: run.algorithm == "baseline" or run.target != QA)
+    finish_all(study, dev, wanted=lambda run: run.method == "baseline" or run.about["target"] != QA)
     with pytest.raises(ConfigError, match=rf"lacks 1:\n  {QA}: of 4 planned transfer runs none is"):
         picked(study)
 
@@ -298,7 +304,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     # Nor can its records, though they keep the rules, once the config has changed its mind.
     under = make_study(tmp_path)
     for run in transfer_runs(study.plan):
-        path = Path(study.record(run.scored))
+        path = Path(study.record(run.stages[-1]))
         path.write_text(path.read_text().replace('"rules": "challenge"', '"rules": "free"'))
     with pytest.raises(RecordError, match="made by a study under `rules: free`; delete it"):
         make(under, Wish("Friends", "tiny-bert"))
@@ -327,5 +333,5 @@ def test_records_that_cannot_be_found(tmp_path: Path) -> None:
 def test_the_constructed_answers_differ_between_runs(study: Study) -> None:
     """Otherwise equal archives would prove nothing."""
     task = get_task("Friends", QA)
-    runs = [run for run in transfer_runs(study.plan) if run.target == QA]
+    runs = [run for run in transfer_runs(study.plan) if run.about["target"] == QA]
     assert len({tuple(by_seed(run, task)) for run in runs}) > 2

@@ -28,7 +28,9 @@ def own(tmp_path: Path) -> Iterator[tuple[Study, dict[str, Path]]]:
     study = make_study(tmp_path, datasets=datasets, algorithms=["multitask"], seeds=1)
     finish_all(study, lambda run: 50.0)
     folders = {
-        r.target: Path(study.folder(r.scored)) for r in transfer_runs(study.plan) if r.sources
+        r.about["target"]: Path(study.folder(r.stages[-1]))
+        for r in transfer_runs(study.plan)
+        if r.about["sources"]
     }
     yield study, folders
 

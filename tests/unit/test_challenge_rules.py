@@ -12,6 +12,7 @@ from challenge_records import FRIENDS, finish, make_study, right_answers
 from small_study import SMALL, changed, parse
 
 from tasktransfer.cli import main
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs import open_study
@@ -19,7 +20,7 @@ from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge.rules import MEANING, ineligible
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
-from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.records import read_record
 
@@ -227,17 +228,17 @@ def test_validate_says_what_is_held_and_what_is_not(
 # --- records ---
 
 
-def finished_run(folder: Path, **changes: Any) -> tuple[TransferRun, dict[str, Any]]:
+def finished_run(folder: Path, **changes: Any) -> tuple[Run, dict[str, Any]]:
     """A transfer run with its record, in a study which may be a free one."""
     study = make_study(folder, **changes)
-    run = next(r for r in transfer_runs(study.plan) if r.algorithm == "multitask")
-    answers = [gold[:1] for gold in right_answers(get_task("Friends", run.target))]
+    run = next(r for r in transfer_runs(study.plan) if r.method == "multitask")
+    answers = [gold[:1] for gold in right_answers(get_task("Friends", run.about["target"]))]
     path = finish(study, run, dev=50.0, test=50.0, answers=answers)
     return run, dict(read_record(path))
 
 
-def reasons(run: TransferRun, record: dict[str, Any]) -> list[str]:
-    return ineligible(run.dataset, run.sources, run.target, record)
+def reasons(run: Run, record: dict[str, Any]) -> list[str]:
+    return ineligible(run.about["dataset"], run.about["sources"], run.about["target"], record)
 
 
 def test_a_record_that_keeps_the_rules_may_be_submitted(tmp_path: Path) -> None:
@@ -274,7 +275,7 @@ def test_records_of_free_studies_say_why_they_may_not(
 )
 def test_runs_of_forbidden_sources(tmp_path: Path, sources: tuple[str, ...], reason: str) -> None:
     run, record = finished_run(tmp_path)
-    told = reasons(dataclasses.replace(run, sources=sources), record)
+    told = reasons(dataclasses.replace(run, about={**run.about, "sources": sources}), record)
     assert any(reason in text for text in told)
 
 

@@ -51,7 +51,7 @@ def test_each_is_checked_once(study: Study, read: list[Path]) -> None:
 def test_another_result_is_checked(study: Study, read: list[Path]) -> None:
     gather()
     read.clear()
-    path = write_stage(study, a_run(study).scored, lambda _: 0.3)
+    path = write_stage(study, a_run(study).stages[-1], lambda _: 0.3)
     assert gather() == (96, [])
     assert read == [path.with_name("rows.parquet")]
 

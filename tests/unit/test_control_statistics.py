@@ -16,14 +16,14 @@ import yaml
 from simulated_controls import KINDS, verdicts
 from simulated_studies import DIALOGUES
 from study_records import write_records
+from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.commands import submission_records
 from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.designs.transfer.runs import TransferRun as Run
-from tasktransfer.designs.transfer.runs import all_runs
+from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.collapsed import collapsed, most_frequent
@@ -63,7 +63,7 @@ RESULTS = Path("results")
 
 def quality(run: Run) -> float:
     """Only one source helps, as long as its answers are right."""
-    return 0.95 if (run.sources, run.algorithm) == ((HELPS,), "pretrain_finetune") else 0.3
+    return 0.95 if (run.about["sources"], run.method) == ((HELPS,), "pretrain_finetune") else 0.3
 
 
 @pytest.fixture
@@ -146,9 +146,9 @@ def test_only_cells_whose_runs_changed_are_computed_again(
 
 
 def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
-    for run in all_runs(study.plan):
-        if run.algorithm == "self_transfer" and run.seed > 0:
-            Path(study.record(run.scored)).unlink()
+    for run in study.plan.runs:
+        if run.method == "self_transfer" and run.seed > 0:
+            Path(study.record(run.stages[-1])).unlink()
     tables = gather(study)
     assert tables.missing.empty
     assert tables.control_missing["algorithm"].tolist() == ["self_transfer"] * 4
@@ -166,9 +166,9 @@ def test_without_controls_there_is_no_row(study: Study) -> None:
 
 
 def test_a_configured_control_of_which_no_run_is_there_is_missing(study: Study) -> None:
-    for run in all_runs(study.plan):
-        if run.algorithm == "self_transfer":
-            Path(study.record(run.scored)).unlink(missing_ok=True)
+    for run in study.plan.runs:
+        if run.method == "self_transfer":
+            Path(study.record(run.stages[-1])).unlink(missing_ok=True)
     table = judged(gather(study))
     lost = table[table["control"] == "self_transfer"]
     assert len(lost) == 2
@@ -279,10 +279,10 @@ def test_a_submission_has_no_control_behind_it(study: Study) -> None:
     records = submission_records(free, "DailyDialog", "tiny-bert")
     control = {
         study.record(stage)
-        for run in all_runs(study.plan)
-        if run.is_control
+        for run in study.plan.runs
+        if is_control(run)
         for stage in run.stages
-        if stage.kind == "control" or stage is run.scored
+        if stage.kind == "control" or stage is run.stages[-1]
     }
     assert records
     assert not control & set(records)

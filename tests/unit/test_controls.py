@@ -11,12 +11,13 @@ from small_study import parse, refusal
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.designs.transfer.runs import TransferRun, all_runs, transfer_runs
+from tasktransfer.designs.transfer.runs import is_control, transfer_runs
 from tasktransfer.results.revisions import Revisions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,8 +44,10 @@ def study(**keys: Any) -> TransferConfig:
     return parse(small | keys)
 
 
-def runs_of(made: Plan, seed: int = 0) -> dict[tuple[str, tuple[str, ...], str], TransferRun]:
-    return {(r.algorithm, r.sources, r.target): r for r in all_runs(made) if r.seed == seed}
+def runs_of(made: Plan, seed: int = 0) -> dict[tuple[str, tuple[str, ...], str], Run]:
+    return {
+        (r.method, r.about["sources"], r.about["target"]): r for r in made.runs if r.seed == seed
+    }
 
 
 def test_all_controls_add_2745_trainings_to_the_paper() -> None:
@@ -86,7 +89,7 @@ def test_as_many_baseline_seeds_as_seeds_change_nothing() -> None:
 
 def test_self_transfer_starts_from_the_targets_baseline() -> None:
     runs = runs_of(build(study()))
-    alone, twice = runs["baseline", (), C].scored, runs["self_transfer", (), C].scored
+    alone, twice = runs["baseline", (), C].stages[-1], runs["self_transfer", (), C].stages[-1]
     assert twice.parents == (alone,)
     assert (twice.kind, twice.label, twice.train_tasks) == ("finetune", "TC_from_TC", (C,))
     assert twice.training == alone.training
@@ -94,7 +97,7 @@ def test_self_transfer_starts_from_the_targets_baseline() -> None:
 
 def test_a_longer_baseline_has_twice_the_epochs_and_no_parent() -> None:
     runs = runs_of(build(study()))
-    longer = runs["longer_baseline", (), C].scored
+    longer = runs["longer_baseline", (), C].stages[-1]
     assert (longer.training.epochs, longer.parents, longer.kind) == (14, (), "control")
     assert longer.label == "TC_14_epochs"
 
@@ -104,7 +107,7 @@ def test_a_shuffled_source_trains_on_permuted_answers_and_the_target_on_right_on
     source, target = runs["shuffled_source", (A,), C].stages
     real = runs["pretrain_finetune", (A,), C]
     assert (source.data.recipe, source.kind) == ("permuted_answers", "control")
-    assert target.data == real.scored.data
+    assert target.data == real.stages[-1].data
     assert source.training == real.stages[0].training
     assert target.parents == (source,)
 
@@ -128,13 +131,13 @@ def test_seeds_have_permutations_of_their_own_and_tasks_share_them() -> None:
 
 
 def test_controls_are_of_targets_only() -> None:
-    targets = {run.target for run in all_runs(build(study())) if run.is_control}
+    targets = {run.about["target"] for run in build(study()).runs if is_control(run)}
     assert targets == {C}
 
 
 def test_without_controls_nothing_changes() -> None:
     with_controls, without = study(), study(controls=[])
-    assert transfer_runs(build(with_controls)) == all_runs(build(without))
+    assert transfer_runs(build(with_controls)) == build(without).runs
     assert "controls" not in without.content()
     assert "baseline_seeds" not in without.content()
     assert with_controls.digest != without.digest

@@ -82,9 +82,9 @@ def another_seed_trained_differently(record: Path) -> None:
     run = next(
         run
         for run in transfer_runs(other.plan)
-        if (run.scored.kind, run.scored.label, run.scored.seed) == wanted
+        if (run.stages[-1].kind, run.stages[-1].label, run.stages[-1].seed) == wanted
     )
-    made = write_stage(other, run.scored)
+    made = write_stage(other, run.stages[-1])
     shutil.rmtree(record.parent)
     shutil.move(made.parent, record.parent)
 
@@ -168,7 +168,7 @@ def test_damage_is_named_and_moves_no_number(
 ) -> None:
     damage, said = KINDS[kind]
     run = a_run(study, algorithm)
-    record = Path(study.record(run.scored))
+    record = Path(study.record(run.stages[-1]))
     without = _without(study, record, by_hand)
     damage(record)
     tables = gather(study, by_hand)
@@ -202,7 +202,7 @@ def _same_numbers(tables: Tables, without: Tables) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = Path(study.record(a_run(study).scored))
+    record = Path(study.record(a_run(study).stages[-1]))
     read = json_text.read_bytes
 
     def refuse(path: Path) -> bytes:
@@ -217,14 +217,14 @@ def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.M
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_named(study: Study) -> None:
-    record = Path(study.record(a_run(study).scored))
+    record = Path(study.record(a_run(study).stages[-1]))
     record.chmod(0)
     assert "Permission denied" in gather(study).problems["error"].iloc[0]
 
 
 @pytest.mark.parametrize("score", ["same", "other"])
 def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: str) -> None:
-    record = Path(study.record(a_run(study).scored))
+    record = Path(study.record(a_run(study).stages[-1]))
     whole = gather(study)
     copy = record.parent.with_name("copy") / "metrics.json"
     shutil.copytree(record.parent, copy.parent)
@@ -243,7 +243,7 @@ def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: s
 
 def test_results_of_other_hyperparameters_beside_are_no_copies(study: Study) -> None:
     other = opened(training={"learning_rate": 1e-4})
-    write_stage(other, a_run(other).scored)
+    write_stage(other, a_run(other).stages[-1])
     assert gather(study).problems.empty
 
 

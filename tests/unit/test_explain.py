@@ -12,8 +12,8 @@ import yaml
 
 from study_records import write_records, write_stage
 from tasktransfer.cli import main
+from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
@@ -76,13 +76,13 @@ def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]
     return [
         run
         for run in transfer_runs(study.plan)
-        if (run.algorithm, run.sources, run.target) == (algorithm, sources, DNLI)
+        if (run.method, run.about["sources"], run.about["target"]) == (algorithm, sources, DNLI)
     ]
 
 
 def score(study: Study, run: Run) -> float:
-    record = json.loads(Path(study.record(run.scored)).read_text())
-    return float(record["results"][run.target]["score"])
+    record = json.loads(Path(study.record(run.stages[-1])).read_text())
+    return float(record["results"][run.about["target"]]["score"])
 
 
 def test_the_number_is_that_of_the_records(study: Study, capsys: Any) -> None:
@@ -143,9 +143,9 @@ def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -
     first, second = seed["trainings"]
     assert [first["kind"], second["kind"]] == ["multitask", "finetune"]
     assert (first["parents"], second["parents"]) == ([], [first["digest"]])
-    assert second["digest"] == run.scored.digest
-    assert second["record"] == study.record(run.scored)
-    assert second["log"] == f"{study.folder(run.scored)}/train.log"
+    assert second["digest"] == run.stages[-1].digest
+    assert second["record"] == study.record(run.stages[-1])
+    assert second["log"] == f"{study.folder(run.stages[-1])}/train.log"
     assert second["rows"]["path"].endswith("rows.parquet")
     record = json.loads(Path(second["record"]).read_text())
     assert second["rows"]["sha256"] == record["rows"]["sha256"]
@@ -192,7 +192,7 @@ def test_a_baseline_has_a_score_and_no_delta(study: Study, capsys: Any) -> None:
 
 def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[1]
-    folder = Path(study.folder(run.scored))
+    folder = Path(study.folder(run.stages[-1]))
     (folder / "metrics.json").unlink()
     (folder / "train.log").write_text("Traceback (most recent call last):\nerror: out of paper\n")
     facts = asked(capsys, *CELL)
@@ -217,7 +217,7 @@ def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[0]
     for stage in run.stages:
         (Path(study.folder(stage)) / "metrics.json").unlink()
-    Path(study.folder(run.scored), "train.log").unlink()
+    Path(study.folder(run.stages[-1]), "train.log").unlink()
     Path(study.folder(run.stages[0]), "train.log").write_text("error: no memory\n")
     lost = asked(capsys, *CELL)["seeds"][0]
     assert lost["reason"] == "its parent DNLI+ER@DNLI failed: no memory"
@@ -226,7 +226,7 @@ def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
 
 def test_running_and_interrupted_trainings(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[0]
-    folder = Path(study.folder(run.scored))
+    folder = Path(study.folder(run.stages[-1]))
     (folder / "metrics.json").unlink()
     assert asked(capsys, *CELL)["seeds"][0]["state"] == "interrupted"
     with claim(folder, print):
@@ -234,7 +234,7 @@ def test_running_and_interrupted_trainings(study: Study, capsys: Any) -> None:
 
 
 def test_a_damaged_record_is_no_number(study: Study, capsys: Any) -> None:
-    record = Path(study.record(runs_of(study, "multitask_finetune", (ER,))[0].scored))
+    record = Path(study.record(runs_of(study, "multitask_finetune", (ER,))[0].stages[-1]))
     record.write_text("{")
     facts = asked(capsys, *CELL)
     assert facts["number"]["seeds"] == [1]
@@ -244,7 +244,7 @@ def test_a_damaged_record_is_no_number(study: Study, capsys: Any) -> None:
 
 def test_a_missing_baseline_leaves_a_score_without_a_delta(study: Study, capsys: Any) -> None:
     for run in runs_of(study, "baseline", ()):
-        shutil.rmtree(study.folder(run.scored))
+        shutil.rmtree(study.folder(run.stages[-1]))
     facts = asked(capsys, *CELL)
     assert facts["number"]["delta"] is None
     assert {seed["baseline_state"] for seed in facts["seeds"]} == {"waiting"}
@@ -264,7 +264,7 @@ def test_records_without_tables_and_statistics(study: Study, capsys: Any) -> Non
 
 def test_a_changed_record_outdates_the_statistics(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[0]
-    write_stage(study, run.scored, lambda run: 0.9)
+    write_stage(study, run.stages[-1], lambda run: 0.9)
     facts = asked(capsys, *CELL)
     assert not facts["statistics"]["up_to_date"]
     assert facts["seeds"][0]["score"] == score(study, run)

@@ -12,10 +12,10 @@ import yaml
 
 from study_records import write_records
 from tasktransfer.cli import main
+from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.store import collect
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
@@ -42,7 +42,7 @@ def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> R
     return next(
         run
         for run in transfer_runs(study.plan)
-        if (run.algorithm, run.target, run.seed) == (algorithm, target, seed)
+        if (run.method, run.about["target"], run.seed) == (algorithm, target, seed)
     )
 
 
@@ -77,7 +77,7 @@ def test_each_state_and_its_reason(study: Study) -> None:
     shown = table[["state", "reason", "stage", "error"]].astype(object)
     rows = shown.where(shown.notna(), None).T.to_dict("list")
     inside = {path: path.relative_to("results").as_posix() for path in (stopped, failed, running)}
-    waiting = run_of(study, "multitask").scored.path
+    waiting = run_of(study, "multitask").stages[-1].path
     assert rows == {
         ("multitask", DNLI, 1): ["waiting", "no record", waiting, None],
         ("multitask", ER, 1): ["interrupted", "interrupted", inside[stopped], None],
@@ -108,7 +108,7 @@ def test_a_run_is_where_its_parent_is(
     row = missing(study).loc[("multitask_finetune", DNLI, 1)]
     assert (row["state"], row["reason"]) == (state, reason)
     assert row["stage"] == parent.relative_to("results").as_posix()
-    assert row["path"] == f"{run.scored.path}/metrics.json"
+    assert row["path"] == f"{run.stages[-1].path}/metrics.json"
 
 
 def test_a_damaged_parent_is_the_reason(study: Study) -> None:
@@ -140,7 +140,7 @@ def test_the_command_counts_states_and_names_damage(
 ) -> None:
     undo(study, run_of(study, "multitask"))
     undo(study, run_of(study, "multitask", ER), log="error: out of memory\n")
-    record = Path(study.record(run_of(study, "pretrain_finetune").scored))
+    record = Path(study.record(run_of(study, "pretrain_finetune").stages[-1]))
     record.write_text("{")
     assert main(["collect", "--config", "study.yaml"]) == 0
     said = capsys.readouterr().out

@@ -46,8 +46,8 @@ def study(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 def _one_seed_otherwise(study: Study, **keys: Any) -> Study:
     """Seed 1 of one run comes from another config."""
     other = opened(**keys)
-    shutil.rmtree(study.folder(a_run(study).scored))
-    write_stage(other, a_run(other).scored)
+    shutil.rmtree(study.folder(a_run(study).stages[-1]))
+    write_stage(other, a_run(other).stages[-1])
     return other
 
 
@@ -67,7 +67,7 @@ def test_one_seed_of_another_kind_is_refused(study: Study, keys: dict[str, Any],
     other = _one_seed_otherwise(study, **keys)
     plan = plan_by_hand(study)
     (entry,) = (run for run in plan.runs if not Path(RESULTS, run.record).exists())
-    changed = replace(entry, record=f"{a_run(other).scored.path}/metrics.json")
+    changed = replace(entry, record=f"{a_run(other).stages[-1].path}/metrics.json")
     with pytest.raises(RecordError) as refusal:
         asked(with_run(plan, entry, changed))
     assert said in str(refusal.value)
@@ -109,14 +109,14 @@ def with_run(plan: StudyPlan, old: Expected, new: Expected) -> StudyPlan:
 
 
 def test_synthetic_and_real_records_are_refused(study: Study) -> None:
-    edited(synthetic=False)(Path(study.record(a_run(study).scored)))
+    edited(synthetic=False)(Path(study.record(a_run(study).stages[-1])))
     with pytest.raises(RecordError, match="synthetic of DailyDialog is"):
         gather(study)
 
 
 def test_what_ran_in_another_precision_is_refused(study: Study) -> None:
     """``auto`` became another one on another machine: nothing of the plan shows it."""
-    record = Path(study.record(a_run(study).scored))
+    record = Path(study.record(a_run(study).stages[-1]))
     provenance = json.loads(record.read_text())["provenance"]
     host = provenance["host"] | {"precision": "bfloat16"}
     edited(provenance=provenance | {"host": host})(record)
@@ -129,7 +129,7 @@ def test_what_ran_in_another_precision_is_refused(study: Study) -> None:
 
 
 def test_another_recipe_is_refused(study: Study) -> None:
-    record = Path(study.record(a_run(study).scored))
+    record = Path(study.record(a_run(study).stages[-1]))
     provenance = json.loads(record.read_text())["provenance"]
     edited(provenance=provenance | {"recipe": RECIPE_VERSION + 1})(record)
     # The identity that the digest is of still says 1: the record contradicts itself.

@@ -261,7 +261,7 @@ def test_the_stages_of_a_run_are_those_of_its_outcome_in_order() -> None:
     last = replace(FINE, seed=1, starts=(Start(FINE),))
     run = Run("method", "m", 0, {}, Outcome((Start(last),)))
     assert run.stages == (BASE, FINE, last)
-    assert run.scored is last
+    assert run.stages[-1] is last
     assert Run("probe", "m", 0, {}, FIT).stages == (BASE, FINE)
 
 

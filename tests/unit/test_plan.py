@@ -10,12 +10,13 @@ import pytest
 from small_study import parse
 
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.runs import TransferRun, transfer_runs
+from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.selection import MultiSource
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
@@ -46,9 +47,11 @@ def build(study: TransferConfig, *selected: MultiSource) -> Plan:
     return plan.build(study, revisions(study), selected)
 
 
-def runs_of(made: Plan) -> dict[tuple[str, tuple[str, ...], str], TransferRun]:
+def runs_of(made: Plan) -> dict[tuple[str, tuple[str, ...], str], Run]:
     """By algorithm, sources and target; of one model and seed."""
-    return {(run.algorithm, run.sources, run.target): run for run in transfer_runs(made)}
+    return {
+        (run.method, run.about["sources"], run.about["target"]): run for run in transfer_runs(made)
+    }
 
 
 def test_the_paper_single_source_is_6195_distinct_trainings() -> None:
@@ -65,12 +68,12 @@ def test_the_paper_single_source_is_6195_distinct_trainings() -> None:
 def test_the_paper_multi_source_adds_180_runs_and_their_pretrainings() -> None:
     study = load_config(ROOT / "workflow/presets/paper.yaml")
     made = build(study)
-    several = [run for run in transfer_runs(made) if len(run.sources) > 1]
+    several = [run for run in transfer_runs(made) if len(run.about["sources"]) > 1]
     assert len(several) == 4 * 3 * 3 * 5
-    assert {DATASETS[run.dataset].tasks[run.target].short for run in several} == {
+    assert {DATASETS[run.about["dataset"]].tasks[run.about["target"]].short for run in several} == {
         *("DRSE", "DNLI", "CI", "QA")
     }
-    assert {len(run.sources) for run in several} == {3}
+    assert {len(run.about["sources"]) for run in several} == {3}
     kinds = Counter(stage.kind for stage in made.stages)
     assert kinds == {"baseline": 255, "pretrain": 60, "multitask": 2040, "finetune": 4080}
     assert len(made.stages) == 6195 + 180 + 60
@@ -81,9 +84,9 @@ def test_equal_stages_are_one_object() -> None:
     assert len(made.runs) == len(made.stages) == 3 + 3 * 6
     by_run = runs_of(made)
     transfer = by_run["pretrain_finetune", (A,), B]
-    assert transfer.stages[0] is by_run["baseline", (), A].scored
+    assert transfer.stages[0] is by_run["baseline", (), A].stages[-1]
     halves = by_run["multitask_finetune", (A,), B]
-    assert halves.stages[0] is by_run["multitask", (A,), B].scored
+    assert halves.stages[0] is by_run["multitask", (A,), B].stages[-1]
     objects = {id(stage) for stage in made.stages}
     assert all(id(parent) in objects for stage in made.stages for parent in stage.parents)
 
@@ -97,8 +100,8 @@ def test_parents_come_before_children() -> None:
 def test_multitask_of_a_pair_depends_on_its_target() -> None:
     by_run = runs_of(build(three_tasks()))
     there, back = by_run["multitask", (A,), B], by_run["multitask", (B,), A]
-    assert there.scored.train_tasks == back.scored.train_tasks
-    assert there.scored.digest != back.scored.digest
+    assert there.stages[-1].train_tasks == back.stages[-1].train_tasks
+    assert there.stages[-1].digest != back.stages[-1].digest
 
 
 def test_targets_that_share_a_source_set_share_its_pretraining() -> None:
@@ -127,7 +130,7 @@ def test_the_order_of_sources_changes_nothing() -> None:
     back = build(three_tasks(), MultiSource("DailyDialog", C, (B, A)))
     assert transfer_runs(there) == transfer_runs(back)
     assert [s.digest for s in there.stages] == [s.digest for s in back.stages]
-    assert sum(len(run.sources) == 2 for run in transfer_runs(there)) == 3
+    assert sum(len(run.about["sources"]) == 2 for run in transfer_runs(there)) == 3
 
 
 def test_a_selection_that_is_named_already_adds_nothing() -> None:
@@ -141,7 +144,7 @@ def test_any_number_of_sources() -> None:
     study = three_tasks()
     for count in range(2, len(tasks)):
         made = build(study, MultiSource("DailyDialog", tasks[0], tasks[1 : count + 1]))
-        assert max(len(run.sources) for run in transfer_runs(made)) == count
+        assert max(len(run.about["sources"]) for run in transfer_runs(made)) == count
 
 
 def test_pairs_replace_the_square() -> None:
@@ -150,7 +153,11 @@ def test_pairs_replace_the_square() -> None:
     study = three_tasks(datasets=datasets, multi_source={})
     made = build(study)
     assert made.counts()["baseline"] == 3
-    pairs_of = {(run.sources, run.target) for run in transfer_runs(made) if run.sources}
+    pairs_of = {
+        (run.about["sources"], run.about["target"])
+        for run in transfer_runs(made)
+        if run.about["sources"]
+    }
     assert pairs_of == {((A,), B)}
 
 
@@ -184,8 +191,8 @@ def test_sequential_goes_through_its_sources_in_their_order() -> None:
         before = (None, *run.stages)
         for stage, parent in zip(run.stages, before, strict=False):
             assert stage.parents == ((parent,) if parent else ())
-    assert there.scored.digest != back.scored.digest
-    assert there.scored.path != back.scored.path
+    assert there.stages[-1].digest != back.stages[-1].digest
+    assert there.stages[-1].path != back.stages[-1].path
     shared = {s.digest for s in there.stages} & {s.digest for s in back.stages}
     assert shared == set()
 
@@ -197,7 +204,7 @@ def test_the_only_stages_that_orders_share_are_baselines() -> None:
     by_run = runs_of(made)
     for order in ((A, B), (B, A)):
         first = by_run["sequential", order, C].stages[0]
-        assert first is by_run["baseline", (), order[0]].scored
+        assert first is by_run["baseline", (), order[0]].stages[-1]
 
 
 def test_sequential_with_one_source_is_pretrain_finetune() -> None:
@@ -206,7 +213,9 @@ def test_sequential_with_one_source_is_pretrain_finetune() -> None:
     by_run = runs_of(made)
     assert made.counts() == {"baseline": 3, "pretrain_finetune": 6, "sequential": 6}
     assert len(made.stages) == 3 + 6
-    assert by_run["sequential", (A,), B].scored is by_run["pretrain_finetune", (A,), B].scored
+    assert (
+        by_run["sequential", (A,), B].stages[-1] is by_run["pretrain_finetune", (A,), B].stages[-1]
+    )
 
 
 def test_a_repeated_source_is_refused() -> None:

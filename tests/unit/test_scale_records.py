@@ -8,9 +8,9 @@ import pytest
 
 from scale_records import paper_study, write_stage
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.collect import collect_runs
 from tasktransfer.designs.transfer.collect.planned import expected_run
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.results.study import Study
@@ -31,7 +31,7 @@ def plan(study: Study) -> Plan:
 def test_as_many_as_the_paper_has(plan: Plan) -> None:
     counts = {"baseline": 0, "single": 0, "several": 0}
     for run in transfer_runs(plan):
-        counts[("baseline", "single", "several")[min(len(run.sources), 2)]] += 1
+        counts[("baseline", "single", "several")[min(len(run.about["sources"]), 2)]] += 1
     assert counts == {"baseline": 255, "single": 5940, "several": 180}
     assert len(plan.stages) == 255 + 5940 + 180 + 60
 
@@ -40,10 +40,10 @@ def written(study: Study, plan: Plan, folder: Path) -> list[Run]:
     """One seed of one model: every baseline, and a transfer to every task."""
     runs: dict[tuple[str, bool], Run] = {}
     for run in transfer_runs(plan):
-        if run.seed == 0 and run.model == "gpt2" and len(run.sources) < 2:
-            runs.setdefault((run.target, bool(run.sources)), run)
+        if run.seed == 0 and run.model == "gpt2" and len(run.about["sources"]) < 2:
+            runs.setdefault((run.about["target"], bool(run.about["sources"])), run)
     for run in runs.values():
-        write_stage(folder, study, run.scored, run, INSTANCES)
+        write_stage(folder, study, run.stages[-1], run, INSTANCES)
     return list(runs.values())
 
 
@@ -61,6 +61,6 @@ def test_records_of_every_task_pass_all_checks(study: Study, plan: Plan, tmp_pat
 
 def test_another_take_is_another_result(study: Study, plan: Plan, tmp_path: Path) -> None:
     run = transfer_runs(plan)[0]
-    first = write_stage(tmp_path, study, run.scored, run, INSTANCES).read_text()
-    assert write_stage(tmp_path, study, run.scored, run, INSTANCES).read_text() == first
-    assert write_stage(tmp_path, study, run.scored, run, INSTANCES, "2").read_text() != first
+    first = write_stage(tmp_path, study, run.stages[-1], run, INSTANCES).read_text()
+    assert write_stage(tmp_path, study, run.stages[-1], run, INSTANCES).read_text() == first
+    assert write_stage(tmp_path, study, run.stages[-1], run, INSTANCES, "2").read_text() != first

@@ -304,7 +304,7 @@ def test_the_tables_are_collected_by_the_plan() -> None:
     study = opened()
     read = study_plan(study, study.plan)
     assert [f"results/{run.record}" for run in read.runs] == [
-        study.record(run.scored) for run in study.plan.runs
+        study.record(run.stages[-1]) for run in study.plan.runs
     ]
     assert read.shorts["dialogue_nli"] == "DNLI"
     assert read.sources_chosen_by == ""

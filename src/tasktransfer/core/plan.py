@@ -74,7 +74,7 @@ class Plan:
         judged: dict[str, str] = {}
         for run in self.runs:
             if isinstance(run.outcome, Outcome) and len(run.outcome.stages) == 1:
-                judged.setdefault(run.scored.digest, run.method)
+                judged.setdefault(run.outcome.stages[0].digest, run.method)
         return judged
 
     def group_of(self, stage: Stage) -> str:

@@ -29,13 +29,6 @@ class Run:
     variant: str = ""
 
     @property
-    def scored(self) -> Stage:
-        """The stage of a run that judges one stage's model, whose own record has the scores."""
-        assert isinstance(self.outcome, Outcome)
-        (stage,) = self.outcome.stages
-        return stage
-
-    @property
     def results_in(self) -> tuple[Node, ...]:
         """The nodes whose records have its numbers: its fit, its evaluations; a training that is
         judged in its own process where it has none of them."""

@@ -98,7 +98,7 @@ def _resources(collected: Collected) -> Iterator[Row]:
         stages = [stage for stage in run.stages if collected.has(stage)]
         if isinstance(run.outcome, Fit) or not stages or len(stages) < len(run.stages):
             continue
-        last = run.scored
+        last = run.stages[-1]
         record = collected.record(last)
         counts = record["provenance"]["training"].get("parameters")
         size = 0

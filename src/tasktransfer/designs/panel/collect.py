@@ -135,7 +135,7 @@ def _choices(collected: Collected, run: Run) -> Iterator[Row]:
         rows = collected.rows(run.evaluations[0])
         groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
     elif run.method == plans.SELECTION_ADAPTER:
-        table = collected.rows(run.scored)
+        table = collected.rows(run.results_in[0])
         groups = table["cluster"].to_pylist()
         values = [float(said[0]) for said in table["prediction"].to_pylist()]
     else:
@@ -152,7 +152,7 @@ def _choices(collected: Collected, run: Run) -> Iterator[Row]:
 def _few_shot(collected: Collected, run: Run) -> Iterator[Row]:
     if "percent" not in run.about:
         return
-    table = collected.rows(run.scored)
+    table = collected.rows(run.results_in[0])
     said, gold = (
         np.array([float(one[0]) for one in table[name].to_pylist()])
         for name in ("prediction", "gold")

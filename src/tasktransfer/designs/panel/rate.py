@@ -95,10 +95,10 @@ def _raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[
                 "all of its experts: run snakemake, with checkpoints.keep: [expert]"
             )
     twin = others.get("twin")
-    if twin is not None and not Path(study.checkpoint(twin.scored)).is_dir():
+    if twin is not None and not Path(study.checkpoint(twin.stages[-1])).is_dir():
         if not experts:
             raise ModelError(
-                f"{study.checkpoint(twin.scored)}: the twin is missing: run snakemake, with "
+                f"{study.checkpoint(twin.stages[-1])}: the twin is missing: run snakemake, with "
                 "checkpoints.keep: [twin]"
             )
         del others["twin"]

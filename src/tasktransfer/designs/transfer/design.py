@@ -59,7 +59,7 @@ def _figure(name: str, dataset: str) -> Shown:
 
 def _figures_of(study: Study, dataset: str, counted: bool) -> list[str]:
     runs = transfer_runs(study.plan)
-    counts = {len(run.sources) for run in runs if run.dataset == dataset}
+    counts = {len(run.about["sources"]) for run in runs if run.about["dataset"] == dataset}
     shuffled = SHUFFLED_SOURCE in transfer_config(study).controls
     return outputs.figures_of(counts, lengths=counted, shuffled_source=shuffled)
 

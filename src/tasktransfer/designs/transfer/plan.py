@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tasktransfer.core.nodes import Data, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
+from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import recipe_of
@@ -20,13 +21,10 @@ from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.runs import TransferRun
+from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
-
-Wanted = tuple[str, str, str, tuple[str, ...], str, int]
-"""dataset, model, algorithm or control, sources, target, seed"""
 
 
 def plan(config: TransferConfig, revisions: Revisions) -> Plan:
@@ -83,7 +81,7 @@ def build(
     for wanted in dict.fromkeys(_wanted(config, selected)):
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
-        builder.add(_run(builder, given, wanted).in_plan())
+        builder.add(_run(builder, given, wanted))
     return builder.plan()
 
 
@@ -111,18 +109,15 @@ def _given(config: TransferConfig, revisions: Revisions) -> _Given:
     )
 
 
-def _run(builder: PlanBuilder, given: _Given, wanted: Wanted) -> TransferRun:
+def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     dataset, model, algorithm, sources, target, seed = wanted
-    spec = given.models[model]
     data, training = given.data[dataset], given.training[dataset]
     if algorithm in CONTROLS:
         method = control_steps(algorithm, sources, target, Usual(data, training, seed))
     else:
         method = steps(algorithm, sources, target)
-    stages = builder.stages(method, data, spec, training, seed)
-    return TransferRun(
-        dataset, model, spec.family, algorithm, sources, target, seed, tuple(stages.values())
-    )
+    stages = builder.stages(method, data, given.models[model], training, seed)
+    return run_of(wanted, [*stages.values()][-1])
 
 
 def data_of(config: TransferConfig, revisions: Revisions, dataset: str) -> Data:
@@ -158,7 +153,7 @@ def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -
     return "_from_".join([text, *parents])
 
 
-def _refuse_forbidden(config: TransferConfig, wanted: Wanted) -> None:
+def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
     """The config is checked when it is read; this holds for plans however they come about."""
     dataset, model, algorithm, sources, target, _ = wanted
     problems = broken(
@@ -175,7 +170,7 @@ def _refuse_forbidden(config: TransferConfig, wanted: Wanted) -> None:
         )
 
 
-def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[Wanted]:
+def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[RunName]:
     """Every run, baselines first; one that is asked for twice comes twice."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
@@ -185,9 +180,9 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
             for dataset in config.datasets:
                 targets = [m for m in multi if m.dataset == dataset.name]
                 for target in _baseline_tasks(dataset, targets):
-                    yield dataset.name, model.name, "baseline", (), target, seed
+                    yield dataset.name, model.name, BASELINE, (), target, seed
                 for algorithm in config.algorithms:
-                    if algorithm == "baseline":
+                    if algorithm == BASELINE:
                         continue
                     for source, target in dataset.pairs:
                         yield dataset.name, model.name, algorithm, (source,), target, seed
@@ -205,13 +200,13 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
 
 def _more_baselines(
     config: TransferConfig, model: str, multi: list[MultiSource]
-) -> Iterator[Wanted]:
+) -> Iterator[RunName]:
     """Baselines of seeds that no transfer has (``baseline_seeds``)."""
     for seed in config.more_baseline_seeds:
         for dataset in config.datasets:
             targets = [m for m in multi if m.dataset == dataset.name]
             for target in _baseline_tasks(dataset, targets):
-                yield dataset.name, model, "baseline", (), target, seed
+                yield dataset.name, model, BASELINE, (), target, seed
 
 
 def _baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[str]:

@@ -1,81 +1,45 @@
-"""A run of the transfer study, and the same as the core's plans have it."""
+"""The runs of a transfer study: what they are about, and which of them are no controls.
+
+A run is one of ``core.runs``: its method is an algorithm or control, and ``about`` has ``dataset``,
+``sources`` (a tuple, empty of a baseline) and ``target``. Its last stage is scored on the target's
+test set.
+"""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any
 
 from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import Family
 from tasktransfer.designs.transfer.controls import CONTROLS
 
+BASELINE = "baseline"
 
-@dataclass(frozen=True)
-class TransferRun:
-    """A model, algorithm or control, sources, target and seed: the unit that gets a score.
-
-    ``stages`` are its trainings in order; the last one is scored on the target's test set.
-    """
-
-    dataset: str
-    model: str
-    family: Family
-    algorithm: str
-    sources: tuple[str, ...]
-    target: str
-    seed: int
-    stages: tuple[Stage, ...] = field(compare=False)
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The run as plan files and tables name it."""
-        return {
-            "dataset": self.dataset,
-            "model": self.model,
-            "family": self.family,
-            "algorithm": self.algorithm,
-            "sources": list(self.sources),
-            "target": self.target,
-            "seed": self.seed,
-        }
-
-    @property
-    def is_control(self) -> bool:
-        """Whether algorithms are held against it, and it is none itself."""
-        return self.algorithm in CONTROLS
-
-    @property
-    def scored(self) -> Stage:
-        """The stage whose record holds this run's score."""
-        return self.stages[-1]
-
-    def in_plan(self) -> Run:
-        """The run as any plan has it."""
-        about = {"dataset": self.dataset, "sources": self.sources, "target": self.target}
-        outcome = Outcome((Start(self.scored),))
-        variant = "several sources" if len(self.sources) > 1 else ""
-        return Run(self.algorithm, self.model, self.seed, about, outcome, variant=variant)
+RunName = tuple[str, str, str, tuple[str, ...], str, int]
+"""dataset, model, algorithm or control, sources, target, seed"""
 
 
-def transfer_runs(plan: Plan) -> tuple[TransferRun, ...]:
-    """The runs of a transfer study's plan, without its controls."""
-    return tuple(run for run in all_runs(plan) if not run.is_control)
+def run_of(name: RunName, stage: Stage) -> Run:
+    """The run that a stage's model is judged for."""
+    dataset, model, method, sources, target, seed = name
+    about = {"dataset": dataset, "sources": sources, "target": target}
+    variant = "several sources" if len(sources) > 1 else ""
+    return Run(method, model, seed, about, Outcome((Start(stage),)), variant=variant)
 
 
-def all_runs(plan: Plan) -> tuple[TransferRun, ...]:
-    """The runs of a transfer study's plan and those of its controls."""
-    return tuple(
-        TransferRun(
-            run.about["dataset"],
-            run.model,
-            run.scored.model.family,
-            run.method,
-            run.about["sources"],
-            run.about["target"],
-            run.seed,
-            run.stages,
-        )
-        for run in plan.runs
+def name_of(run: Run) -> RunName:
+    """What names a run in messages and tables."""
+    about = run.about
+    return (
+        *(about["dataset"], run.model, run.method),
+        *(about["sources"], about["target"], run.seed),
     )
+
+
+def is_control(run: Run) -> bool:
+    """Whether algorithms are held against it, and it is none itself."""
+    return run.method in CONTROLS
+
+
+def transfer_runs(plan: Plan) -> tuple[Run, ...]:
+    """The runs of a transfer study's plan, without its controls."""
+    return tuple(run for run in plan.runs if not is_control(run))

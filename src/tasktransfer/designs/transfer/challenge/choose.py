@@ -23,11 +23,11 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
 from tasktransfer.designs.transfer.challenge.policy import Policy
 from tasktransfer.designs.transfer.challenge.rules import ineligible
-from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.prepared import as_prepared
@@ -102,8 +102,10 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
     """
     planned: dict[Group, list[Run]] = {}
     for run in transfer_runs(study.plan):
-        if (run.dataset, run.model) == (dataset, model) and _takes_part(run, policy):
-            planned.setdefault((run.target, run.algorithm, run.sources), []).append(run)
+        if (run.about["dataset"], run.model) == (dataset, model) and _takes_part(run, policy):
+            planned.setdefault((run.about["target"], run.method, run.about["sources"]), []).append(
+                run
+            )
     candidates = _candidates(study, planned)
     tasks: dict[str, tuple[Candidate, Candidate]] = {}
     missing: list[str] = []
@@ -134,16 +136,16 @@ def finished(study: Study, run: Run) -> Finished | None:
     Raises:
         RecordError: its record is damaged, another stage's, or may not be submitted.
     """
-    path = study.record(run.scored)
+    path = study.record(run.stages[-1])
     if not Path(path).exists():
         return None
     record = as_prepared(read_record(Path(path)), Path(study.config.results))
-    if record["node"]["digest"] != run.scored.digest:
+    if record["node"]["digest"] != run.stages[-1].digest:
         raise RecordError(
             f"{path}: it is the record of stage {record['node']['digest'][:12]}, and "
-            f"{run.scored.digest[:12]} belongs here; delete its folder and run the stage again"
+            f"{run.stages[-1].digest[:12]} belongs here; delete its folder and run the stage again"
         )
-    reasons = ineligible(run.dataset, run.sources, run.target, record)
+    reasons = ineligible(run.about["dataset"], run.about["sources"], run.about["target"], record)
     if reasons:
         raise RecordError(f"{path}: it may not be submitted: {'; '.join(reasons)}")
     predictions = record["rows"]
@@ -151,8 +153,8 @@ def finished(study: Study, run: Run) -> Finished | None:
     return Finished(
         run=run,
         record=path,
-        dev_score=chosen_round(record, run.scored.select_on).dev_score,
-        dev_instances=record["sizes"][run.target]["dev"],
+        dev_score=chosen_round(record, run.stages[-1].select_on).dev_score,
+        dev_instances=record["sizes"][run.about["target"]]["dev"],
         predictions=predictions,
         synthetic=record["synthetic"],
         rules=record["provenance"].get("rules"),
@@ -160,12 +162,12 @@ def finished(study: Study, run: Run) -> Finished | None:
 
 
 def _takes_part(run: Run, policy: Policy) -> bool:
-    if run.algorithm == "baseline":
+    if run.method == "baseline":
         return True
-    named = policy.named.get(run.target)
+    named = policy.named.get(run.about["target"])
     if named is not None:
-        return (run.algorithm, run.sources) == (named.algorithm, tuple(sorted(named.sources)))
-    return policy.algorithm in {None, run.algorithm}
+        return (run.method, run.about["sources"]) == (named.algorithm, tuple(sorted(named.sources)))
+    return policy.algorithm in {None, run.method}
 
 
 def _candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Candidate]:
@@ -207,9 +209,10 @@ def _pick(candidate: Candidate, seed: int | None, *, all_seeds: bool) -> Candida
     if wanted:
         return replace(candidate, picked=(wanted[0],))
     seeds = sorted(one.run.seed for one in candidate.seeds)
+    target = candidate.seeds[0].run.about["target"]
     raise ConfigError(
-        f"{candidate.seeds[0].run.target}: {candidate.algorithm} has no run with seed {seed} in "
-        f"this study; its seeds are {', '.join(map(str, seeds))}"
+        f"{target}: {candidate.algorithm} has no run with seed {seed} in this study; its seeds "
+        f"are {', '.join(map(str, seeds))}"
     )
 
 
@@ -227,7 +230,7 @@ def _missing(
     reasons = []
     if baseline is None:
         reasons.append("its baseline is not finished for all seeds: run snakemake first")
-    count = sum(run.algorithm != "baseline" for run in runs)
+    count = sum(run.method != "baseline" for run in runs)
     named = policy.named.get(task)
     if transfers:
         pass

@@ -215,7 +215,7 @@ def _choice_file(
             task: {"baseline": _as_json(baseline), "transfer": _as_json(transfer)}
             for task, (baseline, transfer) in chosen.tasks.items()
         },
-        "not_finished": [run.scored.path for run in chosen.left_out],
+        "not_finished": [run.stages[-1].path for run in chosen.left_out],
         "notes": [*notes, OUT_OF_SCOPE],
     }
 
@@ -230,8 +230,8 @@ def _as_json(candidate: Candidate) -> dict[str, Any]:
             {
                 "seed": one.run.seed,
                 "dev_score": one.dev_score,
-                "record": f"{one.run.scored.path}/metrics.json",
-                "stage": one.run.scored.digest,
+                "record": f"{one.run.stages[-1].path}/metrics.json",
+                "stage": one.run.stages[-1].digest,
                 "predictions": one.predictions["sha256"],
                 "rules": one.rules,
             }

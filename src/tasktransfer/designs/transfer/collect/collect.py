@@ -17,8 +17,9 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Loaded, load
 from tasktransfer.designs.transfer.collect.missing import Holes, missing
-from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected
+from tasktransfer.designs.transfer.collect.planned import Expected
 from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.results.tallies import Checks
 
 __all__ = ["BASELINE", "Expected", "Origin", "Tables", "collect_runs", "deltas_of"]

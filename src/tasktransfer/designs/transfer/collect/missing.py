@@ -13,12 +13,12 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import Problem
 from tasktransfer.designs.transfer.collect.planned import (
-    BASELINE,
     Expected,
     RunKey,
     identity,
 )
 from tasktransfer.designs.transfer.collect.rows import Row
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.results.finished import state_in
 from tasktransfer.results.state import RECORD
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.designs.transfer.runs import TransferRun, all_runs
+from tasktransfer.designs.transfer.runs import name_of
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
-BASELINE = "baseline"
 SOURCES_CHOSEN_BY = "sources_chosen_by"
 MORE_BASELINE_SEEDS = "more_baseline_seeds"
 """Keys in the tables' facts, see ``StudyPlan``."""
@@ -95,17 +95,12 @@ def spell(key: RunKey) -> str:
     return f"{dataset} {model} {algorithm} {origin}{target} seed {seed}"
 
 
-def expected_run(run: TransferRun) -> Expected:
+def expected_run(run: Run) -> Expected:
     """A run of a plan, as the analysis looks for it."""
     return Expected(
-        dataset=run.dataset,
-        model=run.model,
-        algorithm=run.algorithm,
-        sources=run.sources,
-        target=run.target,
-        seed=run.seed,
-        record=f"{run.scored.path}/{RECORD}",
-        digest=run.scored.digest,
+        *name_of(run),
+        record=f"{run.stages[-1].path}/{RECORD}",
+        digest=run.stages[-1].digest,
         stages=tuple(stage.path for stage in run.stages),
     )
 
@@ -123,7 +118,7 @@ def study_plan(study: Study, plan: Plan) -> StudyPlan:
         study.config.study,
         study.config.digest,
         shorts_of(study),
-        tuple(expected_run(run) for run in all_runs(plan)),
+        tuple(expected_run(run) for run in plan.runs),
         {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
         study.config.training.cuts,
         transfer_config(study).more_baseline_seeds,

@@ -15,15 +15,16 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.loading import records_under, relative
-from tasktransfer.designs.transfer.collect.planned import BASELINE, Expected, expected_run
+from tasktransfer.designs.transfer.collect.planned import Expected, expected_run
 from tasktransfer.designs.transfer.collect.results import read_statistic
 from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.explain.question import Cell, cell_of, cells_of, find_cell
-from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.explain import chain, facts_of, snakemake
@@ -316,7 +317,7 @@ def _notes(evidence: _Evidence, seeds: Sequence[Facts]) -> list[str]:
 
 
 def _other_trainings(evidence: _Evidence, collected: pd.DataFrame) -> bool:
-    planned = {run.scored.digest for run in evidence.planned if cell_of(run) == evidence.cell}
+    planned = {run.stages[-1].digest for run in evidence.planned if cell_of(run) == evidence.cell}
     return not planned.issuperset(collected["digest"])
 
 

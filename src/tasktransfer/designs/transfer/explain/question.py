@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.planned import BASELINE
-from tasktransfer.designs.transfer.runs import TransferRun as Run
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.errors import ConfigError
 
 
@@ -40,7 +40,9 @@ class Cell:
 
 def cell_of(run: Run) -> Cell:
     """The cell that a planned run belongs to."""
-    return Cell(run.dataset, run.model, run.algorithm, run.sources, run.target)
+    return Cell(
+        run.about["dataset"], run.model, run.method, run.about["sources"], run.about["target"]
+    )
 
 
 def cells_of(runs: pd.DataFrame) -> list[Cell]:

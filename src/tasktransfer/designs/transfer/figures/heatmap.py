@@ -22,7 +22,6 @@ from matplotlib.colors import Colormap, TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.transfer.collect.planned import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.one_dataset import single_source_cells
@@ -41,6 +40,7 @@ from tasktransfer.designs.transfer.figures.style import (
     readable_on,
     signed,
 )
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.planned import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.controls import VERDICTS
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.reference import LABELS

@@ -7,8 +7,8 @@ from importlib import metadata
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.collect import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.tables.metadata import Metadata, synthetic_mark
 

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 
-from tasktransfer.designs.transfer.collect.collect import BASELINE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
 from tasktransfer.designs.transfer.figures.style import (
@@ -25,6 +24,7 @@ from tasktransfer.designs.transfer.figures.style import (
     readable_on,
     signed,
 )
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.tables.html import records
 

@@ -22,8 +22,8 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.planned import BASELINE
 from tasktransfer.designs.transfer.collect.rows import Row
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
 from tasktransfer.designs.transfer.statistics.units import Tested, units_of
 from tasktransfer.results.tallies import Tallies

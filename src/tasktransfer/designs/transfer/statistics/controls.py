@@ -18,8 +18,8 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Tables, deltas_of
 from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.planned import BASELINE
 from tasktransfer.designs.transfer.controls import CONTROLS, OF_PAIRS
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, cells
 from tasktransfer.stats.false_discovery import false_discovery
 

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.planned import BASELINE
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.single_source import (
     by_dataset,
     cube,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.collect import BASELINE
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.tables.metadata import Order, sort_rows
 
 GROUP = ["dataset", "model", "algorithm"]
