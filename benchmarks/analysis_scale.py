@@ -23,10 +23,8 @@ from tasktransfer.designs.transfer.runs import transfer_runs
 
 COLLECT = """
 from scale_records import paper_study
-from tasktransfer.designs.transfer.collect.planned import study_plan
-from tasktransfer.designs.transfer.collect.store import collect
-study = paper_study(factor)
-tables, _ = collect(here, study_plan(study, study.plan), here / "tables")
+from tasktransfer.designs.transfer.collect.collect import collect
+tables, _ = collect(paper_study(here, factor))
 assert tables.problems.empty, tables.problems["error"].iloc[0]
 assert tables.missing.empty
 print(f"{len(tables.runs):,} runs", end="")
@@ -87,9 +85,9 @@ def run(name: str, code: str, folder: Path, factor: int) -> float:
 
 def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None:
     """The last run of the study, with the one or the other result."""
-    study = paper_study(factor)
+    study = paper_study(folder, factor)
     run = transfer_runs(study.plan)[-1]
-    write_stage(folder, study, run.stages[-1], run, instances, take)
+    write_stage(study, run.stages[-1], run, instances, take)
 
 
 if __name__ == "__main__":

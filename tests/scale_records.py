@@ -36,7 +36,6 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
-from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -59,32 +58,32 @@ Codes = npt.NDArray[np.int64]
 
 def write_scale_study(
     folder: Path, factor: int = 1, instances: int = INSTANCES, models: int = 3
-) -> StudyPlan:
-    """Write the records of the paper's study with ``5 * factor`` seeds; gives what its tables are
-    collected by.
+) -> Study:
+    """Write the records of the paper's study with ``5 * factor`` seeds; gives the study.
 
     ``models`` keeps the first few of the three models, for smaller studies.
     """
-    study = paper_study(factor, models)
+    study = paper_study(folder, factor, models)
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("fork")) as pool:
         shares = [(folder, factor, models, instances, share) for share in range(PROCESSES)]
         list(pool.map(_write_share, *zip(*shares, strict=True)))
-    return study_plan(study, study.plan)
+    return study
 
 
 def _write_share(folder: Path, factor: int, models: int, instances: int, share: int) -> None:
-    study = paper_study(factor, models)
+    study = paper_study(folder, factor, models)
     runs = {run.stages[-1].digest: run for run in transfer_runs(study.plan)}
     for stage in study.plan.stages[share::PROCESSES]:
-        write_stage(folder, study, stage, runs.get(stage.digest), instances)
+        write_stage(study, stage, runs.get(stage.digest), instances)
 
 
 @cache
-def paper_study(factor: int = 1, models: int = 3) -> Study:
-    """The paper's preset, with made-up revisions of data and checkpoints."""
+def paper_study(folder: Path, factor: int = 1, models: int = 3) -> Study:
+    """The paper's preset with results in a folder and made-up revisions of data and checkpoints."""
     whole = load_config(PAPER, {"seeds": 5 * factor})
     assert isinstance(whole, TransferConfig)
-    wanted = whole.model_copy(update={"models": whole.models[:models]})
+    changed = {"models": whole.models[:models], "results": str(folder)}
+    wanted = whole.model_copy(update=changed)
     revisions = Revisions(
         {dataset.name: "constructed" for dataset in wanted.datasets},
         {m.name: ModelSpec(m.name, m.family, m.name, m.max_length) for m in wanted.models},
@@ -93,7 +92,6 @@ def paper_study(factor: int = 1, models: int = 3) -> Study:
 
 
 def write_stage(
-    folder: Path,
     study: Study,
     stage: Stage,
     run: Run | None,
@@ -105,7 +103,7 @@ def write_stage(
 
     Written without the package's writers, whose fsync takes longer than all the rest.
     """
-    of_stage = folder / stage.path
+    of_stage = Path(study.folder(stage))
     of_stage.mkdir(parents=True, exist_ok=True)
     test: dict[str, TaskResult] = {}
     predictions: RowsFile | None = None
@@ -312,15 +310,15 @@ def _rounds(stage: Stage) -> list[Round]:
 
 
 @cache
-def _config_digest(factor: int, models: int) -> str:
+def _config_digest(folder: str, factor: int) -> str:
     """Takes longer than the rest of a record."""
-    return paper_study(factor, models).config.digest
+    return paper_study(Path(folder), factor).config.digest
 
 
 def _provenance(study: Study, stage: Stage) -> dict[str, Any]:
     return make_provenance(
         recipe=stage.recipe,
-        config_digest=_config_digest(len(study.config.seeds) // 5, len(study.config.models)),
+        config_digest=_config_digest(study.config.results, len(study.config.seeds) // 5),
         seconds={"read": 0.1, "load": 2.0, "train": 75.0, "test": 4.0, "total": 81.5},
         tokens=3_000_000,
         samples=60_000,
@@ -333,4 +331,4 @@ def _provenance(study: Study, stage: Stage) -> dict[str, Any]:
 
 if __name__ == "__main__":
     where, *numbers = sys.argv[1:]
-    print(f"{len(write_scale_study(Path(where), *map(int, numbers)).runs):,} runs")
+    print(f"{len(write_scale_study(Path(where), *map(int, numbers)).plan.runs):,} runs")

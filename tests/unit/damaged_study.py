@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import yaml
+from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
+from tasktransfer.designs.transfer.collect.store import collect
 
 from constructed_records import edit
 from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
-from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.study import Study
 

@@ -27,7 +27,7 @@ from cell_studies import (
 from constructed_records import edit
 from study_records import write_stage
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError

@@ -22,7 +22,7 @@ from damaged_study import (
 )
 
 from study_records import write_records, write_stage
-from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.files import json_text

@@ -19,15 +19,15 @@ from record_factory import (
     single_source_runs,
     write_study,
 )
+from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
+from tasktransfer.designs.transfer.collect.store import collect, read_tables, write_tables
 
 from old_records import as_schema_2
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Training
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Tables
 from tasktransfer.designs.transfer.collect.columns import TABLES, names
-from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
-from tasktransfer.designs.transfer.collect.store import collect, read_tables, write_tables
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import read_record, write_record
 

@@ -21,7 +21,7 @@ from releases import PAPER_TASKS
 from tasktransfer import metrics
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets.tiny_world import HELPFUL, UNRELATED
-from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.statistics.controls import BEATS, CANNOT_TELL, HURTS
 from tasktransfer.results.records import comparable, read_record

@@ -5,36 +5,47 @@
     for run in collected.runs: ...                # those whose numbers are all there
     collected.record(node), collected.rows(node)  # a record; its rows, read when they are asked for
 
-A damaged record is named and left out, a run that left nothing is listed with its state and reason,
-and records that must not be compared are refused. Neither torch nor the data are needed.
+Each record is read once and checked; so are its rows, of a training against its scores too. A
+damaged record is named and left out, so is one that lies where it does not belong, or was tested on
+something else than the others; a run that left nothing is listed with its state and reason, and
+records that must not be compared are refused. Neither torch nor the data are needed.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.ancestors import with_ancestors
-from tasktransfer.core.nodes import Node
+from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.errors import RecordError
+from tasktransfer.data.prepared import says_synthetic
+from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replacing
 from tasktransfer.results.costs import hours_of
-from tasktransfer.results.finished import keep_checks, state_of
+from tasktransfer.results.finished import examined, keep_checks
 from tasktransfer.results.mixtures import Comparison, facts_of
+from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
 from tasktransfer.results.study import Study
+from tasktransfer.results.tallies import Checks, check_predictions
+from tasktransfer.results.test_sets import deviating_test_sets
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+CHECKED = "checked.json"
+"""Beside the tables: which rows were held against their records. It may be deleted."""
 
 NO_RECORD = "no record"
 SHOWN = 12
@@ -64,15 +75,19 @@ class Missing:
 class Collected:
     """What the records of a study's plan say.
 
+    ``planned``: the runs that were looked for; ``runs``: those whose numbers are all there;
     ``records``: digest → record of every node that is done; ``problems``: (record's path below the
-    results folder, what is wrong with it).
+    results folder, what is wrong with it); ``test_sets``: digest → tested task → digest of the ids
+    and right answers of its test set.
     """
 
     study: Study
+    planned: tuple[Run, ...]
     records: Mapping[str, Record]
     runs: tuple[Run, ...]
     missing: tuple[Missing, ...]
     problems: tuple[tuple[str, str], ...]
+    test_sets: Mapping[str, Mapping[str, str]]
 
     def has(self, node: Node) -> bool:
         """Whether a node is done."""
@@ -131,7 +146,7 @@ class Collected:
         Raises:
             RecordError: names what is missing, with its state and reason.
         """
-        results, planned, holes = self.study.config.results, self.study.plan.runs, self.holes()
+        results, planned, holes = self.study.config.results, self.planned, self.holes()
         if self.runs and not (complete and holes):
             return
         more = [f"and {len(holes) - SHOWN:,} more"] * (len(holes) > SHOWN)
@@ -166,45 +181,173 @@ class Collected:
                 part.write_text("\n".join([time.ctime(), *holes, ""]), encoding="utf-8")
 
 
-def gather(study: Study) -> Collected:
+def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
     """Read the records of a study's plan.
 
+    Args:
+        runs: those of the plan to look for, with all that they use; None: everything.
+
     Raises:
-        RecordError: records that must not be compared came together, or one may not be read.
+        RecordError: records that must not be compared came together.
     """
-    records: dict[str, Record] = {}
-    states: dict[str, tuple[str, str | None]] = {}
-    problems = []
-    comparison = Comparison()
-    for node in study.plan.nodes:
-        state, error = state_of(study, node)
-        if state == DONE:
-            record = read_record(Path(study.record(node)))
-            comparison.add(comparison.shared(facts_of(node, record)), study.record(node))
-            records[node.digest] = record
-        elif state == DAMAGED:
-            error = " ".join(str(error).split())
-            problems.append((f"{node.path}/{RECORD}", error))
-        states[node.digest] = state, error
-    keep_checks(study)
-    missing = [hole for run in study.plan.runs for hole in _holes(study, run, states)]
+    planned = study.plan.runs if runs is None else tuple(runs)
+    reading = _Reading(study, Checks.read(Path(study.tables, CHECKED)))
+    for node in _nodes(study, None if runs is None else planned):
+        reading.read(node)
+    reading.leave_out_deviating()
+    reading.compare()
+    if runs is None:
+        keep_checks(study)
+        reading.checks.write(Path(study.tables, CHECKED))
+    missing = [hole for run in planned for hole in _holes(reading, run)]
     lacking = {id(hole.run) for hole in missing}
-    whole = tuple(run for run in study.plan.runs if id(run) not in lacking)
-    return Collected(study, records, whole, tuple(missing), tuple(problems))
+    return Collected(
+        study,
+        planned,
+        reading.records,
+        tuple(run for run in planned if id(run) not in lacking),
+        tuple(missing),
+        (*reading.problems, *_misplaced(study, reading.nodes)),
+        reading.test_sets,
+    )
 
 
-def _holes(
-    study: Study, run: Run, states: Mapping[str, tuple[str, str | None]]
-) -> Iterator[Missing]:
+def _nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:
+    if runs is None:
+        return study.plan.nodes
+    used = {node.digest for run in runs for node in with_ancestors(run.results_in)}
+    return tuple(node for node in study.plan.nodes if node.digest in used)
+
+
+class _Reading:
+    """The records of nodes as they are read, what they are compared by, and what is wrong."""
+
+    def __init__(self, study: Study, checks: Checks) -> None:
+        self.study, self.checks = study, checks
+        self.nodes: dict[str, Node] = {}
+        self.records: dict[str, Record] = {}
+        self.states: dict[str, tuple[str, str | None]] = {}
+        self.problems: list[tuple[str, str]] = []
+        self.test_sets: dict[str, dict[str, str]] = {}
+        self._comparison = Comparison()
+        self._says = cache(says_synthetic)
+
+    def read(self, node: Node) -> None:
+        """Read and check a node's record and rows."""
+        self.nodes[node.digest] = node
+        state, error, record = examined(self.study, node)
+        self.states[node.digest] = state, error
+        if record is None:
+            if state == DAMAGED:
+                self.problems.append((f"{node.path}/{RECORD}", str(error)))
+            return
+        record = as_prepared(record, Path(self.study.config.results), self._says)
+        self.records[node.digest] = record
+        wrong = self._check_tests(node, record) if isinstance(node, Stage) else None
+        if wrong is not None:
+            self._leave_out(node, f"{self.study.record(node)}: {wrong}")
+
+    def _check_tests(self, stage: Stage, record: Record) -> str | None:
+        """What is wrong with the rows of a training."""
+        try:
+            tested = check_predictions(Path(self.study.record(stage)), record, self.checks)
+        except TaskTransferError as error:
+            return f"its predictions are damaged: {error}"
+        self.test_sets[stage.digest] = tested
+        return None
+
+    def _leave_out(self, node: Node, error: str) -> None:
+        error = " ".join(error.split())
+        self.states[node.digest] = DAMAGED, error
+        self.problems.append((f"{node.path}/{RECORD}", error))
+        del self.records[node.digest]
+        self.test_sets.pop(node.digest, None)
+
+    def leave_out_deviating(self) -> None:
+        """Leave out trainings that were tested on something else than most others of their data,
+        model and limit: instances are paired by position."""
+        tested = [
+            (digest, (stage.data.digest, stage.model.name, stage.training.limit_test, task), found)
+            for digest, test_sets in self.test_sets.items()
+            if isinstance(stage := self.nodes[digest], Stage)
+            for task, found in test_sets.items()
+        ]
+        for digest, wrong in deviating_test_sets(tested).items():
+            node = self.nodes[digest]
+            self._leave_out(node, f"{self.study.record(node)}: {wrong}")
+
+    def compare(self) -> None:
+        """Hold all that is usable against each other.
+
+        Raises:
+            RecordError: records that must not be compared came together.
+        """
+        for digest, record in self.records.items():
+            node = self.nodes[digest]
+            self._comparison.add(dict(facts_of(node, record)), self.study.record(node))
+
+
+_ADDRESS = re.compile(rf"(?:.*-)?([0-9a-f]{{{SHORT}}})")
+"""The folder of a node: its name ends in the first digits of the node's digest."""
+
+
+def _misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
+    """Records that lie elsewhere in the results folder and are of a node of these."""
+    results = Path(study.config.results)
+    by_digits = {digest[:SHORT]: node for digest, node in nodes.items()}
+    places = {study.record(node) for node in nodes.values()}
+    for root in sorted({node.path.split("/", 1)[0] for node in nodes.values()}):
+        for path in records_under(results / root):
+            address = _ADDRESS.fullmatch(path.parent.name)
+            if str(path) in places or (address and address[1] not in by_digits):
+                continue
+            node = nodes.get(_digest_in(path) or "")
+            if node is not None:
+                belongs = f"{node.path}/{RECORD}"
+                error = f"{path}: {node.label} belongs at {belongs}; this one is left out"
+                yield path.relative_to(results).as_posix(), error
+
+
+def records_under(folder: Path) -> list[Path]:
+    """Everything below a folder that is called like a record, sorted; folders and links too."""
+    return sorted(
+        Path(place, RECORD)
+        for place, folders, files in os.walk(folder)
+        if RECORD in files or RECORD in folders
+    )
+
+
+def _digest_in(path: Path) -> str | None:
+    """The digest of the node that a record says it is of; None if it cannot be told."""
+    try:
+        return read_record(path)["node"]["digest"]
+    except RecordError:
+        return None
+
+
+def _holes(reading: _Reading, run: Run) -> Iterator[Missing]:
     """The nodes with numbers of a run that are not done, and why."""
+    study, states = reading.study, reading.states
     for wanted in run.results_in:
-        needed = with_ancestors((wanted,))
+        untested = _untested(wanted, reading.records.get(wanted.digest))
+        if untested:
+            error = f"{study.record(wanted)}: has no test result of {untested}"
+            reason = _reason(wanted, DAMAGED, error, parent=False)
+            yield Missing(run, wanted, wanted, DAMAGED, reason, error, _remedy(study, wanted))
         if states[wanted.digest][0] == DONE:
             continue
+        damaged = states[wanted.digest][0] == DAMAGED
+        needed = (wanted,) if damaged else with_ancestors((wanted,))
         node = next(node for node in needed if states[node.digest][0] != DONE)
-        state, error = states[node.digest]
-        reason = _reason(node, state, error, parent=node is not wanted)
-        yield Missing(run, wanted, node, state, reason, error, _remedy(study, node))
+        state, error_of_node = states[node.digest]
+        reason = _reason(node, state, error_of_node, parent=node is not wanted)
+        yield Missing(run, wanted, node, state, reason, error_of_node, _remedy(study, node))
+
+
+def _untested(node: Node, record: Record | None) -> str:
+    """The tasks that a run's training should have been tested on and was not."""
+    tested = node.tested if isinstance(node, Stage) and record is not None else ()
+    return ", ".join(task for task in tested if record and task not in record["results"])
 
 
 def _reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:

@@ -27,6 +27,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.results import artefacts
 from tasktransfer.results.records import parse_record
+from tasktransfer.results.schema import Record
 from tasktransfer.results.state import OLD_ROWS, RECORD, ROWS
 
 CHECK_VERSION = 2
@@ -55,17 +56,32 @@ def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | Non
     Raises:
         RecordError: a file is there and cannot be read, so that it cannot be told.
     """
+    return examined(folder, digest, content)[0]
+
+
+def examined(
+    folder: Path, digest: str, content: Artefacts = "young"
+) -> tuple[str | None, Record | None]:
+    """``damage``, and the record that was read for it, if there is one."""
     file = folder / RECORD
     if not os.path.lexists(file):
-        return None
+        return None, None
     try:
         record = parse_record(file, _content(file))
     except FileNotFoundError:
-        return f"{file}: a link to a file that is not there"
+        return f"{file}: a link to a file that is not there", None
     except _NO_FILE:
-        return f"{file}: not a file"
+        return f"{file}: not a file", None
     except RecordError as error:
-        return str(error)
+        return str(error), None
+    return _contradicts_folder(folder, record, digest, content), record
+
+
+def _contradicts_folder(
+    folder: Path, record: Record, digest: str, content: Artefacts
+) -> str | None:
+    """What of a record is not of its folder, and what it names is not there or another."""
+    file = folder / RECORD
     recorded, named = record["node"]["digest"], record["rows"]
     if not recorded.startswith(digest):
         return f"{file}: node.digest: {recorded[:12]}, expected {digest[:12]}"
@@ -77,7 +93,7 @@ def damage(folder: Path, digest: str, content: Artefacts = "young") -> str | Non
     return lost or _other_artefact(folder, record, content)
 
 
-def _other_artefact(folder: Path, record: Any, content: Artefacts) -> str | None:
+def _other_artefact(folder: Path, record: Record, content: Artefacts) -> str | None:
     if content == "none":
         return None
     return artefacts.problem(folder, record.get("artefacts", {}), every=content == "all")
@@ -144,21 +160,25 @@ class Checked:
 
     def damage(self, node: Node, folder: str) -> str | None:
         """``damage`` of what is in a node's folder."""
+        return self.examined(node, folder)[0]
+
+    def examined(self, node: Node, folder: str) -> tuple[str | None, Record | None]:
+        """``damage``, and the record if it was read for it: what was right before is not."""
         if not isinstance(node, Stage | Evaluation):
             # Few, and made of more files than a signature tells of.
-            return damage(Path(folder), node.digest)
+            return examined(Path(folder), node.digest)
         path = node.path
         before = self._right.get(path)
         if before is not None and _signature(folder, before) == before:
-            return None
+            return None, None
         # Looked at before it is read: what changes meanwhile is not taken for what was read.
         signature = _signature(folder, _named_in(folder))
         # A file that was right once, and is another now, may say any time.
         content: Artefacts = "young" if before is None else "all"
-        problem = damage(Path(folder), node.digest, content)
+        problem, record = examined(Path(folder), node.digest, content)
         if problem is None and signature is not None:
             self._right[path] = self._new[path] = signature
-        return problem
+        return problem, record
 
     def save(self) -> None:
         """Keep what was found right since the last time; where that cannot be written, the next

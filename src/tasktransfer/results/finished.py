@@ -18,6 +18,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.results.damage import Checked, checked, damage
 from tasktransfer.results.records import parts_of, read_record
 from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
+from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, unfinished
 from tasktransfer.results.study import Study
 
@@ -122,6 +123,21 @@ def state_of(study: Study, node: Node) -> tuple[str, str | None]:
     """The state of a node and its error: done, damaged, or as ``state.unfinished``. Raises as
     ``look``."""
     return _state(Path(study.folder(node)), lambda: damage_of(study, node))
+
+
+def examined(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
+    """``state_of``, and the record of a node that is done. What cannot be read is damaged."""
+    file = Path(study.record(node))
+    if not os.path.lexists(file):
+        seen = unfinished(file.parent)
+        return seen.state, seen.error, None
+    try:
+        problem, record = _checked(study).examined(node, study.folder(node))
+        if problem is None:
+            return DONE, None, record or read_record(file)
+    except RecordError as error:
+        problem = str(error)
+    return DAMAGED, " ".join(problem.split()), None
 
 
 def state_in(folder: Path) -> tuple[str, str | None]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tasktransfer.core.digests import canonical_json
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.results.schema import Record
@@ -29,18 +28,10 @@ Facts = Mapping[Aspect, Any]
 
 
 class Comparison:
-    """What the records so far have in common. Equal values are kept once."""
+    """What the records so far have in common."""
 
     def __init__(self) -> None:
         self.first: dict[Aspect, tuple[Any, str]] = {}
-        self.values: dict[str, Any] = {}
-
-    def shared(self, facts: Iterable[tuple[Aspect, Any]]) -> dict[Aspect, Any]:
-        """Facts of one record, equal values as one object: thousands of records are held."""
-        return {aspect: self._shared(value) for aspect, value in facts}
-
-    def _shared(self, value: Any) -> Any:
-        return self.values.setdefault(canonical_json(value), value)
 
     def add(self, facts: Facts, path: str) -> None:
         """Compare one record with those before it.
@@ -72,6 +63,11 @@ def facts_of(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
     """What of a node's record has to be the same in all records of its study's plan that it is
     compared with."""
     yield from facts_of_data(record)
+    if isinstance(node, Stage):
+        limits = [f"{key} {limit}" for key, limit in record["provenance"].get("cuts", {}).items()]
+        of = ", ".join([node.data.label, node.model.family, *sorted(limits)])
+        for task in record["results"]:
+            yield (f"sizes.{task}", of), record["sizes"].get(task)
     host = record["provenance"].get("host")
     if host is None or isinstance(node, Data):
         return

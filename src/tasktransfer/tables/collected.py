@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.results.collect import Collected, tables_of
@@ -53,6 +54,7 @@ def metadata_of(
     facts: Mapping[str, str] | None = None,
     stand_ins: Mapping[str, str] | None = None,
     cuts: str = "",
+    shorts: Mapping[str, str] | None = None,
 ) -> Metadata:
     """What every table says of the study.
 
@@ -62,6 +64,7 @@ def metadata_of(
         facts: what else captions say.
         stand_ins: what stands in for what; None: as the records say.
         cuts: limits in force that no record's own identity says.
+        shorts: task → short name.
     """
     config, synthetic = collected.study.config, collected.synthetic
     named = collected.stand_ins if stand_ins is None else stand_ins
@@ -71,6 +74,7 @@ def metadata_of(
         config.digest,
         generated,
         len(collected.records),
+        shorts=shorts or {},
         order=order or {},
         real=sorted(name for name, said in synthetic.items() if not said) if generated else [],
         facts={**{f"stand-in: {name}": text for name, text in named.items()}, **(facts or {})},
@@ -91,7 +95,7 @@ def earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, .
 
 def write_collected(
     collected: Collected,
-    tables: Mapping[str, Rows],
+    tables: Mapping[str, Rows | pd.DataFrame],
     columns: Mapping[str, Columns],
     metadata: Metadata,
     about: Sequence[str],
@@ -99,7 +103,7 @@ def write_collected(
     """Write a design's tables and the common ones, each atomically, and say what is missing.
 
     Args:
-        tables: name → rows.
+        tables: name → rows, or a frame of them.
         columns: name → columns, of the design's tables.
         about: keys of ``Run.about`` that name a run.
     """
@@ -107,5 +111,6 @@ def write_collected(
     folder.mkdir(parents=True, exist_ok=True)
     every = {**common_columns(about), **columns}
     for name, rows in {**tables_of(collected, about), **tables}.items():
-        write_frame(folder / f"{name}.parquet", frame_of(rows, every[name]), every[name], metadata)
+        frame = rows if isinstance(rows, pd.DataFrame) else frame_of(rows, every[name])
+        write_frame(folder / f"{name}.parquet", frame, every[name], metadata)
     collected.tell()

@@ -9,53 +9,39 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasktransfer.designs.transfer.collect.planned import shorts_of, study_plan
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.errors import ConfigError
-from tasktransfer.files import json_text, replacing
+from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
 
 
 def collect(study: Study, complete: bool) -> None:
     """Make the Parquet tables from the records that are there."""
-    import pandas as pd
+    from tasktransfer.designs.transfer.collect.collect import collect as collect_tables
 
-    from tasktransfer.designs.transfer.collect.store import collect as collect_tables
-    from tasktransfer.designs.transfer.collect.store import holes_of
-
-    tables = Path(study.tables)
-    planned = study_plan(study, study.plan)
-    frames, _ = collect_tables(Path(study.config.results), planned, tables, complete=complete)
-    missing = pd.concat([frames.missing, frames.control_missing], ignore_index=True)
-    states = missing["state"].value_counts(sort=False)
-    counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
-    print(
-        f"{tables}: {len(frames.runs) + len(frames.control_runs):,} runs, {len(missing):,} missing"
-        + (f" ({counted})" if counted else "")
-    )
-    for error in frames.problems["error"]:
-        print(f"left out: {error}")
-    holes = holes_of(frames, planned.runs)
-    if holes:
-        with replacing(Path(study.holes)) as part:
-            part.write_text("\n".join([time.ctime(), *holes, ""]), encoding="utf-8")
+    collect_tables(study, complete=complete)
 
 
 def select_sources(study: Study) -> None:
     """Pick the multi-source targets and their sources from the single-source results."""
-    from tasktransfer.designs.transfer.collect.store import collect as collect_tables
+    from tasktransfer.designs.transfer.collect.collect import tables_of
     from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
+    from tasktransfer.results.collect import gather
 
-    tables = Path(study.tables) / "single-source"
-    planned = study_plan(study, build(transfer_config(study), study.revisions))
-    collect_tables(Path(study.config.results), planned, tables)
+    single_source = build(transfer_config(study), study.revisions)
+    collected = gather(study, single_source.runs)
+    collected.require(complete=False)
     asked = transfer_config(study).multi_source
     out = Path(study.config.results, SELECTION)
     for item in select_from_tables(
-        tables, out, asked.targets_per_dataset, asked.sources_per_target, asked.choose_by
+        tables_of(collected),
+        out,
+        asked.targets_per_dataset,
+        asked.sources_per_target,
+        asked.choose_by,
     ):
         print(f"{item['dataset']}: {' + '.join(item['sources'])} -> {item['target']}")
 
@@ -100,6 +86,7 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
             the target alone. Full or short names of tasks.
     """
     from tasktransfer.designs.transfer import explain as explaining
+    from tasktransfer.designs.transfer.collect.collect import shorts_of
     from tasktransfer.designs.transfer.explain.text import as_text
 
     if len(words) < 4:
@@ -109,10 +96,10 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
         )
     dataset, model, algorithm, *tasks = words
     tables = Path(study.tables)
-    collected = explaining.collected_runs(tables)
+    collected = explaining.collected_tables(tables)
     planned = transfer_runs(study.plan)
     cells = [explaining.cell_of(run) for run in planned]
-    cells += explaining.cells_of(collected) if collected is not None else []
+    cells += explaining.cells_of(collected.runs) if collected is not None else []
     cell = explaining.find_cell(cells, shorts_of(study), dataset, model, algorithm, tasks)
     # Places of results are named after their inputs: with these unknown, only the tables know them.
     runs = () if study.unknown else planned

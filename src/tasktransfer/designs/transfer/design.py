@@ -11,7 +11,6 @@ from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
-from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.plan import plan
@@ -100,7 +99,7 @@ TRANSFER = Design(
     facts=lambda config: {"rules": config.rules},
     notes=_notes,
     rules=("submission.smk",),
-    tables_version=TABLES_VERSION,
+    tables_version=outputs.TABLES_VERSION,
     of_dialogues=(
         *_in("tables", outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS),
         outputs.REFERENCE,

@@ -13,7 +13,7 @@ Every step is a function that takes and returns frames; docs/columns.md lists th
 (``collect.columns``), docs/analysis.md says how each number is defined:
 
 ==================  ===============================================================================
-records → tables    ``collect.store.collect`` (a folder), ``collect_runs`` (any record files),
+records → tables    ``collect`` (a study), ``tables_of`` (what ``gather`` gave),
                     ``deltas_of`` (runs → deltas)
 tables → averages   ``aggregate`` (Table 2), ``multi_source_gain`` (Table 3)
 tables →            ``statistics.cells.cells``, ``statistics.summary.summary``,
@@ -33,9 +33,14 @@ Functions that are named like their module are imported from there
 Figures need matplotlib and statistics scipy, which are imported with their modules only.
 """
 
-from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs, deltas_of
-from tasktransfer.designs.transfer.collect.results import Results, Statistics, read_results
-from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.collect.collect import collect, deltas_of, tables_of
+from tasktransfer.designs.transfer.collect.results import (
+    Results,
+    Statistics,
+    Tables,
+    read_results,
+    read_tables,
+)
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
 from tasktransfer.tables.metadata import Metadata
@@ -46,9 +51,10 @@ __all__ = [
     "Statistics",
     "Tables",
     "aggregate",
-    "collect_runs",
+    "collect",
     "deltas_of",
     "multi_source_gain",
     "read_results",
     "read_tables",
+    "tables_of",
 ]

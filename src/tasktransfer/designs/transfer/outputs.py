@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+TABLES_VERSION = 3
+"""Raise this when the columns of the collected tables change: they are collected again then. It is
+not with the columns because the Snakefile must not import pandas."""
+
 TABLES = (
     "runs",
     "scores",

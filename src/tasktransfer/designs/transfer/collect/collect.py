@@ -1,119 +1,81 @@
-"""Run records to data frames: runs, scores, deltas, sizes, missing, problems.
-
-Every row comes from a record that passed all checks. A damaged record is named and left out; runs
-that were planned and left nothing are listed; records that must not be compared are refused.
-"""
+"""Records to the study's tables: runs, scores, deltas, sizes, missing, problems."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
+from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.loading import Loaded, load
-from tasktransfer.designs.transfer.collect.missing import Holes, missing
-from tasktransfer.designs.transfer.collect.planned import Expected
-from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.results.tallies import Checks
+from tasktransfer.designs.transfer.collect.results import Tables, frames_of
+from tasktransfer.designs.transfer.collect.rows import Row, missing_row, run_row, score_rows
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.runs import BASELINE, is_control
+from tasktransfer.results.collect import NO_RECORD, Collected, Missing, gather
+from tasktransfer.results.study import Study
+from tasktransfer.tables.collected import metadata_of, write_collected
+from tasktransfer.tables.metadata import Metadata
 
-__all__ = ["BASELINE", "Expected", "Origin", "Tables", "collect_runs", "deltas_of"]
+ABOUT = ("dataset", "sources", "target")
+"""What runs are about, as ``Run.about`` has it."""
+NO_BASELINE = "its baseline is missing"
+ALONE = "baseline missing"
+"""Reason and state of a run that is there and has nothing to be compared with."""
 
-
-@dataclass(frozen=True)
-class Tables:
-    """What a study's records say. The columns of each frame are in ``columns.TABLES``."""
-
-    runs: pd.DataFrame
-    scores: pd.DataFrame
-    deltas: pd.DataFrame
-    sizes: pd.DataFrame
-    missing: pd.DataFrame
-    problems: pd.DataFrame
-    control_runs: pd.DataFrame
-    """Runs of controls; ``runs``, ``scores`` and ``deltas`` have none of them."""
-    control_missing: pd.DataFrame
-    """Planned runs of controls without a usable record; ``missing`` has none of them."""
+SOURCES_CHOSEN_BY = "sources_chosen_by"
+"""Key in the tables' facts: the scores that chose the targets and sources of multi-source runs, dev
+or test, or ``config``; there are none where it is absent."""
+MORE_BASELINE_SEEDS = "more_baseline_seeds"
+"""Key in the tables' facts: seeds of baselines beside those of the runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What the records behind ``runs`` say of the studies that they were made for."""
-
-    studies: tuple[str, ...]
-    config_digests: tuple[str, ...]
-    synthetic: bool
-    """Whether dialogues of any dataset are generated."""
-    real: tuple[str, ...]
-    """Datasets whose dialogues are real though those of another are generated."""
-    records: int
-
-
-def collect_runs(
-    results: Path, expected: Sequence[Expected], checks: Checks | None = None
-) -> tuple[Tables, Origin]:
-    """Read records into frames.
+def collect(
+    study: Study, *, complete: bool = False, runs: Iterable[Run] | None = None
+) -> tuple[Tables, Metadata]:
+    """Collect a study's records into its tables.
 
     Args:
-        results: the results folder; paths in the tables are relative to it.
-        expected: the planned runs, in the order that the tables shall keep. Those without a usable
-            record are listed in ``missing``, with the state of their trainings; a record at a
-            planned path that holds another stage is a problem, and so is a second record of a
-            planned stage.
-        checks: predictions that were held against their records before; those of this call are
-            added. None: all are checked.
-
-    Returns:
-        The frames, and where their records come from.
+        complete: refuse holes, and write nothing then.
+        runs: those of the plan to look for; None: all.
 
     Raises:
-        RecordError: records of synthetic and real data of one dataset, or of several data
-            revisions, recipes, sample settings, task sizes, weights or hyperparameters came
-            together where numbers are compared; names what differs and two of the files.
+        RecordError: no record is usable, records cannot be compared, or ``complete`` and a planned
+            run left no usable record.
     """
-    loaded, problems = load(results, expected, checks)
-    of_algorithms = [item for item in loaded if not _of_control(item)]
-    of_controls = [item for item in loaded if _of_control(item)]
-    runs, control_runs = _runs(of_algorithms), _runs(of_controls)
+    collected = gather(study, runs)
+    collected.require(complete=complete)
+    return write(collected)
+
+
+def write(collected: Collected) -> tuple[Tables, Metadata]:
+    """Write the tables of what was collected."""
+    tables, metadata = tables_of(collected), metadata_in(collected)
+    write_collected(collected, frames_of(tables), columns.TABLES, metadata, ABOUT)
+    return tables, metadata
+
+
+def tables_of(collected: Collected) -> Tables:
+    """What was collected, as frames in the order of the plan; controls apart."""
+    of_algorithms = [run for run in collected.runs if not is_control(run)]
+    of_controls = [run for run in collected.runs if is_control(run)]
+    holes = {False: [], True: []}  # type: dict[bool, list[Missing]]
+    for hole in collected.missing:
+        holes[is_control(hole.run)].append(hole)
+    runs = frame("runs", [run_row(collected, run) for run in of_algorithms])
     deltas = deltas_of(runs)
-    algorithms = [plan for plan in expected if not plan.is_control]
-    controls = [plan for plan in expected if plan.is_control]
-    holes = Holes(results, problems)
-    tables = Tables(
+    alone = _alone(runs, deltas, holes[False])
+    return Tables(
         runs=runs,
-        scores=frame("scores", [row for item in of_algorithms for row in item.scores]),
+        scores=frame("scores", [row for r in of_algorithms for row in score_rows(collected, r)]),
         deltas=deltas,
         sizes=_sizes(runs),
-        missing=missing(algorithms, runs, deltas, holes),
-        problems=frame("problems", [(problem.path, problem.error) for problem in problems]),
-        control_runs=control_runs,
-        control_missing=missing(controls, control_runs, deltas.iloc[:0], holes),
-    )
-    return tables, _origin(loaded)
-
-
-def _runs(loaded: list[Loaded]) -> pd.DataFrame:
-    return frame("runs", [item.run for item in loaded if item.run is not None])
-
-
-def _of_control(item: Loaded) -> bool:
-    return item.key is not None and item.key[2] in CONTROLS
-
-
-def _origin(loaded: list[Loaded]) -> Origin:
-    generated = any(item.synthetic for item in loaded)
-    real = {item.dataset for item in loaded if not item.synthetic}
-    return Origin(
-        studies=tuple(sorted({item.study for item in loaded})),
-        config_digests=tuple(sorted({item.config_digest for item in loaded})),
-        synthetic=generated,
-        real=tuple(sorted(real)) if generated else (),
-        records=len(loaded),
+        missing=frame("missing", [*map(missing_row, holes[False]), *alone]),
+        problems=frame("problems", collected.problems),
+        control_runs=frame("control_runs", [run_row(collected, run) for run in of_controls]),
+        control_missing=frame("control_missing", map(missing_row, holes[True])),
     )
 
 
@@ -122,6 +84,27 @@ def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     sizes = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
     rows = sizes.drop_duplicates(["dataset", "target"], keep="last")
     return frame("sizes", rows.itertuples(index=False, name=None))
+
+
+def _alone(runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]) -> list[Row]:
+    """Transfer runs that are there and have nothing to be compared with."""
+    baselines = {
+        (run.about["dataset"], run.model, run.about["target"], run.seed): hole
+        for hole in holes
+        if (run := hole.run).method == BASELINE
+    }
+    paths = dict(zip(runs["digest"], runs["path"], strict=True))
+    keys = columns.names("missing")[:8]
+    alone = deltas[deltas["baseline_score"].isna()]
+    rows: list[Row] = []
+    for *key, digest in alone[[*keys, "digest"]].itertuples(index=False, name=None):
+        dataset, model, *_, target, seed = key
+        hole = baselines.get((dataset, model, target, seed))
+        known = hole is not None and hole.reason != NO_RECORD
+        error = f"the baseline: {hole.reason}" if hole is not None and known else None
+        folder = hole.node.path if hole is not None else None
+        rows.append((*key, paths[digest], NO_BASELINE, ALONE, folder, error))
+    return rows
 
 
 def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
@@ -142,4 +125,48 @@ def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
     deltas["delta"] = deltas["score"] - deltas["baseline_score"]
     above_zero = deltas["baseline_score"].where(deltas["baseline_score"] > 0, np.nan)
     deltas["improvement"] = 100 * deltas["delta"] / above_zero
-    return deltas[columns.names("deltas")]
+    named: pd.DataFrame = deltas[columns.names("deltas")]
+    return named
+
+
+# --- what every table says ------------------------------------------------------------------------
+
+
+def shorts_of(study: Study) -> dict[str, str]:
+    """Task → short name, of all tasks of the study's datasets."""
+    datasets = transfer_config(study).datasets
+    return {task: short for dataset in datasets for task, short in dataset.shorts}
+
+
+def metadata_in(collected: Collected) -> Metadata:
+    """What every table says of the study."""
+    config = transfer_config(collected.study)
+    asked = config.multi_source
+    facts = {
+        SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
+        MORE_BASELINE_SEEDS: " ".join(map(str, config.more_baseline_seeds)),
+    }
+    return metadata_of(
+        collected,
+        order=_order(collected.planned),
+        facts={key: value for key, value in facts.items() if value},
+        shorts=shorts_of(collected.study),
+    )
+
+
+def _order(runs: Iterable[Run]) -> dict[str, list[str]]:
+    """Names in the order in which the plan first has them; tasks as targets before sources."""
+    listed = list(runs)
+    sources = [source for run in listed for source in run.about["sources"]]
+    names = {
+        "dataset": (run.about["dataset"] for run in listed),
+        "model": (run.model for run in listed),
+        "algorithm": (run.method for run in listed if not is_control(run)),
+        "task": [*(run.about["target"] for run in listed), *sources],
+    }
+    return {kind: list(dict.fromkeys(values)) for kind, values in names.items()}
+
+
+def more_baseline_seeds(metadata: Metadata) -> tuple[int, ...]:
+    """The seeds of baselines that the study has beside those of its runs."""
+    return tuple(map(int, metadata.facts.get(MORE_BASELINE_SEEDS, "").split()))

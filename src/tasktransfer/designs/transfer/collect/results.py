@@ -10,6 +10,7 @@ What figures, printed tables, the report and notebooks start from::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +18,26 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.collect.store import read_tables
 from tasktransfer.designs.transfer.tables import reference
+from tasktransfer.errors import RecordError
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import read_frame
+from tasktransfer.tables.store import read_frame, write_frame
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a study's records say. The columns of each frame are in ``columns.TABLES``."""
+
+    runs: pd.DataFrame
+    scores: pd.DataFrame
+    deltas: pd.DataFrame
+    sizes: pd.DataFrame
+    missing: pd.DataFrame
+    problems: pd.DataFrame
+    control_runs: pd.DataFrame
+    """Runs of controls; ``runs``, ``scores`` and ``deltas`` have none of them."""
+    control_missing: pd.DataFrame
+    """Planned runs of controls without a usable record; ``missing`` has none of them."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +71,35 @@ class Results:
     metadata: Metadata
     lengths: pd.DataFrame | None
     reference: pd.DataFrame | None = None
+
+
+def frames_of(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The frames by their tables' names."""
+    return {name: getattr(tables, name) for name in columns.TABLES}
+
+
+def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], metadata: Metadata) -> None:
+    """Write frames by table name (see ``columns``), each atomically and with the same footer."""
+    for name, frame in frames.items():
+        write_frame(folder / f"{name}.parquet", frame, columns.ALL[name], metadata)
+
+
+def read_tables(folder: Path) -> tuple[Tables, Metadata]:
+    """Read what ``collect`` wrote.
+
+    Raises:
+        RecordError: a table is absent, damaged, or was written by another version of the columns.
+    """
+    frames: dict[str, pd.DataFrame] = {}
+    collections: list[Metadata] = []
+    for name, described in columns.TABLES.items():
+        frames[name], metadata = read_frame(
+            folder / f"{name}.parquet", described, remedy="collect again"
+        )
+        collections.append(metadata)
+    if any(other != collections[0] for other in collections):
+        raise RecordError(f"{folder}: the tables are of several collections; collect again")
+    return Tables(**frames), collections[0]
 
 
 def read_results(folder: str | Path) -> Results:

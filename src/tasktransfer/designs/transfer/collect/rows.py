@@ -1,40 +1,62 @@
-"""One record as rows of the tables."""
+"""A run with its record, as rows of the tables."""
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from collections.abc import Iterable
 from typing import Any
 
-from tasktransfer.designs.transfer.collect.planned import Expected, identity
-from tasktransfer.results.records import chosen_round, stage_of
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.transfer.runs import name_of
+from tasktransfer.results.collect import Collected, Missing
+from tasktransfer.results.records import chosen_round
 from tasktransfer.results.schema import Record
+from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import fidelity_of
 
 Row = tuple[Any, ...]
 
 
-def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> Row:
-    """The row in ``runs`` of a run that ends with a record's stage. ``test_set``: the digest of
-    what its predictions answer."""
-    stage, provenance = stage_of(record), record["provenance"]
-    course, cost = record["training"], provenance["training"]
-    chosen = chosen_round(record, stage["select_on"])
-    size = record["sizes"][run.target]
+def identity(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> Row:
+    """The first six columns of every table of runs."""
+    listed = list(sources)
+    return dataset, model, algorithm, listed, "+".join(listed), len(listed)
+
+
+def names(run: Run) -> Row:
+    """What names a run in tables, ``identity`` and target and seed."""
+    dataset, model, method, sources, target, seed = name_of(run)
+    return *identity(dataset, model, method, sources), target, seed
+
+
+def scored(run: Run) -> Stage:
+    """The training that a run's test score is of, as the run asks for it: its selection chose the
+    round."""
+    (stage,) = run.results_in
+    assert isinstance(stage, Stage)
+    return stage
+
+
+def run_row(collected: Collected, run: Run) -> Row:
+    """The row of a run in ``runs``."""
+    stage, target = scored(run), run.about["target"]
+    record = collected.record(stage)
+    provenance = record["provenance"]
+    cost, size = provenance["training"], record["sizes"][target]
+    chosen = chosen_round(record, stage.selection.tasks)
     return (
-        *identity(run.dataset, run.model, run.algorithm, run.sources),
-        run.target,
-        run.seed,
-        stage["family"],
-        record["results"][run.target]["score"],
+        *names(run),
+        stage.model.family,
+        record["results"][target]["score"],
         chosen.dev_score,
         chosen.number,
-        len(course["rounds"]),
+        len(record["training"]["rounds"]),
         size["train"],
         size["dev"],
         size["test"],
-        stage["digest"],
-        stage["parents"][0] if stage["parents"] else None,
-        path,
+        stage.digest,
+        stage.parents[0].digest if stage.parents else None,
+        f"{stage.path}/{RECORD}",
         record["rows"] is not None,
         _total(provenance["seconds"]),
         cost["tokens"],
@@ -46,26 +68,19 @@ def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> R
         record["data_revision"],
         record["synthetic"],
         record["few_sample"],
-        _weights(stage["identity"]),
-        fidelity_of(stage["identity"]),
-        *_predictions(path, record),
-        test_set,
+        stage.model.weights,
+        fidelity_of(record["node"]["identity"]),
+        *_predictions(stage, record),
+        collected.test_sets.get(stage.digest, {}).get(target),
     )
 
 
-def _predictions(path: str, record: Record) -> Row:
+def _predictions(stage: Stage, record: Record) -> Row:
     """Path, rows and SHA-256 of the predictions."""
     file = record["rows"]
     if file is None:
         return None, None, None
-    return str(PurePosixPath(path).with_name(file["file"])), file["rows"], file["sha256"]
-
-
-def _weights(named: dict[str, Any]) -> str | None:
-    """What the identity of a stage says of the base model's weights, where it does."""
-    model = named.get("model")
-    weights = model.get("weights") if isinstance(model, dict) else None
-    return weights if isinstance(weights, str) else None
+    return f"{stage.path}/{file['file']}", file["rows"], file["sha256"]
 
 
 def _total(seconds: dict[str, float]) -> float:
@@ -73,15 +88,20 @@ def _total(seconds: dict[str, float]) -> float:
     return seconds["total"] if "total" in seconds else sum(seconds.values())
 
 
-def score_rows(record: Record, run: Expected) -> list[Row]:
-    """The rows in ``scores`` of a run that ends with a record's stage."""
-    key = run.key
-    rows: list[Row] = []
-    for task, result in record["results"].items():
-        rows += [(*key, "test", task, name, value) for name, value in result["measures"].items()]
-        rows.append((*key, "test", task, "score", result["score"]))
-    chosen = chosen_round(record, stage_of(record)["select_on"])
-    for task, metrics in chosen.dev.items():
-        rows += [(*key, "dev", task, name, value) for name, value in metrics.items()]
-    rows.append((*key, "dev", run.target, "score", chosen.dev_score))
-    return rows
+def score_rows(collected: Collected, run: Run) -> list[Row]:
+    """The rows of a run in ``scores``: its target on test, and what chose its round on dev."""
+    stage, (dataset, model, method, sources, target, seed) = scored(run), name_of(run)
+    record = collected.record(stage)
+    result, chosen = record["results"][target], chosen_round(record, stage.selection.tasks)
+    values: list[Row] = [("test", target, *one) for one in result["measures"].items()]
+    values.append(("test", target, "score", result["score"]))
+    for task, measures in chosen.dev.items():
+        values += [("dev", task, *one) for one in measures.items()]
+    values.append(("dev", target, "score", chosen.dev_score))
+    return [(dataset, model, method, "+".join(sources), target, seed, *one) for one in values]
+
+
+def missing_row(hole: Missing) -> Row:
+    """The row in ``missing`` of a run without a number."""
+    path = f"{hole.wanted.path}/{RECORD}"
+    return *names(hole.run), path, hole.reason, hole.state, hole.node.path, hole.error

@@ -9,28 +9,26 @@ with a word when the two are not of one time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
+from tasktransfer.designs.transfer.collect.collect import tables_of
 from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.loading import records_under, relative
-from tasktransfer.designs.transfer.collect.planned import Expected, expected_run
-from tasktransfer.designs.transfer.collect.results import read_statistic
-from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.collect.results import Tables, read_statistic, read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.explain.question import Cell, cell_of, cells_of, find_cell
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, inputs_of
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.explain import chain, facts_of, snakemake
+from tasktransfer.results.collect import gather, records_under
 from tasktransfer.results.study import Study
 
-__all__ = ["Cell", "cell_of", "cells_of", "collected_runs", "explain", "find_cell"]
+__all__ = ["Cell", "cell_of", "cells_of", "collected_tables", "explain", "find_cell"]
 
 Facts = dict[str, Any]
 
@@ -55,10 +53,10 @@ class _Evidence:
         return Path(self.study.tables)
 
 
-def collected_runs(tables: Path) -> pd.DataFrame | None:
-    """The runs that were collected last; None where no tables can be read."""
+def collected_tables(tables: Path) -> Tables | None:
+    """What was collected last; None where no tables can be read."""
     try:
-        return read_tables(tables)[0].runs
+        return read_tables(tables)[0]
     except RecordError:
         return None
 
@@ -101,13 +99,21 @@ def explain(cell: Cell, plan: Iterable[Run], study: Study) -> Facts:
 
 
 def _evidence(cell: Cell, plan: list[Run], study: Study) -> _Evidence:
-    collected = collected_runs(Path(study.tables))
-    runs = frame("runs", []) if collected is None else collected
+    """The records as they are now; of a cell that the plan does not have, as they were when they
+    were collected."""
+    earlier = collected_tables(Path(study.tables))
+    runs = frame("runs", []) if earlier is None else earlier.runs
     planned = [run for run in plan if cell_of(run) in (cell, cell.baseline)]
-    mine = [run for run in planned if cell_of(run) == cell]
-    expected = [expected_run(run) for run in planned] if mine else _expected_by_tables(runs, cell)
-    now, _ = collect_runs(Path(study.config.results), expected)
-    return _Evidence(cell, planned if mine else [], runs, study, now)
+    if earlier is not None and all(cell_of(run) != cell for run in planned):
+        return _Evidence(cell, [], runs, study, _only(earlier, cell))
+    return _Evidence(cell, planned, runs, study, tables_of(gather(study, planned)))
+
+
+def _only(tables: Tables, cell: Cell) -> Tables:
+    """The tables of a cell and its baselines."""
+    runs = pd.concat([_rows(tables.runs, one) for one in dict.fromkeys((cell.baseline, cell))])
+    problems = tables.problems.iloc[:0]
+    return replace(tables, runs=runs, deltas=_rows(tables.deltas, cell), problems=problems)
 
 
 def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
@@ -115,21 +121,6 @@ def _rows(runs: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     for column in ("dataset", "model", "algorithm", "source", "target"):
         runs = runs[runs[column] == getattr(cell, column)]
     return runs
-
-
-def _expected_by_tables(runs: pd.DataFrame, cell: Cell) -> list[Expected]:
-    """Where the records of a cell were when they were collected."""
-    wanted = dict.fromkeys((cell.baseline, cell))
-    return [
-        Expected(
-            *(one.dataset, one.model, one.algorithm, one.sources, one.target),
-            *(int(seed), path, digest, (str(Path(path).parent),)),
-        )
-        for one in wanted
-        for seed, path, digest in _rows(runs, one)[["seed", "path", "digest"]].itertuples(
-            index=False, name=None
-        )
-    ]
 
 
 # --- seeds ----------------------------------------------------------------------------------------
@@ -193,7 +184,9 @@ def _trainings(evidence: _Evidence, cell: Cell, seed: int) -> list[Facts]:
     if not folders:
         return []
     results = evidence.results
-    parents = (relative(path.parent, results) for path in records_under(results / "stages"))
+    parents = (
+        path.parent.relative_to(results).as_posix() for path in records_under(results / "stages")
+    )
     return chain(results, folders[0], parents)
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.transfer.collect.planned import SOURCES_CHOSEN_BY
+from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.style import (
     INK,

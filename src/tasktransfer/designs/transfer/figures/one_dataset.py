@@ -9,8 +9,7 @@ from typing import Any, TypeVar, cast
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.collect.results import Results, Statistics
+from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
 from tasktransfer.tables.metadata import in_order
 
 LENGTHS = "lengths"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.tables.html import (
     HtmlTable,

@@ -17,7 +17,7 @@ import numpy as np
 
 from tasktransfer import metrics
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect.collect import Tables
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
 from tasktransfer.designs.transfer.statistics.units import units_of
 from tasktransfer.results.tallies import Tallies
@@ -65,7 +65,7 @@ def by_dialogue(tables: Tables, root: Path) -> dict[tuple[str, str], ByDialogue]
     for dataset, target, *name in single[["dataset", "target", "model", "digest"]].itertuples(
         index=False, name=None
     ):
-        members[dataset, target][tuple(name)] = every[tuple(name)]
+        members[dataset, target][tuple(name)] = every[*name, target]
     found = {place: _of_target(*place, runs, root) for place, runs in members.items()}
     return {place: one for place, one in found.items() if one is not None}
 

@@ -16,8 +16,9 @@ from pathlib import Path
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Tables, deltas_of
+from tasktransfer.designs.transfer.collect.collect import deltas_of
 from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.controls import CONTROLS, OF_PAIRS
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, cells

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
+import numpy.typing as npt
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.store import read_tables
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.selection import ChooseBy
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
@@ -77,13 +78,18 @@ def select(
 def dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """The same runs, scored on dev at the best round in place of test: columns ``score``,
     ``baseline_score`` and ``delta`` are of what selects the rounds, the others as they were."""
-    dev = runs.drop_duplicates("digest").set_index("digest")["dev_score"]
-    score, baseline = deltas["digest"].map(dev), deltas["baseline_digest"].map(dev)
+    dev = runs.drop_duplicates(["digest", "target"]).set_index(["digest", "target"])["dev_score"]
+
+    def of(digests: pd.Series[str]) -> npt.NDArray[Any]:
+        asked = pd.MultiIndex.from_arrays([digests, deltas["target"]])
+        return dev.reindex(asked).to_numpy()
+
+    score, baseline = of(deltas["digest"]), of(deltas["baseline_digest"])
     return deltas.assign(score=score, baseline_score=baseline, delta=score - baseline)
 
 
 def select_from_tables(
-    tables: Path,
+    tables: Tables,
     out: Path,
     targets_per_dataset: int = 2,
     sources_per_target: int = 3,
@@ -94,17 +100,16 @@ def select_from_tables(
     Raises:
         RecordError: as ``select``; also when the plan expects single-source runs that are missing.
     """
-    frames, _ = read_tables(tables)
-    holes = frames.missing[frames.missing["n_sources"] <= 1]
+    holes = tables.missing[tables.missing["n_sources"] <= 1]
     if len(holes):
         first = holes.iloc[0]
         raise RecordError(
-            f"{tables}: {len(holes)} single-source or baseline runs are missing, the first: "
+            f"{out}: {len(holes)} single-source or baseline runs are missing, the first: "
             f"{first['dataset']} {first['model']} {first['algorithm']} {first['source']} -> "
             f"{first['target']} seed {first['seed']} ({first['reason']}); run them, an incomplete "
             "table must not choose"
         )
-    deltas = frames.deltas if choose_by == "test" else dev_deltas(frames.deltas, frames.runs)
+    deltas = tables.deltas if choose_by == "test" else dev_deltas(tables.deltas, tables.runs)
     chosen = select(deltas, targets_per_dataset, sources_per_target, choose_by)
     with replacing(out) as part:
         part.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")

@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Tables
-from tasktransfer.designs.transfer.collect.results import Statistics
-from tasktransfer.designs.transfer.collect.store import (
-    more_baseline_seeds,
+from tasktransfer.designs.transfer.collect.collect import more_baseline_seeds
+from tasktransfer.designs.transfer.collect.results import (
+    Statistics,
+    Tables,
     read_tables,
     write_frames,
 )

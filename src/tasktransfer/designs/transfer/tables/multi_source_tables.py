@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.planned import SOURCES_CHOSEN_BY
+from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
