@@ -8,8 +8,8 @@ default stays out of the identity, so that a new field leaves old digests alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -99,12 +99,12 @@ class Start:
     merged: Merge | None = None
 
     def __post_init__(self) -> None:
-        if self.stage and self.at != "best" and self.stage.selection.keep != "every":
+        if self.stage and self.at != "best" and not self.stage.keeps_rounds:
             raise ConfigError(
                 f"start from {self.stage.label} at {self.at}: this stage keeps its best round "
                 "alone; give its selection keep: every, or start at best"
             )
-        if self.stage and isinstance(self.at, int) and not self.stage.selection.keeps(self.at):
+        if self.stage and isinstance(self.at, int) and not self.stage.keeps(self.at):
             raise ConfigError(
                 f"start from {self.stage.label} at {self.at}: this stage keeps the rounds "
                 f"{', '.join(map(str, self.stage.selection.rounds))}; add {self.at} to them"
@@ -116,8 +116,21 @@ class Start:
         return (self.at, self.parts, self.into, self.merged) == ("best", (), (), None)
 
     @property
+    def selected_on(self) -> tuple[str, ...]:
+        """The tasks by which its round was chosen, where these are not the stage's training tasks:
+        they name one of the several rounds that such a stage may leave."""
+        if self.stage is None or self.at != "best":
+            return ()
+        return self.stage.told_apart(self.stage.selection)
+
+    @property
     def identity(self) -> dict[str, Any]:
-        chosen = {"parts": list(self.parts), "into": list(self.into), "merged": self.merged}
+        chosen = {
+            "selected_on": list(self.selected_on),
+            "parts": list(self.parts),
+            "into": list(self.into),
+            "merged": self.merged,
+        }
         return {
             "stage": self.stage.digest if self.stage else None,
             "at": self.at,
@@ -134,6 +147,10 @@ class Stage:
     predicted and scored with the best round, in the training's own process; None: the selecting
     task where there is one, and none where there are several. ``recipe``: the latest of its
     tasks' recipes.
+
+    By whose dev splits a round is chosen changes no update, so trainings that differ in it alone
+    are one: ``selection`` is that of who asks for the stage, ``also_selected`` those of others in
+    the same plan, and the training leaves a best round for each (ADR 0029).
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -151,6 +168,14 @@ class Stage:
     sampler: Sampler = "task_batches"
     tests: tuple[str, ...] | None = None
     recipe: int = RECIPE_VERSION
+    also_selected: tuple[Selection, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.tests and self.also_selected:
+            raise ConfigError(
+                f"{self.label}: its best round is chosen by several sets of tasks, and tests on "
+                f"{', '.join(self.tests)} do not say with which round; ask for an evaluation"
+            )
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -160,7 +185,6 @@ class Stage:
             **self.data.identity,
             "model": self.model.identity,
             "train_tasks": list(self.train_tasks),
-            "select_on": list(self.selection.tasks),
             "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
             "training": self.training.identity,
             "seed": self.seed,
@@ -176,6 +200,7 @@ class Stage:
     def _set(self) -> dict[str, Any]:
         """What is not at its default."""
         values = {
+            "parent_selected_on": list(self.starts[0].selected_on) if self.starts_whole else [],
             "selection": self.selection.identity,
             "starts": [] if self.starts_whole else [start.identity for start in self.starts],
             "trains": list(self.trains),
@@ -196,20 +221,48 @@ class Stage:
 
     @property
     def select_on(self) -> tuple[str, ...]:
-        """The tasks whose dev splits select the best round."""
+        """The tasks whose dev splits select the round that is asked for here."""
         return self.selection.tasks
 
     @property
+    def selections(self) -> tuple[Selection, ...]:
+        """All that choose a round of it, sorted by their tasks."""
+        return tuple(sorted((self.selection, *self.also_selected), key=lambda one: one.tasks))
+
+    @property
+    def measured_on(self) -> tuple[str, ...]:
+        """The tasks whose dev splits are measured after every round, sorted."""
+        return tuple(sorted({task for one in self.selections for task in one.tasks}))
+
+    @property
     def tested(self) -> tuple[str, ...]:
-        """The tasks whose test splits are scored."""
+        """The tasks whose test splits are scored, sorted."""
+        return tuple(task for one in self.selections for task in self.tested_by(one))
+
+    def tested_by(self, selection: Selection) -> tuple[str, ...]:
+        """The tasks whose test splits are scored with the round that a selection has chosen."""
         if self.tests is not None:
             return self.tests
-        return self.selection.tasks if len(self.selection.tasks) == 1 else ()
+        return selection.tasks if len(selection.tasks) == 1 else ()
+
+    def told_apart(self, selection: Selection) -> tuple[str, ...]:
+        """What names the round that a selection has chosen: its tasks, or nothing where these are
+        the training tasks."""
+        return () if selection.tasks == self.train_tasks else selection.tasks
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Every task that is trained, selects or is tested, sorted."""
-        return tuple(sorted({*self.train_tasks, *self.selection.tasks, *self.tested}))
+        return tuple(sorted({*self.train_tasks, *self.measured_on, *self.tested}))
+
+    def keeps(self, number: int) -> bool:
+        """Whether the parameters of a round are left, whatever was best."""
+        return any(one.keeps(number) for one in self.selections)
+
+    @property
+    def keeps_rounds(self) -> bool:
+        """Whether parameters of other rounds than the best are left."""
+        return any(one.keep == "every" for one in self.selections)
 
     @property
     def parents(self) -> tuple[Stage, ...]:
@@ -409,8 +462,27 @@ def _stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
     return tuple({start.stage.digest: start.stage for start in starts if start.stage}.values())
 
 
-def _digests(data: Data) -> list[str]:
-    return [node.digest for node in data.uses]
+def _digests(data: Data) -> list[Any]:
+    """What stands for the nodes that a recipe reads: a stage with what chose its round, where that
+    does not follow from its training tasks."""
+    named: list[Any] = []
+    for node in data.uses:
+        start = Start(node) if isinstance(node, Stage) else None
+        named.append(start.identity if start and start.selected_on else node.digest)
+    return named
+
+
+def with_all_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
+    """A stage that leaves what it and equal stages are asked for."""
+    selections = {one.tasks: one for one in stage.selections}
+    for other in (one for equal in others for one in equal.selections):
+        same = selections.get(other.tasks)
+        selections[other.tasks] = other if same is None else same.with_rounds_of(other)
+    own = selections.pop(stage.select_on)
+    also = tuple(selections[tasks] for tasks in sorted(selections))
+    if (own, also) == (stage.selection, stage.also_selected):
+        return stage
+    return replace(stage, selection=own, also_selected=also)
 
 
 def _joined(names: tuple[str, ...]) -> str:

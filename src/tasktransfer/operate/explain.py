@@ -13,7 +13,7 @@ from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.operate.offered import STAGES, Place, places
 from tasktransfer.results.finished import state_in
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import NOUNS, chosen_round, read_record, stage_of
+from tasktransfer.results.records import NOUNS, read_record
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD, log_in
 from tasktransfer.results.study import Study
@@ -93,7 +93,7 @@ def _planned(study: Study, node: Node) -> Facts:
         "kind": node.kind,
         "seed": node.seed,
         "train_tasks": list(node.train_tasks),
-        "select_on": list(node.select_on),
+        "select_on": [list(one.tasks) for one in node.selections],
         "parents": [parent.digest for parent in node.parents],
     }
 
@@ -156,19 +156,19 @@ def _of_any(record: Record) -> Facts:
 
 
 def _of_stage(record: Record) -> Facts:
-    node, chosen = cast(Any, record["node"]), chosen_round(record, stage_of(record)["select_on"])
+    node, course = cast(Any, record["node"]), record["training"]
     return {
         "kind": node["step"],
         "seed": node["seed"],
         "train_tasks": node["train_tasks"],
-        "select_on": node["select_on"],
+        "select_on": [one["select_on"] for one in course["selections"]],
         "parents": node["parents"],
         "hyperparameters": node["identity"].get("training"),
         "model": node["identity"].get("model"),
         "scores": {task: result["score"] for task, result in record["results"].items()},
-        "dev_score": chosen.dev_score,
-        "best_epoch": chosen.number,
-        "epochs": len(record["training"]["rounds"]),
+        "dev_scores": [one["dev_score"] for one in course["selections"]],
+        "best_epochs": [one["round"] for one in course["selections"]],
+        "epochs": len(course["rounds"]),
     }
 
 

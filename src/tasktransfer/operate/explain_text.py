@@ -89,8 +89,13 @@ def _measures(facts: Facts) -> list[str]:
     scores = facts["scores"]
     named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
     scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
-    rounds = f"dev {facts['dev_score']:.2f} at epoch {facts['best_epoch']} of {facts['epochs']}"
-    return [rounds + scored]
+    chosen = zip(facts["select_on"], facts["dev_scores"], facts["best_epochs"], strict=True)
+    rounds = [
+        f"dev{' ' + '+'.join(tasks) if len(facts['select_on']) > 1 else ''} {score:.2f} at epoch "
+        f"{best} of {facts['epochs']}"
+        for tasks, score, best in chosen
+    ]
+    return [", ".join(rounds) + scored]
 
 
 def _spelled(measures: Mapping[str, float]) -> str:

@@ -17,6 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing, sha256_of, sweep
@@ -31,10 +34,11 @@ from tasktransfer.operate.offered import (
     parameters_problem,
     places,
     renamed,
+    shared_tasks,
 )
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
-from tasktransfer.results.records import read_record, what_is_left, write_record
+from tasktransfer.results.records import read_record, what_is_left, without_selection, write_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, remember
@@ -206,7 +210,8 @@ def _merge_one(step: Step, *, dry_run: bool) -> tuple[Outcome, list[str]]:
         more = len(differing) - SHOWN_DIFFERENCES
         return "conflict", [*differing[:SHOWN_DIFFERENCES], *[f"and {more} more"] * (more > 0)]
     if not _missing(step, theirs):
-        return "there already", []
+        lacks = without_selection(step.node, ours) if isinstance(step.node, Stage) else None
+        return "there already", [f"here {lacks}: trained once more"] if lacks else []
     return _take(step, theirs, "completed", dry_run=dry_run)
 
 
@@ -226,13 +231,24 @@ def _other_rows(step: Step, ours: Record, theirs: Record) -> list[str]:
         return []
     try:
         # Older files do not have the dialogues; instances and answers are what is compared.
+        shared = shared_tasks(ours, theirs)
         here, there = (
-            read_rows(folder / rows["file"], rows).select(COMPARED).replace_schema_metadata()
+            _compared(read_rows(folder / rows["file"], rows), shared)
             for folder, rows in ((step.out, mine), (step.place.folder, other))
         )
     except RecordError as error:
         return [f"{mine['file']}: the SHA-256 differ, and cannot be compared: {error}"]
     return [] if here.equals(there) else [f"{mine['file']}: the rows differ"]
+
+
+def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
+    """What of rows has to be equal; of some tasks alone where others were not asked for both here
+    and there."""
+    told = rows.select(COMPARED).replace_schema_metadata()
+    if tasks is None:
+        return told
+    of_tasks = told.filter(pc.is_in(told["task"], pa.array(sorted(tasks), pa.string())))
+    return of_tasks.drop_columns(["index"])
 
 
 def _missing(step: Step, theirs: Record) -> list[str]:

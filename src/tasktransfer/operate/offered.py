@@ -15,7 +15,14 @@ from tasktransfer.errors import RecordError
 from tasktransfer.operate.forecast.model_size import tensor_shapes
 from tasktransfer.results.artefacts import checked as checked_artefacts
 from tasktransfer.results.damage import Artefacts, damage
-from tasktransfer.results.records import comparable, parts_of, read_record
+from tasktransfer.results.records import (
+    comparable,
+    is_stage,
+    parts_of,
+    read_record,
+    selected_on,
+    without_selection,
+)
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
 from tasktransfer.results.rows import made_by, read_rows
 from tasktransfer.results.schema import Record
@@ -100,9 +107,10 @@ def offered(place: Place, node: Node | None) -> Record:
     elif node is not None and digest != node.digest:
         problem = f"digest is {digest}, expected {node.digest}"
     elif isinstance(node, Stage):
-        tested = tuple(sorted(record["results"]))
-        if tested != node.tested:
-            said = ", ".join(tested) or "no task"
+        untested = [task for task in node.tested if task not in record["results"]]
+        problem = without_selection(node, record)
+        if problem is None and untested:
+            said = ", ".join(record["results"]) or "no task"
             problem = f"results: {said}, expected {', '.join(node.tested)}"
     if problem:
         raise RecordError(f"{place.folder / RECORD}: {problem}")
@@ -185,8 +193,10 @@ def renamed(record: Record, model: str) -> Record:
 
 def differences(ours: Record, theirs: Record) -> list[str]:
     """Where two records of one node differ, but for provenance and times: ``key: ours, theirs``.
-    The digest of the file of rows is left out: equal rows may be packed otherwise."""
-    mine, other = (_flat(_comparable(record)) for record in (ours, theirs))
+    The digest of the file of rows is left out: equal rows may be packed otherwise. Of a training
+    that was asked for other selections here than there, what both have is compared."""
+    shared = shared_tasks(ours, theirs)
+    mine, other = (_flat(_comparable(record, shared)) for record in (ours, theirs))
     absent = object()
     return [
         f"{key}: {mine.get(key, absent)!r} here, {other.get(key, absent)!r} there"
@@ -197,17 +207,50 @@ def differences(ours: Record, theirs: Record) -> list[str]:
     ]
 
 
-def _comparable(record: Record) -> dict[str, Any]:
+def shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
+    """The tasks that chose a round both here and there, each alone; None: the selections are the
+    same, so that all of the records can be compared."""
+    if not (is_stage(ours) and is_stage(theirs)):
+        return None
+    here, there = {*selected_on(ours)}, {*selected_on(theirs)}
+    return None if here == there else {tasks[0] for tasks in here & there if len(tasks) == 1}
+
+
+def _comparable(record: Record, shared: set[str] | None) -> dict[str, Any]:
     # Equal classifiers and tables may be packed otherwise, as rows.
     kept = comparable(record)
     if "training" in kept:
         # The untrained model is measured where it is asked for, and that is no part of a training.
         rounds = [one for one in kept["training"]["rounds"] if one["round"] > 0]
-        kept["training"] = {**kept["training"], "rounds": rounds}
+        if shared is not None:
+            return _of_tasks(kept, rounds, shared)
+        selections = [
+            {**one, "scores": one["scores"][-len(rounds) :]}
+            for one in kept["training"]["selections"]
+        ]
+        kept["training"] = {"rounds": rounds, "selections": selections}
     else:
         kept["node"] = {**kept["node"], "label": None}  # what a study calls it is its own
     rows = kept["rows"]
     return {**kept, "rows": rows and {**rows, "sha256": None, "file": None}}
+
+
+def _of_tasks(
+    kept: dict[str, Any], rounds: list[dict[str, Any]], tasks: set[str]
+) -> dict[str, Any]:
+    """What of a training follows from its updates, and from some selecting tasks."""
+    selections = kept["training"]["selections"]
+    return {
+        "node": kept["node"],
+        "losses": [one["train_loss"] for one in rounds],
+        "dev": [{t: v for t, v in one["dev"].items() if t in tasks} for one in rounds],
+        "chosen": {
+            one["select_on"][0]: [one["round"], one["dev_score"]]
+            for one in selections
+            if {*one["select_on"]} <= tasks
+        },
+        "results": {t: v for t, v in kept["results"].items() if t in tasks},
+    }
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:

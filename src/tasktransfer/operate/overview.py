@@ -207,11 +207,11 @@ def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[st
 
 def _by_target(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
     """Trainings, done and hours of every target; a training belongs to the task that selects its
-    best epoch, a source's baseline therefore to the source."""
+    best epoch, a source's baseline therefore to the source; one that several select, to none."""
     study = estimates.study
     groups: dict[tuple[str, str], list[Stage]] = defaultdict(list)
     for stage in study.plan.stages:
-        target = stage.select_on[0] if len(stage.select_on) == 1 else SEVERAL
+        target = stage.measured_on[0] if len(stage.measured_on) == 1 else SEVERAL
         groups[stage.dataset, target].append(stage)
     rows = []
     for dataset in study.config.dataset_names:

@@ -297,13 +297,13 @@ class Study:
         return f"{self.folder(node)}/{RECORD}"
 
     def checkpoint(self, stage: Stage) -> str:
-        """The folder of the stage's best round, where it is kept or still needed."""
+        """The folder of the stage's best rounds, where it is kept or still needed."""
         return round_folder(self.folder(stage), "best")
 
     def start(self, start: Start) -> str:
         """The folder of a stage's round that another node starts from."""
         assert start.stage is not None
-        return round_folder(self.folder(start.stage), start.at)
+        return round_folder(self.folder(start.stage), start.at, start.selected_on)
 
     def base_revision(self, stage: Stage) -> str | None:
         """The hub revision of a stage's base model; None for folders, and where nothing of it is

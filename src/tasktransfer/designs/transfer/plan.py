@@ -139,17 +139,13 @@ def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
         return "finetune"
     if step.data is not None or step.training is not None:
         return "control"
-    if set(step.selection.tasks) != set(step.train_tasks):
-        return "multitask"
-    return "baseline" if len(step.train_tasks) == 1 else "pretrain"
+    return "baseline" if len(step.train_tasks) == 1 else "multitask"
 
 
 def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
-    """A readable name: ``DNLI``, ``CRE+DNLI@DNLI`` (selected on), ``DNLI_from_CRE``; of controls
-    ``DNLI_60_epochs``, ``DNLI_permuted_answers``."""
+    """A readable name: ``DNLI``, ``CRE+DNLI``, ``DNLI_from_CRE``; of controls ``DNLI_60_epochs``,
+    ``DNLI_permuted_answers``."""
     text = "+".join(shorts[task] for task in sorted(step.train_tasks))
-    if set(step.selection.tasks) != set(step.train_tasks):
-        text += "@" + "+".join(shorts[task] for task in sorted(step.selection.tasks))
     if step.training is not None:
         text += f"_{step.training.epochs}_epochs"
     if step.data is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from tasktransfer.designs.transfer.controls import LONGER_BASELINE
 from tasktransfer.results.mixtures import PRECISION, Aspect, facts_of_data
-from tasktransfer.results.records import stage_of
+from tasktransfer.results.records import selected_on, stage_of
 from tasktransfer.results.schema import Record
 
 
@@ -19,7 +20,7 @@ def facts(
     stage, named = stage_of(record), record["node"]["identity"]
     dataset, model = stage["dataset"], stage["model"]
     yield from facts_of_data(record)
-    tasks = "+".join(sorted({*stage["train_tasks"], *stage["select_on"]}))
+    tasks = "+".join(sorted({*stage["train_tasks"], *chain(*selected_on(record))}))
     of_tasks = f"{dataset} {tasks}, {stage['family']}"
     yield ("provenance.recipe", of_tasks), record["provenance"]["recipe"]
     yield ("family", model), stage["family"]

@@ -18,7 +18,7 @@ def run_row(path: str, record: Record, run: Expected, test_set: str | None) -> R
     what its predictions answer."""
     stage, provenance = stage_of(record), record["provenance"]
     course, cost = record["training"], provenance["training"]
-    chosen = chosen_round(record, stage["select_on"])
+    chosen = chosen_round(record, (run.target,))
     size = record["sizes"][run.target]
     return (
         *identity(run.dataset, run.model, run.algorithm, run.sources),
@@ -77,10 +77,10 @@ def score_rows(record: Record, run: Expected) -> list[Row]:
     """The rows in ``scores`` of a run that ends with a record's stage."""
     key = run.key
     rows: list[Row] = []
-    for task, result in record["results"].items():
-        rows += [(*key, "test", task, name, value) for name, value in result["measures"].items()]
-        rows.append((*key, "test", task, "score", result["score"]))
-    chosen = chosen_round(record, stage_of(record)["select_on"])
+    result = record["results"][run.target]
+    measures = {**result["measures"], "score": result["score"]}
+    rows += [(*key, "test", run.target, name, value) for name, value in measures.items()]
+    chosen = chosen_round(record, (run.target,))
     for task, metrics in chosen.dev.items():
         rows += [(*key, "dev", task, name, value) for name, value in metrics.items()]
     rows.append((*key, "dev", run.target, "score", chosen.dev_score))
