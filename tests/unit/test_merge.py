@@ -15,7 +15,8 @@ from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate import merge as merging
-from tasktransfer.operate.merge import as_text, failure, merge_results
+from tasktransfer.operate.merge import merge_results
+from tasktransfer.operate.merge_text import as_text, failure
 from tasktransfer.results.finished import look
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
