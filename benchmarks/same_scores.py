@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import read_manifest, read_split
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 from tasktransfer.training.evaluate import evaluate
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
@@ -35,11 +34,9 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
     cpu = torch.device("cpu")
     manifest = read_manifest(chosen.encoded)
     task = get_task(manifest["dataset"], chosen.task)
-    model = load_model(
-        manifest["family"], str(chosen.checkpoint), None, {task.name: task}, manifest,
-        chosen.encoded / "tokenizer", seed=seed, fidelity=Fidelity(), loss_on="answer",
-        dropout=chosen.dropout, device=cpu, plain=plain,
-    )  # fmt: skip
+    spec = ModelSpec("", manifest["family"], "", 0)
+    how = Loading(spec, Training(dropout=chosen.dropout), chosen.encoded, seed, cpu, plain=plain)
+    model = load_model(how, str(chosen.checkpoint), None, {task.name: task})
     limits = {"train": chosen.limit_train, "dev": chosen.limit_test, "test": chosen.limit_test}
     splits = {
         name: read_split(chosen.encoded, task.name, name).limited(limit)
@@ -51,7 +48,7 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
     setup = Setup(cpu, *budgets, precision)
     training = Training(epochs=chosen.epochs, batch_size=20, learning_rate=chosen.learning_rate)
     stage = Stage(
-        "baseline", task.short, Data(task.dataset, ""), ModelSpec("", manifest["family"], "", 0),
+        "baseline", task.short, Data(task.dataset, ""), spec,
         (task.name,), Selection((task.name,)), training, seed,
     )  # fmt: skip
     trained = train(

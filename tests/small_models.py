@@ -17,9 +17,9 @@ from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Selection, Trai
 from tasktransfer.data.cache import instance_file, prepare, read_instances, write_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.encoding.encode import encode_dataset
-from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 from tasktransfer.training.tiny import new_model, new_tokenizer
 
 
@@ -101,21 +101,11 @@ def loader(base: Path) -> Loader:
         adapter_reduction: int | None = None,
     ) -> tuple[FamilyModel, EncodedSplit]:
         folder = base / f"{dataset}-{family}"
-        model = load_model(
-            family,
-            str(base / family),
-            None,
-            {name: get_task(dataset, name) for name in sorted({task, *others})},
-            read_manifest(folder),
-            folder / "tokenizer",
-            seed=0,
-            fidelity=fidelity,
-            loss_on="answer",
-            dropout=dropout,
-            plain=plain,
-            adapter_reduction=adapter_reduction,
-            device=torch.device("cpu"),
-        )
+        spec = ModelSpec("small", family, "w1", 200, adapter_reduction=adapter_reduction)
+        training = Training(fidelity=fidelity, dropout=dropout)
+        loading = Loading(spec, training, folder, 0, torch.device("cpu"), plain=plain)
+        tasks = {name: get_task(dataset, name) for name in sorted({task, *others})}
+        model = load_model(loading, str(base / family), None, tasks)
         return model, read_split(folder, task, split)
 
     return loaded

@@ -19,9 +19,9 @@ from benchmarks.toolkit_fidelity.side import (
 )
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.loop import train
@@ -73,20 +73,8 @@ class _Losses(Progress):
 
 def _model(stage: Stage, encoded: Path, checkpoint: Path) -> tuple[FamilyModel, dict[str, Task]]:
     tasks = {name: get_task(stage.dataset, name) for name in stage.tasks}
-    model = load_model(
-        stage.model.family,
-        str(checkpoint),
-        None,
-        tasks,
-        read_manifest(encoded),
-        encoded / "tokenizer",
-        seed=SEED,
-        fidelity=stage.training.fidelity,
-        loss_on=stage.training.loss_on,
-        dropout=None,
-        device=CPU,
-    )
-    return model, tasks
+    loading = Loading(stage.model, stage.training, encoded, SEED, CPU)
+    return load_model(loading, str(checkpoint), None, tasks), tasks
 
 
 def _weights(model: FamilyModel) -> dict[str, torch.Tensor]:

@@ -16,13 +16,12 @@ import numpy as np
 import torch
 
 from benchmarks.training_speed.cases import LENGTHS
-from tasktransfer.core.fidelity import Fidelity
-from tasktransfer.core.specs import Family
+from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.layers.ragged import Ragged
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.compose import answer_text, prompt_parts
 
 VOCABULARY: dict[Family, int] = {"encoder": 30522, "decoder": 50257, "encoder_decoder": 32128}
@@ -149,21 +148,12 @@ def _model(family: Family, shapes: str, words: int, tokenizer: Any) -> Any:
 
 def teach_to_end(family: Family, folder: Path, encoded: Path, tasks: Sequence[str]) -> None:
     """Train a text-to-text model on prompts' last words and the answers, for moments."""
-    manifest = read_manifest(encoded)
-    dataset = manifest["dataset"]
-    model = load_model(
-        family,
-        str(folder),
-        None,
-        {name: get_task(dataset, name) for name in tasks},
-        manifest,
-        encoded / "tokenizer",
-        seed=0,
-        fidelity=Fidelity(),
-        loss_on="answer",
-        dropout=0.0,
-        device=torch.device("cuda" if torch.cuda.is_available() else "cpu"),
-    )
+    dataset = read_manifest(encoded)["dataset"]
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    spec = ModelSpec("", family, "", 0)
+    cards = {name: get_task(dataset, name) for name in tasks}
+    loading = Loading(spec, Training(dropout=0.0), encoded, 0, device)
+    model = load_model(loading, str(folder), None, cards)
     optimiser = torch.optim.Adam(model.module.parameters(), lr=TEACHING_RATE)
     model.module.train()
     splits = [_ends_of_prompts(read_split(encoded, task, "train")) for task in tasks]

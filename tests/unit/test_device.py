@@ -144,9 +144,10 @@ def test_no_device_is_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine whose nvidia-smi lists two devices."""
+    """A machine whose nvidia-smi lists two devices, and counts how often it is asked."""
     program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\nprintf 'GPU-a\\nGPU-b\\n'\n")
+    program.write_text(f"#!/bin/sh\necho >> {tmp_path}/asked\nprintf 'GPU-a\\nGPU-b\\n'\n")
+    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -161,6 +162,24 @@ def test_the_choice_is_the_batch_systems_inside_its_jobs(monkeypatch: pytest.Mon
     assert device_pool() == []  # the job was given none
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert device_pool() == ["1"]
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_the_gpus_of_a_machine_are_asked_for_once(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    assert [device_pool(), device_pool()] == [["GPU-a", "GPU-b"]] * 2
+    assert asked.read_text() == "\n"
+    (kept,) = (tmp_path / "locks").glob("gpus-*")
+    os.utime(kept, (1.0, 1.0))  # long ago
+    assert device_pool() == ["GPU-a", "GPU-b"]
+    assert asked.read_text() == "\n\n"
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\nprintf 'GPU-c\\n'\n")
+    assert device_pool() == ["GPU-c"]
+    program.write_text("#!/bin/sh\nexit 9\n")  # no driver
+    assert device_pool() == []
+    program.unlink()
+    assert device_pool() == []
 
 
 def test_jobs_of_a_batch_system_do_not_wait_for_each_other(

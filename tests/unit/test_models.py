@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 
 from small_models import Loader
-from tasktransfer.core.fidelity import Fidelity
-from tasktransfer.core.specs import FAMILIES, Family
+from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ModelError
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.heads import best_spans
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 
 KINDS = {  # one task of each kind
     "utterance_classification": ("DailyDialog", "emotion_recognition"),
@@ -25,6 +25,11 @@ KINDS = {  # one task of each kind
     "multiple_choice": ("DailyDialog", "adversarial_response_selection"),
     "span": ("DailyDialog", "dialogue_reasoning_span_extraction"),
 }
+
+
+def an_encoder(encoded: Path) -> Loading:
+    spec = ModelSpec("small", "encoder", "w1", 200)
+    return Loading(spec, Training(), encoded, 0, torch.device("cpu"))
 
 
 def gradient(model: FamilyModel, split: EncodedSplit, groups: list[list[int]]) -> torch.Tensor:
@@ -76,20 +81,10 @@ def test_a_parents_head_comes_along_and_a_new_tasks_head_is_fresh(
         for p in parent.module.parameters():
             p.add_(0.25)
     parent.save(tmp_path)
+    manifest = {"pad_token_id": 0, "token_types": True, "max_answer_tokens": {}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     tasks = {t: get_task("DailyDialog", t) for t in ("dialogue_nli", "topic_classification")}
-    child = load_model(
-        "encoder",
-        str(tmp_path),
-        None,
-        tasks,
-        {"pad_token_id": 0, "token_types": True, "max_answer_tokens": {}},
-        tmp_path,
-        seed=0,
-        fidelity=Fidelity(),
-        loss_on="answer",
-        dropout=None,
-        device=torch.device("cpu"),
-    )
+    child = load_model(an_encoder(tmp_path), str(tmp_path), None, tasks)
     mine, theirs = child.module.state_dict(), parent.module.state_dict()
     assert set(theirs) < set(mine)
     assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
@@ -111,17 +106,6 @@ def test_the_best_span_is_ordered_within_bounds_and_inside_the_context() -> None
 
 
 def test_a_checkpoint_that_is_not_there_names_itself_and_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(ModelError, match=r"nowhere.*model\.safetensors"):
-        load_model(
-            "encoder",
-            str(tmp_path / "nowhere"),
-            None,
-            {},
-            {},
-            tmp_path,
-            seed=0,
-            fidelity=Fidelity(),
-            loss_on="answer",
-            dropout=None,
-            device=torch.device("cpu"),
-        )
+        load_model(an_encoder(tmp_path), str(tmp_path / "nowhere"), None, {})

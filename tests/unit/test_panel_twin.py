@@ -3,6 +3,7 @@ an encoder that nobody trained."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,8 @@ from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import RobertaProcessing
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
-from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.nodes import Data, Evaluation, Outcome
-from tasktransfer.core.specs import ModelSpec, Reads
+from tasktransfer.core.specs import ModelSpec, Reads, Training
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel.sources.cards import pair_task
 from tasktransfer.designs.panel.sources.dataset import FITS, PANEL_TINY, instance_of
@@ -32,7 +32,7 @@ from tasktransfer.evaluation.cosine import cosines
 from tasktransfer.evaluation.outcome import Places
 from tasktransfer.layers.ragged import ragged
 from tasktransfer.models.encoder import Encoder
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.pairs import START_MIDDLE, START_SCALE, parted
 from tasktransfer.models.representation import represent
 from tasktransfer.tasks.card import Instance, Task
@@ -92,13 +92,16 @@ def instances() -> list[Instance]:
     ]
 
 
+def loading(folder: Path, reads: Reads, pad: int = 0, **changes: Any) -> Loading:
+    """How a model of a folder is loaded, which gets what token ids would bring along."""
+    manifest = {"pad_token_id": pad, "token_types": True, "max_answer_tokens": {"Harbour": 0}}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    spec = ModelSpec("small", "encoder", "w1", 32, reads=reads)
+    return Loading(spec, Training(dropout=0.0), folder, 1, CPU, **changes)
+
+
 def loaded(folder: Path, reads: Reads, **changes: Any) -> Encoder:
-    manifest = {"pad_token_id": 0, "token_types": True, "max_answer_tokens": {"Harbour": 0}}
-    model = load_model(
-        "encoder", str(folder), None, {"Harbour": CARD}, manifest, folder, seed=1,
-        fidelity=DEFAULT, loss_on="answer", dropout=0.0, device=torch.device("cpu"), reads=reads,
-        **changes,
-    )  # fmt: skip
+    model = load_model(loading(folder, reads, **changes), str(folder), None, {"Harbour": CARD})
     assert isinstance(model, Encoder)
     model.module.eval()
     return model
@@ -188,14 +191,10 @@ def test_a_pooler_that_is_asked_for_is_never_drawn(tmp_path: Path) -> None:
     config = RobertaConfig(vocab_size=40, intermediate_size=16, **shape)
     RobertaModel(config, add_pooling_layer=False).save_pretrained(tmp_path)
     notes: list[str] = []
-    manifest = {"pad_token_id": 1, "token_types": False, "max_answer_tokens": {"Harbour": 0}}
 
     def load(reads: Reads) -> Any:
-        return load_model(
-            "encoder", str(tmp_path), None, {"Harbour": CARD}, manifest, tmp_path, seed=1,
-            fidelity=DEFAULT, loss_on="answer", dropout=0.0, device=torch.device("cpu"),
-            reads=reads, note=notes.append,
-        )  # fmt: skip
+        how = loading(tmp_path, reads, pad=1, note=notes.append)
+        return load_model(how, str(tmp_path), None, {"Harbour": CARD})
 
     with pytest.raises(ModelError, match=r"has no pooler.*reads: first_token"):
         load("own_pooler")

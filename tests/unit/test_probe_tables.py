@@ -268,7 +268,9 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
         }
         for fit in planned.fits
     }
-    best: Any = {stage.digest: {"training": {"best_round": 7}} for stage in planned.stages}
+    course = {"rounds": [{"round": n, "dev": {}} for n in range(1, 8)], "best_round": 7}
+    training = {"training": {**course, "dev_score": 1.0}}
+    best: Any = {stage.digest: training for stage in planned.stages}
     runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
     rows = pd.DataFrame(score_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
     by_model = rows[rows[2] == "best"]

@@ -16,13 +16,13 @@ from small_models import Loader, small_stage
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.errors import MemoryShortageError
+from tasktransfer.errors import ConfigError, MemoryShortageError
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.resume import Snapshots
+from tasktransfer.training.resume import Snapshots, least_seconds
 from tasktransfer.training.run import belongs_to
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import tasks_of
@@ -55,7 +55,7 @@ def setup(train_tokens: int = 256) -> Setup:
 
 def snapshots(folder: Path, said: list[str] | None = None, **belongs_to: str) -> Snapshots:
     say = (said if said is not None else []).append
-    return Snapshots(folder, {"stage": "a", **belongs_to}, say, share=float("inf"))
+    return Snapshots(folder, {"stage": "a", **belongs_to}, say, share=float("inf"), least=0.0)
 
 
 def run(
@@ -204,6 +204,24 @@ def test_a_state_that_costs_too_much_time_is_not_kept(tmp_path: Path) -> None:
     kept.keep(state)
     kept.keep(state)
     assert written == [1]  # the first tells what it costs
+
+
+def test_no_state_is_kept_before_some_minutes_of_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = snapshots(tmp_path)
+    kept.least = least_seconds()
+    kept.keep(dict)
+    assert not kept.file.exists()
+    kept._last -= kept.least  # as if that long had passed
+    kept.keep(dict)
+    assert kept.file.exists()
+    monkeypatch.setenv("TASKTRANSFER_RESUME_SECONDS", "0")
+    assert least_seconds() == 0.0
+    for text in ("-1", "nan", "soon"):
+        monkeypatch.setenv("TASKTRANSFER_RESUME_SECONDS", text)
+        with pytest.raises(ConfigError, match=f"TASKTRANSFER_RESUME_SECONDS={text}"):
+            least_seconds()
 
 
 def test_a_full_disk_costs_the_state_and_not_the_training(tmp_path: Path) -> None:

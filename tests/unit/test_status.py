@@ -19,14 +19,13 @@ from tasktransfer import cli
 from tasktransfer.cli import operate as commands
 from tasktransfer.core.nodes import Stage
 from tasktransfer.files import locks
-from tasktransfer.operate import folders
 from tasktransfer.operate.costs import as_text as costs_as_text
 from tasktransfer.operate.costs import costs
-from tasktransfer.operate.folders import held_if_free, is_in_use
 from tasktransfer.operate.pace import Piece, pace
 from tasktransfer.operate.status import Watcher, progress
 from tasktransfer.operate.status_text import as_text
-from tasktransfer.results.state import claim, remember
+from tasktransfer.results.finished import state_in, state_of
+from tasktransfer.results.state import claim, held_if_free, is_in_use, remember
 from tasktransfer.results.study import Study
 
 BAR = (
@@ -169,6 +168,8 @@ def test_a_claim_of_another_host_with_a_fresh_log_is_running() -> None:
     claimed_elsewhere(folder)
     (item,) = Watcher(study).look()["running"]
     assert item["host"] == "node7"
+    assert state_in(folder) == ("running", None)
+    assert state_of(study, study.plan.stages[0]) == ("running", None)
     claimed_elsewhere(folder, log_age=400)
     assert Watcher(study).look()["totals"]["interrupted"] == 1
 
@@ -199,7 +200,7 @@ def test_a_clock_that_is_ahead_on_another_machine_is_no_matter(tmp_path: Path) -
     (tmp_path / "train.log").touch()
     (tmp_path / ".claim").touch()
     claimed_elsewhere(tmp_path, log_age=-120)
-    assert folders.in_use_elsewhere(tmp_path)
+    assert is_in_use(tmp_path)
 
 
 # --- pace ---------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from tasktransfer.results.schema import Record
 from tasktransfer.training.attempt import is_there
 from tasktransfer.training.job import Job
 from tasktransfer.training.progress import Progress
+from tasktransfer.training.resume import LEAST_VARIABLE
 from tasktransfer.training.run import train_stage
 
 EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
@@ -191,6 +192,7 @@ def test_an_interrupted_training_starts_over_where_a_round_before_is_asked_for(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
+    monkeypatch.setenv(LEAST_VARIABLE, "0")
     monkeypatch.setattr(Progress, "say", lambda self, text: lines.append(text))
     monkeypatch.setattr(Progress, "round", _killed_in_round_2)
 

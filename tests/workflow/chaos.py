@@ -72,7 +72,8 @@ def snakemake(folder: Path, study: Path, *arguments: str) -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, MARK: str(folder), "HF_HUB_OFFLINE": "1"}
+    kept_always = {"TASKTRANSFER_RESUME_SECONDS": "0"}
+    return {**os.environ, "PATH": path, MARK: str(folder), "HF_HUB_OFFLINE": "1", **kept_always}
 
 
 def undisturbed(folder: Path, study: Path, *targets: str) -> None:

@@ -205,7 +205,7 @@ def test_killed_in_mid_training_nothing_is_half_written_and_a_new_start_complete
     process = subprocess.Popen(
         snakemake(tmp_path, study, "trainings"),
         cwd=tmp_path,
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, "TASKTRANSFER_RESUME_SECONDS": "0"},
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from tasktransfer.datasets.dataset import TurnLength
 from tasktransfer.errors import DataError
-from tasktransfer.tasks.card import SPLITS, MetricSpec, Prompt, Task
+from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
 
 TURN = "<turn>"
 """Ends each turn of a context; a model that reads sentences one by one (HRED) cuts there."""
@@ -58,6 +61,33 @@ def probe_task(probe: str, dataset: str, description: str, citation: str, licenc
 def context_of(turns: Sequence[str]) -> str:
     """Turns as one text, each ended by ``TURN``."""
     return " ".join(f"{turn} {TURN}" for turn in turns)
+
+
+def reply_instance(
+    name: str, number: int, turns: Sequence[str], task: str, labels: Mapping[str, Any], kind: str
+) -> Instance:
+    """The answer at place ``number`` of a dialogue's turns. The query's fields: ``labels`` (JSON,
+    probe → labels) and ``type``, what the whole dialogue is about."""
+    context = context_of(turns[:number])
+    return Instance(
+        id=f"{name}-{number}",
+        dialogue_id=name,
+        task=task,
+        context=context,
+        focus=len(context),
+        query={"labels": json.dumps(labels), "type": kind},
+        options=(),
+        target=(turns[number],),
+    )
+
+
+def turn_lengths(
+    name: str, split: str, turns: Sequence[str], speakers: tuple[str, str]
+) -> Iterator[TurnLength]:
+    """The words of each turn of a dialogue whose sides alternate."""
+    for number, text in enumerate(turns):
+        speaker, count = speakers[number % 2], len(text.split())
+        yield TurnLength(name, split, True, str(number), (speaker,), count)
 
 
 def split_anew(names: Iterable[str], place: str) -> Mapping[str, str]:

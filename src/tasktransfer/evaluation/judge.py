@@ -13,13 +13,13 @@ import torch
 from tasktransfer.core.nodes import Evaluation, Outcome, Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encode import encode_instances
-from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.outcome import Places, load_judged
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.hardware import Hardware
@@ -88,21 +88,8 @@ def loaded(
     stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task], device: torch.device
 ) -> FamilyModel:
     """A stage's best round, with heads for some tasks."""
-    return load_model(
-        stage.model.family,
-        str(checkpoint),
-        None,
-        tasks,
-        read_manifest(encoded),
-        encoded / "tokenizer",
-        seed=stage.seed,
-        fidelity=stage.training.fidelity,
-        loss_on=stage.training.loss_on,
-        dropout=None,
-        device=device,
-        adapter_reduction=stage.model.adapter_reduction,
-        reads=stage.model.reads,
-    )
+    loading = Loading(stage.model, stage.training, encoded, stage.seed, device)
+    return load_model(loading, str(checkpoint), None, tasks)
 
 
 def encoded_here(

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.nodes import Data, Evaluation, Outcome, Stage, Start
+from tasktransfer.core.specs import Training
 from tasktransfer.datasets import find_task, get_task
-from tasktransfer.encoding.encoded import read_manifest, read_split
+from tasktransfer.encoding.encoded import read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import lay_over
 from tasktransfer.training.evaluate import predict
 from tasktransfer.training.hardware import Hardware
@@ -119,24 +119,16 @@ def load_judged(
     if outcome.model is None:
         return _merged(evaluation, outcome.starts, places, device)
     model = outcome.model
-    folder = places.encoded[evaluation.data, model.name]
-    return load_model(
-        model.family,
-        places.base(model.name),
-        places.revision(model.name),
-        {evaluation.task: get_task(evaluation.data.name, evaluation.task)},
-        read_manifest(folder),
-        folder / "tokenizer",
-        seed=evaluation.settings.get("seed", 0),
-        fidelity=DEFAULT,
-        loss_on="answer",
-        dropout=None,
-        device=device,
+    loading = Loading(
+        model,
+        Training(cosine_scale=evaluation.settings.get("cosine_scale")),
+        places.encoded[evaluation.data, model.name],
+        evaluation.settings.get("seed", 0),
+        device,
         beside=places.beside(model.name),
-        cosine_scale=evaluation.settings.get("cosine_scale"),
-        adapter_reduction=model.adapter_reduction,
-        reads=model.reads,
     )
+    tasks = {evaluation.task: get_task(evaluation.data.name, evaluation.task)}
+    return load_model(loading, places.base(model.name), places.revision(model.name), tasks)
 
 
 def _merged(
@@ -152,24 +144,9 @@ def _merged(
         names = sorted({*stage.tasks, evaluation.task})
         homes = (stage.data.name, evaluation.data.name)
         cards = {name: next(c for home in homes if (c := find_task(home, name))) for name in names}
-        return load_model(
-            stage.model.family,
-            places.checkpoint(start),
-            None,
-            cards,
-            read_manifest(folder),
-            folder / "tokenizer",
-            seed=stage.seed,
-            fidelity=stage.training.fidelity,
-            loss_on=stage.training.loss_on,
-            dropout=None,
-            device=device,
-            beside=places.beside(stage.model.name),
-            beside_reads=stage.model.beside_reads,
-            cosine_scale=stage.training.cosine_scale,
-            adapter_reduction=stage.model.adapter_reduction,
-            reads=stage.model.reads,
-        )
+        beside = places.beside(stage.model.name)
+        loading = Loading(stage.model, stage.training, folder, stage.seed, device, beside=beside)
+        return load_model(loading, places.checkpoint(start), None, cards)
 
     model = load(starts[0], stages[0])
     if len(starts) > 1 or starts[0].parts:

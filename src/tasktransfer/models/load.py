@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from tasktransfer.core.architecture import is_recipe, saved_in
-from tasktransfer.core.fidelity import Fidelity
-from tasktransfer.core.specs import Family, Pooling, Reads
+from tasktransfer.core.specs import Family, ModelSpec, Reads, Training
+from tasktransfer.encoding.encoded import read_manifest
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
@@ -30,146 +31,153 @@ POOLERS: dict[Reads, Pooler] = {"pooler": "drawn", "own_pooler": "needed"}
 """What heads read → what becomes of the checkpoint's pooler; of others nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What a model is built with, besides its checkpoint and tasks.
+
+    ``encoded``: the folder of token ids that it reads, with their manifest and tokenizer.
+    ``seed``: weights that the checkpoint lacks, new heads above all, start from it. ``beside``:
+    name or folder of the encoder that reads beside the model. ``plain``: transformers' own
+    attention, dropout and generation on padded rows, the reference that the fast paths are held to.
+    ``note``: told which pooler and heads the checkpoint lacks or has in vain.
+    """
+
+    model: ModelSpec
+    training: Training
+    encoded: Path
+    seed: int
+    device: torch.device
+    beside: str | None = None
+    plain: bool = False
+    note: Note = lambda text: None
+
+
 def load_model(
-    family: Family,
-    start: str,
-    revision: str | None,
-    tasks: dict[str, Task],
-    manifest: dict[str, Any],
-    tokenizer_folder: Path,
-    *,
-    seed: int,
-    fidelity: Fidelity,
-    loss_on: str,
-    dropout: float | None,
-    device: torch.device,
-    plain: bool = False,
-    adapter_reduction: int | None = None,
-    reads: Reads = "pooler",
-    note: Note = lambda text: None,
-    beside: str | None = None,
-    beside_reads: Pooling = "mean",
-    cosine_scale: float | None = None,
+    loading: Loading, start: str, revision: str | None, tasks: dict[str, Task]
 ) -> FamilyModel:
-    """Build the model that a stage starts from.
+    """Build the model that a stage starts from, or that is judged.
 
     Args:
         start: Hugging Face name or folder; the folder of a parent stage brings its heads along.
-        manifest: the encoded data's manifest (token ids of padding, longest answers).
-        tokenizer_folder: where the encoded data keeps its tokenizer.
-        seed: weights that the checkpoint lacks, new heads above all, start from it.
-        fidelity: which dropouts are active, how heads start, how answers are chosen.
-        dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
-        plain: transformers' own attention, dropout and generation on padded rows: the reference
-            that the fast paths are held to.
-        adapter_reduction: of the adapters that an encoder has for each task; None: it has none.
-        reads: what an encoder's heads read of a sequence.
-        note: told which pooler and heads the checkpoint lacks or has in vain.
-        beside: name or folder of the encoder that reads beside a model.
-        beside_reads: its encoding of a text, see ``core.specs.ModelSpec``.
-        cosine_scale: see ``core.specs.Training``.
 
     Raises:
+        DataError: the token ids are missing or damaged.
         ModelError: see ``checkpoint.load_pretrained``.
     """
-    torch.manual_seed(seed)  # weights that the checkpoint lacks (a pooler) are drawn while loading
+    family, device, training = loading.model.family, loading.device, loading.training
+    torch.manual_seed(loading.seed)  # weights that the checkpoint lacks (a pooler) are drawn
+    manifest = read_manifest(loading.encoded)
     if family == "encoder":
-        backbone = _pretrained(family, start, revision, dropout, device, plain, note, reads)
-        encoder = Encoder(
-            backbone,
-            tasks,
-            seed=seed,
-            pad_token_id=manifest["pad_token_id"],
-            token_types=manifest["token_types"],
-            longest_spans=manifest["max_answer_tokens"],
-            fidelity=fidelity,
-            device=device,
-            first_position=None if plain else first_position(backbone.config),
-            adapter_reduction=adapter_reduction,
-            reads=reads,
-        )
-        heads = Path(start) / HEADS_FILE
-        if heads.is_file():
-            encoder.load_heads(heads)
-        return encoder
+        return _encoder(loading, start, revision, tasks, manifest)
     other = None
-    if beside is not None:
-        other = _pretrained("encoder", beside, None, dropout, device, True, note)
+    if loading.beside is not None:
+        other = _pretrained(loading, "encoder", loading.beside, None, plain=True)
     if family == "dual_encoder":
-        context, candidate = _both(start, revision, seed, dropout, device, note)
-        pads = (manifest["pad_token_id"], *manifest.get("beside_pad_token_ids", ()))
+        context, candidate = _both(loading, start, revision)
         dual = DualEncoder(
             context,
             candidate,
             tasks,
-            seed=seed,
-            pads=pads,
-            cosine_scale=cosine_scale,
-            fidelity=fidelity,
+            seed=loading.seed,
+            pads=(manifest["pad_token_id"], *manifest.get("beside_pad_token_ids", ())),
+            cosine_scale=training.cosine_scale,
+            fidelity=training.fidelity,
             device=device,
             beside=other,
-            beside_reads=beside_reads,
+            beside_reads=loading.model.beside_reads,
         )
         dual.load(Path(start))
         return dual
-    tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
-    if is_recipe(start) or saved_in(Path(start)):
-        limits = manifest["max_answer_tokens"]
-        return next_utterance.load(start, tokenizer, tasks, limits, device, dropout)
-    model = _pretrained(family, start, revision, dropout, device, plain, note)
+    tokenizer = load_tokenizer(str(loading.encoded / "tokenizer"), None, family)
     longest = manifest["max_answer_tokens"]
+    if is_recipe(start) or saved_in(Path(start)):
+        return next_utterance.load(start, tokenizer, tasks, longest, device, training.dropout)
+    model = _pretrained(loading, family, start, revision, plain=loading.plain)
     if family == "decoder":
         return Decoder(
             model,
             tokenizer,
             tasks,
             max_answer_tokens=longest,
-            loss_on=loss_on,
+            loss_on=training.loss_on,
             device=device,
-            plain=plain,
-            fidelity=fidelity,
+            plain=loading.plain,
+            fidelity=training.fidelity,
         )
     reader = EncoderDecoder(
-        model, tokenizer, tasks, max_answer_tokens=longest, device=device, fidelity=fidelity
+        model,
+        tokenizer,
+        tasks,
+        max_answer_tokens=longest,
+        device=device,
+        fidelity=training.fidelity,
     )
     if other is None and not any(task.by_head for task in tasks.values()):
         return reader
     (pad,) = manifest.get("beside_pad_token_ids", (0,))
     writer = ReplyWriter(
-        reader, tasks, seed=seed, beside=other, beside_pad=pad, beside_reads=beside_reads
+        reader,
+        tasks,
+        seed=loading.seed,
+        beside=other,
+        beside_pad=pad,
+        beside_reads=loading.model.beside_reads,
     )
     writer.load(Path(start))
     return writer
 
 
-def _both(
+def _encoder(
+    loading: Loading,
     start: str,
     revision: str | None,
-    seed: int,
-    dropout: float | None,
-    device: torch.device,
-    note: Note,
-) -> tuple[Any, Any]:
+    tasks: dict[str, Task],
+    manifest: dict[str, Any],
+) -> Encoder:
+    """An encoder with a head for each task, and those that its checkpoint brings."""
+    reads = loading.model.reads
+    backbone = _pretrained(loading, "encoder", start, revision, plain=loading.plain, reads=reads)
+    encoder = Encoder(
+        backbone,
+        tasks,
+        seed=loading.seed,
+        pad_token_id=manifest["pad_token_id"],
+        token_types=manifest["token_types"],
+        longest_spans=manifest["max_answer_tokens"],
+        fidelity=loading.training.fidelity,
+        device=loading.device,
+        first_position=None if loading.plain else first_position(backbone.config),
+        adapter_reduction=loading.model.adapter_reduction,
+        reads=reads,
+    )
+    heads = Path(start) / HEADS_FILE
+    if heads.is_file():
+        encoder.load_heads(heads)
+    return encoder
+
+
+def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]:
     """The two encoders of a dual encoder before a stage's own weights are put in."""
+    dropout = loading.training.dropout
     if is_built(start):
-        return two_encoders(drawn(start, dropout), seed)
+        return two_encoders(drawn(start, dropout), loading.seed)
     if (Path(start) / WEIGHTS_FILE).is_file():
         return encoders_of_config(start, dropout)
-    return two_copies(_pretrained("encoder", start, revision, dropout, device, True, note))
+    return two_copies(_pretrained(loading, "encoder", start, revision, plain=True))
 
 
 def _pretrained(
+    loading: Loading,
     family: Family,
     start: str,
     revision: str | None,
-    dropout: float | None,
-    device: torch.device,
+    *,
     plain: bool,
-    note: Note,
     reads: Reads = "pooler",
 ) -> Any:
     """The checked checkpoint, with the fast paths that its architecture has; of a built model its
     weights are drawn."""
+    dropout = loading.training.dropout
     if is_built(start):
         model = drawn(start, dropout)
         use_fast_dropout(model)
@@ -180,8 +188,8 @@ def _pretrained(
         revision,
         dropout=dropout,
         # On CPUs torch's fused attention runs its backward pass slower than plain products.
-        attention="eager" if device.type == "cpu" else None,
-        note=note,
+        attention="eager" if loading.device.type == "cpu" else None,
+        note=loading.note,
         pooler=POOLERS.get(reads, "unused"),
     )
     if not plain:

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.files import json_text
 from tasktransfer.operate.overview import stages_by_group
 from tasktransfer.operate.overview_text import table
+from tasktransfer.results.costs import PHASES, Cost, cost_in
 from tasktransfer.results.study import Study
 from tasktransfer.tables.numbers import counted
 
-PHASES = ("train", "dev", "test", "other")
 JOULES_A_KWH = 3.6e6
-RESUMED = "interrupted and resumed"
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one training took, as its record says: ``seconds`` by phase, memory in MiB; ``joules``
-    are None where the device does not report them."""
-
-    seconds: dict[str, float]
-    tokens: int
-    samples: int
-    memory: float
-    gpu_memory: float | None
-    joules: float | None
-    resumed: bool
-    on_gpu: bool
 
 
 def costs(study: Study) -> dict[str, Any]:
@@ -42,10 +24,10 @@ def costs(study: Study) -> dict[str, Any]:
     for group, stages in stages_by_group(study).items():
         for stage in stages:
             try:
-                cost = _cost(Path(study.record(stage)))
+                cost = cost_in(Path(study.record(stage)))
             except FileNotFoundError:
                 continue
-            except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            if cost is None:
                 unread += 1
             else:
                 groups.setdefault(group, []).append(cost)
@@ -60,25 +42,6 @@ def costs(study: Study) -> dict[str, Any]:
         ],
         "total": _sums([*chain.from_iterable(groups.values())]),
     }
-
-
-def _cost(record: Path) -> Cost:
-    provenance = json_text.loads(record.read_bytes())["provenance"]
-    provenance |= provenance.get("training", {})  # older records have it all in one
-    seconds = {name: float(provenance["seconds"].get(name, 0.0)) for name in PHASES}
-    # A resumed training's total is that of its last process, its phases are those of all.
-    rest = float(provenance["seconds"].get("total", 0.0)) - sum(seconds.values())
-    gpu, joules = provenance.get("peak_gpu_memory_mb"), provenance.get("energy_joules")
-    return Cost(
-        seconds={**seconds, "other": max(0.0, rest)},
-        tokens=int(provenance["tokens"]),
-        samples=int(provenance["samples"]),
-        memory=float(provenance["peak_memory_mb"]),
-        gpu_memory=None if gpu is None else float(gpu),
-        joules=None if joules is None else float(joules),
-        resumed=any(RESUMED in note for note in provenance["notes"]),
-        on_gpu=provenance["host"]["device"] == "cuda",
-    )
 
 
 def _sums(group: Sequence[Cost]) -> dict[str, Any]:
@@ -99,7 +62,7 @@ def _sums(group: Sequence[Cost]) -> dict[str, Any]:
         "energy_kwh": sum(joules) / JOULES_A_KWH if joules else None,
         "energy_metered_trainings": len(joules),
         "resumed_trainings": sum(cost.resumed for cost in group),
-        "gpu_trainings": sum(cost.on_gpu for cost in group),
+        "gpu_trainings": sum(cost.device == "cuda" for cost in group),
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.operate.offered import STAGES, Place, places
+from tasktransfer.results.costs import seconds_of
 from tasktransfer.results.finished import state_in
 from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import NOUNS, read_record
@@ -151,7 +152,7 @@ def _of_any(record: Record) -> Facts:
         "cuts": made.get("cuts", {}),
         "stand_ins": made.get("stand_ins", {}),
         "host": made.get("host"),
-        "seconds": made["seconds"].get("total", sum(made["seconds"].values())),
+        "seconds": seconds_of(record),
     }
 
 

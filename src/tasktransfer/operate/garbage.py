@@ -22,13 +22,22 @@ from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import locks
-from tasktransfer.operate.folders import held_if_free, is_in_use
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
-from tasktransfer.operate.merge import RESUME
 from tasktransfer.operate.offered import LAYOUT, PARAMETERS, Place, places, through_link
 from tasktransfer.results.finished import is_start
 from tasktransfer.results.records import parts_of, read_record
-from tasktransfer.results.state import CLAIM, HISTORY, JOB_LOG, LOG, OLD_ROWS, RECORD, ROWS
+from tasktransfer.results.state import (
+    CLAIM,
+    HISTORY,
+    JOB_LOG,
+    LOG,
+    OLD_ROWS,
+    RECORD,
+    RESUME,
+    ROWS,
+    held_if_free,
+    is_in_use,
+)
 from tasktransfer.results.study import Study
 
 Kind = Literal[

@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing, sha256_of, sweep
-from tasktransfer.operate.folders import held_if_free
 from tasktransfer.operate.offered import (
     LAYOUT,
     PARAMETERS,
@@ -42,7 +41,7 @@ from tasktransfer.results.finished import is_start, is_whole
 from tasktransfer.results.records import read_record, what_is_left, without_selection, write_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, remember
+from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, RESUME, held_if_free, remember
 from tasktransfer.results.study import Study
 
 Outcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
@@ -56,8 +55,6 @@ OUTCOMES: dict[Outcome, str] = {
 }
 """What may become of a node, and how that is explained."""
 
-RESUME = ".resume"
-"""Where a training keeps its state (``training.resume``, which imports torch)."""
 
 COMPARED = [
     *("task", "index", "instance_id", "prediction", "gold", "score"),

@@ -20,13 +20,20 @@ from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.files import locks
-from tasktransfer.operate.folders import state_of
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.overview import others, stages_by_group
 from tasktransfer.operate.pace import Piece, ended_lately, pace, seconds
 from tasktransfer.results.finished import OnDisk, look
 from tasktransfer.results.records import NOUNS
-from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, Unfinished, history, last_error
+from tasktransfer.results.state import (
+    HISTORY,
+    JOB_LOG,
+    LOG,
+    Unfinished,
+    history,
+    last_error,
+    unfinished,
+)
 from tasktransfer.results.study import Study
 
 STATES = ("done", "running", "waiting", "failed", "interrupted")
@@ -148,7 +155,7 @@ def _begun(study: Study, there: OnDisk) -> list[Begun]:
     for node in study.plan.nodes:
         if there.names.get(node.digest) and node.digest not in there.finished:
             folder = Path(study.folder(node))
-            begun.append(Begun(node, state_of(folder), history(folder)))
+            begun.append(Begun(node, unfinished(folder), history(folder)))
     return begun
 
 
@@ -170,7 +177,7 @@ def _groups(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[dict
 def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
     """Inputs that a job has begun and not finished, as plain data: ``label``, ``state`` ("running",
     "failed" or "interrupted"), ``error`` (the last line of a failed one's) and ``log``."""
-    unfinished = []
+    begun = []
     for label, folder, whole, log in _inputs(study):
         if whole.exists() or not log.exists():
             continue
@@ -178,8 +185,8 @@ def unfinished_inputs(study: Study) -> list[dict[str, Any]]:
         held = locks.is_held(folder.parent / f".{folder.name}.lock")
         state = "running" if held else "failed" if error else "interrupted"
         error = error if state == "failed" else None
-        unfinished.append({"label": label, "state": state, "error": error, "log": str(log)})
-    return unfinished
+        begun.append({"label": label, "state": state, "error": error, "log": str(log)})
+    return begun
 
 
 def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:

@@ -11,7 +11,6 @@ and records that must not be compared are refused. Neither torch nor the data ar
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,18 +24,18 @@ from tasktransfer.core.nodes import Node
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replacing
-from tasktransfer.results.finished import damage_of, keep_checks
+from tasktransfer.results.costs import hours_of
+from tasktransfer.results.finished import keep_checks, state_of
 from tasktransfer.results.mixtures import Comparison, facts_of
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import RECORD, log_in, unfinished
+from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DONE, DAMAGED, WAITING = "done", "damaged", "waiting"
 NO_RECORD = "no record"
 SHOWN = 12
 """Holes that an error lists; the others are counted."""
@@ -178,27 +177,20 @@ def gather(study: Study) -> Collected:
     problems = []
     comparison = Comparison()
     for node in study.plan.nodes:
-        state, error = _state(study, node)
+        state, error = state_of(study, node)
         if state == DONE:
             record = read_record(Path(study.record(node)))
             comparison.add(comparison.shared(facts_of(node, record)), study.record(node))
             records[node.digest] = record
         elif state == DAMAGED:
-            problems.append((f"{node.path}/{RECORD}", str(error)))
+            error = " ".join(str(error).split())
+            problems.append((f"{node.path}/{RECORD}", error))
         states[node.digest] = state, error
     keep_checks(study)
     missing = [hole for run in study.plan.runs for hole in _holes(study, run, states)]
     lacking = {id(hole.run) for hole in missing}
     whole = tuple(run for run in study.plan.runs if id(run) not in lacking)
     return Collected(study, records, whole, tuple(missing), tuple(problems))
-
-
-def _state(study: Study, node: Node) -> tuple[str, str | None]:
-    if not os.path.lexists(study.record(node)):
-        seen = unfinished(Path(study.folder(node)))
-        return seen.state, seen.error
-    problem = damage_of(study, node)
-    return (DAMAGED, " ".join(problem.split())) if problem else (DONE, None)
 
 
 def _holes(
@@ -243,7 +235,11 @@ def tables_of(collected: Collected, about: Sequence[str]) -> dict[str, list[tupl
             (
                 *named(run),
                 [f"{node.path}/{RECORD}" for node in run.results_in],
-                sum(_hours(collected, node) for node in with_ancestors(run.results_in)),
+                sum(
+                    hours_of(collected.record(node))
+                    for node in with_ancestors(run.results_in)
+                    if collected.has(node)
+                ),
             )
             for run in collected.runs
         ],
@@ -263,10 +259,3 @@ def _text(value: Any) -> str | None:
         return value
     parts: Iterable[Any] = value if isinstance(value, list | tuple) else [value]
     return "+".join(map(str, parts))
-
-
-def _hours(collected: Collected, node: Node) -> float:
-    if not collected.has(node):
-        return 0.0
-    seconds = collected.record(node)["provenance"]["seconds"]
-    return float(seconds.get("total", sum(seconds.values()))) / 3600

@@ -8,7 +8,7 @@ pilot, merge, gc, explain and the Snakefile ask here.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.results.damage import Checked, checked, damage
 from tasktransfer.results.records import parts_of, read_record
 from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
-from tasktransfer.results.state import RECORD, unfinished
+from tasktransfer.results.state import DAMAGED, DONE, RECORD, unfinished
 from tasktransfer.results.study import Study
 
 
@@ -131,17 +131,31 @@ def is_start(study: Study, node: Node) -> bool:
     return not all(is_finished(study, user) for user in study.users(node))
 
 
+def state_of(study: Study, node: Node) -> tuple[str, str | None]:
+    """The state of a node and its error: done, damaged, or as ``state.unfinished``. Raises as
+    ``look``."""
+    return _state(Path(study.folder(node)), lambda: damage_of(study, node))
+
+
 def state_in(folder: Path) -> tuple[str, str | None]:
-    """The state of the node that belongs in a folder, by its name alone, and the error: ``done``,
-    ``damaged``, or as ``state.unfinished``."""
+    """The state of the node that belongs in a folder, by its name alone; a record that may not be
+    read is damaged."""
+
+    def problem() -> str | None:
+        try:
+            return damage(folder, folder.name[-SHORT:])
+        except RecordError as error:
+            return str(error)
+
+    return _state(folder, problem)
+
+
+def _state(folder: Path, damage: Callable[[], str | None]) -> tuple[str, str | None]:
     if not os.path.lexists(folder / RECORD):
         seen = unfinished(folder)
         return seen.state, seen.error
-    try:
-        problem = damage(folder, folder.name[-SHORT:])
-    except RecordError as error:
-        problem = str(error)
-    return ("damaged", problem) if problem else ("done", None)
+    problem = damage()
+    return (DAMAGED, problem) if problem else (DONE, None)
 
 
 def damage_of(study: Study, node: Node) -> str | None:

@@ -4,6 +4,11 @@ waiting. Whether it is finished, ``finished`` and ``damage`` say alone.
 A job holds a kernel lock on a file in its node's folder for as long as it lives. The kernel
 frees the lock however the process ends, so nothing is stale and nothing has to be cleaned up; and
 two workflows on one results folder never make one node at once. Standard library only.
+
+Not every shared file system tells one machine of the locks of another. So a claim that another
+host wrote counts as held while the log is fresh (changed within the last five minutes) and the
+node's history does not say that the job ended: one that is killed on another machine may be called
+running for five minutes.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +41,15 @@ for its input's sake ends at once when the same call tries it again."""
 INTERRUPTED = "interrupted"
 """The last line of a log whose process was stopped by Ctrl-C."""
 
+RESUME = ".resume"
+"""Where a training keeps what it goes on from after a kill: no output that Snakemake knows, so that
+its clean-up of a failed job does not take it."""
+FRESH_SECONDS = 300.0
+"""A training writes a line at least every few minutes; a log that is older belongs to none."""
+ENDED = frozenset({"failed", "finished", "interrupted", "merged"})
+"""Last events of a node that no job works on."""
+
+DONE, DAMAGED, WAITING = "done", "damaged", "waiting"
 State = Literal["running", "failed", "interrupted", "waiting"]
 
 
@@ -135,7 +150,7 @@ def unfinished(folder: Path) -> Unfinished:
     log, or if a record is there all the same (something else of it is gone), and interrupted
     otherwise: it was killed.
     """
-    if locks.is_held(folder / CLAIM):
+    if is_in_use(folder):
         return Unfinished("running", claim=read_claim(folder))
     log = log_in(folder)
     if log is None:
@@ -144,6 +159,39 @@ def unfinished(folder: Path) -> Unfinished:
     if error:
         return Unfinished("failed", error)
     return Unfinished("waiting" if os.path.lexists(folder / RECORD) else "interrupted")
+
+
+def is_in_use(folder: Path) -> bool:
+    """Whether a job works in this folder, on this machine or another."""
+    return locks.is_held(folder / CLAIM) or _in_use_elsewhere(folder)
+
+
+def _in_use_elsewhere(folder: Path) -> bool:
+    if read_claim(folder).get("host", platform.node()) == platform.node():
+        return False
+    events = history(folder)
+    if events and events[-1].get("event") in ENDED:
+        return False
+    return any(_is_fresh(folder / name) for name in (LOG, JOB_LOG, CLAIM))
+
+
+def _is_fresh(file: Path) -> bool:
+    try:
+        # Clocks of two machines differ, in either direction.
+        return abs(time.time() - file.stat().st_mtime) < FRESH_SECONDS
+    except OSError:
+        return False
+
+
+@contextmanager
+def held_if_free(folder: Path) -> Iterator[bool]:
+    """Hold a folder as a job would, if none does; whether it is held now. Never waits.
+
+    Nothing is written into the claim: it says who worked here last.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / CLAIM).open("a", encoding="utf-8") as stream:
+        yield locks.try_lock(stream.fileno()) and not _in_use_elsewhere(folder)
 
 
 def log_in(folder: Path) -> Path | None:

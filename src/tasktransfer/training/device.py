@@ -9,15 +9,17 @@ Standard library only. Several trainings share a device only if TASKTRANSFER_SLO
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tasktransfer.core.digests import digest_of
 from tasktransfer.errors import ConfigError
-from tasktransfer.files import locks
+from tasktransfer.files import locks, replacing
 
 SLOTS_VARIABLE = "TASKTRANSFER_SLOTS_PER_GPU"
 LOCKS_VARIABLE = "TASKTRANSFER_LOCKS"
@@ -25,6 +27,8 @@ BATCH_JOB_VARIABLES = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
 """Set inside the jobs of batch systems that say by CUDA_VISIBLE_DEVICES what a job may use. (A pod
 of Kubernetes sees its own devices only, and has locks of its own.)"""
 POLL_SECONDS = 0.25
+REMEMBERED_SECONDS = 3600.0
+"""How long it is remembered which GPUs there are: one may be lost while the machine is up."""
 
 _idle: dict[Path, int] = {}
 """Locks of leases that are over: file → open descriptor. Held until the process ends: until then,
@@ -43,9 +47,21 @@ def device_pool() -> list[str]:
         visible = ""
     if visible is not None:
         return [name.strip() for name in visible.split(",") if name.strip() not in ("", "-1")]
+    program = shutil.which("nvidia-smi")
+    return [] if program is None else _gpus_listed_by(program)
+
+
+def _gpus_listed_by(program: str) -> list[str]:
+    """What ``nvidia-smi`` says of this machine. It takes up to a second of a processor, so what it
+    said is remembered beside the locks, while the machine is up and has the same devices, for an
+    hour; that there are none is not."""
+    file = lock_folder() / f"gpus-{_machine(program)}.txt"
+    with suppress(OSError):
+        if 0 <= time.time() - file.stat().st_mtime < REMEMBERED_SECONDS:
+            return file.read_text(encoding="utf-8").splitlines()
     try:
         listed = subprocess.run(
-            ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"],
+            [program, "--query-gpu=uuid", "--format=csv,noheader"],
             capture_output=True,
             text=True,
             timeout=30,
@@ -53,7 +69,20 @@ def device_pool() -> list[str]:
         )
     except (OSError, subprocess.SubprocessError):
         return []
-    return [line.strip() for line in listed.stdout.splitlines() if line.strip()]
+    gpus = [line.strip() for line in listed.stdout.splitlines() if line.strip()]
+    if gpus:
+        with suppress(OSError), replacing(file) as part:
+            part.write_text("\n".join(gpus), encoding="utf-8")
+    return gpus
+
+
+def _machine(program: str) -> str:
+    """What the list of GPUs depends on: the start of the machine, the devices that this container
+    has, and the program that lists them."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    said = boot.read_text() if boot.is_file() else ""
+    devices = sorted(path.name for path in Path("/dev").glob("nvidia*"))
+    return digest_of([said, devices, program, Path(program).stat().st_mtime_ns])[:16]
 
 
 def batch_job() -> str | None:

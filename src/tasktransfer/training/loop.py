@@ -303,4 +303,5 @@ def _resumed(
 
 
 def _copy_weights(model: FamilyModel) -> dict[str, Tensor]:
-    return {k: v.detach().cpu().clone() for k, v in model.module.state_dict().items()}
+    weights = model.module.state_dict().items()
+    return {name: weight.detach().to("cpu", copy=True) for name, weight in weights}

@@ -1,7 +1,6 @@
 """Going on after a kill: the state of a training after an epoch, kept until the stage is done.
 
-It lives in a folder of its own inside the stage's folder, which is no declared output, so that
-Snakemake's clean-up of a failed job does not take it. A training that goes on from it ends with
+It lives in a folder of its own inside the stage's folder. A training that goes on from it ends with
 the record of an undisturbed one, bit for bit on the same CPU.
 """
 
@@ -19,12 +18,36 @@ from typing import Any
 
 import torch
 
-FOLDER = ".resume"
+from tasktransfer.errors import ConfigError
+from tasktransfer.results.state import RESUME
+
 FILE = "epoch.pt"
 
 SHARE = 0.1
 """Of the time that a training takes, what writing its state may take at most. An epoch that is
 shorter than ten times the writing is not kept; repeating it costs less than keeping all would."""
+
+
+LEAST_VARIABLE = "TASKTRANSFER_RESUME_SECONDS"
+LEAST_SECONDS = 300.0
+"""Of training since the last state, or the start: before that none is written. A state is four
+times the weights, and repeating minutes costs less than writing many of them."""
+
+
+def least_seconds() -> float:
+    """``LEAST_SECONDS``, or what the environment says.
+
+    Raises:
+        ConfigError: it says no number of 0 or more.
+    """
+    text = os.environ.get(LEAST_VARIABLE, str(LEAST_SECONDS))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise ConfigError(f"{LEAST_VARIABLE}={text}: give seconds, 0 or more, or unset it")
+    return seconds
 
 
 @dataclass(slots=True)
@@ -40,13 +63,14 @@ class Snapshots:
     belongs_to: dict[str, str]
     say: Callable[[str], None]
     share: float = SHARE
+    least: float = LEAST_SECONDS
     refused: Callable[[dict[str, Any]], str] = lambda state: ""
     _cost: float = 0.0
     _last: float = field(default_factory=time.perf_counter)
 
     @property
     def file(self) -> Path:
-        return self.stage_folder / FOLDER / FILE
+        return self.stage_folder / RESUME / FILE
 
     def read(self) -> dict[str, Any] | None:
         """The last kept state; None if there is none that can be used."""
@@ -67,10 +91,10 @@ class Snapshots:
         return kept
 
     def keep(self, state: Callable[[], dict[str, Any]]) -> None:
-        """Write the state after an epoch, unless that would cost more than ``share`` of the time
-        since the last one was written."""
+        """Write the state after a round, unless the last one is less than ``least`` seconds old, or
+        writing would cost more than ``share`` of the time since."""
         began = time.perf_counter()
-        if self._cost > self.share * (began - self._last):
+        if began - self._last < self.least or self._cost > self.share * (began - self._last):
             return
         part = self.file.with_suffix(f".{os.getpid()}.part")
         try:

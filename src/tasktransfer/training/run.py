@@ -44,7 +44,7 @@ from tasktransfer.training.record import (
     learnable_parameters,
     split_sizes,
 )
-from tasktransfer.training.resume import Snapshots
+from tasktransfer.training.resume import Snapshots, least_seconds
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import load_start, tasks_of
@@ -69,9 +69,8 @@ def train_stage(job: Job) -> Record:
     joules = meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _timed(clock, "read"):
-        manifest = read_manifest(job.encoded)
         tasks = tasks_of(stage)
-        synthetic = is_synthetic(job.encoded, manifest)
+        synthetic = is_synthetic(job.encoded, read_manifest(job.encoded))
         splits = _read_splits(job, tasks)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
     dev_splits = {t: splits[t, "dev"] for t in stage.measured_on}
@@ -84,11 +83,15 @@ def train_stage(job: Job) -> Record:
         progress.say(text)
 
     with _timed(clock, "load"):
-        model = load_start(job, tasks, manifest, device, note)
+        model = load_start(job, tasks, device, note)
     learnable = learnable_parameters(model)
     setup = hardware.setup(model, stage.model.family, device, note)
     snapshots = Snapshots(
-        job.out, belongs_to(stage, setup, model), progress.say, refused=partial(_not_kept, job)
+        job.out,
+        belongs_to(stage, setup, model),
+        progress.say,
+        least=least_seconds(),
+        refused=partial(_not_kept, job),
     )
     keeps = job.keeps_rounds or bool(kept_in(job.out))
     trained = train(

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.datasets import get_task
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.load import load_model
+from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import lay_over
 from tasktransfer.results.rounds import checked_round
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.job import Job
 
 
-def load_start(
-    job: Job, tasks: dict[str, Task], manifest: dict[str, Any], device: torch.device, note: Note
-) -> FamilyModel:
+def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Note) -> FamilyModel:
     """The model of a job's stage before its first update.
 
     A stage that goes on from all of another's best round is loaded from its checkpoint; any other
@@ -27,37 +23,28 @@ def load_start(
 
     Args:
         tasks: those of the stage, see ``tasks_of``.
-        manifest: of the encoded data.
         note: told what of a checkpoint is not used or drawn at random.
 
     Raises:
         ConfigError: a named part is unknown.
+        DataError: the token ids are missing or damaged.
         ModelError: a checkpoint is damaged, a round was not kept, or parts do not fit.
         RecordError: a checkpoint is not the one that its stage has left.
     """
     stage = job.stage
 
     def load(folder: str, revision: str | None, of: Stage, tasks: dict[str, Task]) -> FamilyModel:
-        return load_model(
-            of.model.family,
-            folder,
-            revision,
-            tasks,
-            manifest,
-            job.encoded / "tokenizer",
-            seed=stage.seed,
-            fidelity=stage.training.fidelity,
-            loss_on=stage.training.loss_on,
-            dropout=stage.training.dropout,
-            device=device,
-            plain=job.plain,
-            adapter_reduction=of.model.adapter_reduction,
-            reads=of.model.reads,
-            note=note if of is stage else lambda text: None,
+        loading = Loading(
+            of.model,
+            stage.training,
+            job.encoded,
+            stage.seed,
+            device,
             beside=job.beside if of.model.beside else None,
-            beside_reads=of.model.beside_reads,
-            cosine_scale=stage.training.cosine_scale,
+            plain=job.plain,
+            note=note if of is stage else lambda text: None,
         )
+        return load_model(loading, folder, revision, tasks)
 
     def load_other(start: Start) -> FamilyModel:
         if start.stage is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.errors import DataError
@@ -13,12 +15,30 @@ SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+t
 """What ``split.csv`` says → the splits that a dialogue is in; none, if in both official files."""
 
 
-def read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
-    """Name and utterances, empty ones left out, of each dialogue of the release's JSON or zip.
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """``said``: its utterances, empty ones left out. ``split``: what ``split.csv`` says of it, a
+    key of ``SPLITS_OF``."""
+
+    name: str
+    split: str
+    said: tuple[str, ...]
+
+
+def read_dialogues(release: Path, split_file: Path) -> Iterator[Dialogue]:
+    """The dialogues of the release's JSON or zip, divided as ``split.csv`` says.
 
     Raises:
-        DataError: names file, dialogue, turn, key and remedy.
+        DataError: names file, dialogue, turn, key and remedy; or a dialogue has no split.
     """
+    split_of = _read_splits(split_file)
+    for name, said in _read_utterances(release):
+        if name not in split_of:
+            raise DataError(f"{split_file}: no split for {name}; add a line")
+        yield Dialogue(name, split_of[name], said)
+
+
+def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
     packed = file.suffix == ".zip"
     content = in_zip(file, f"{RELEASE}.json") if packed else content_of(file)
     place = Place(str(file), remedy=AGAIN)
@@ -31,13 +51,7 @@ def read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
     return dialogues
 
 
-def read_splits(file: Path) -> dict[str, str]:
-    """Dialogue → what ``split.csv`` says of it: train, valid, test, or valid+test for one that is
-    in both official files.
-
-    Raises:
-        DataError: as ``csv_rows``; another split, or a dialogue twice.
-    """
+def _read_splits(file: Path) -> dict[str, str]:
     splits: dict[str, str] = {}
     for line, (name, split) in csv_rows(file, ("dialogue_id", "split")):
         if split not in SPLITS_OF:

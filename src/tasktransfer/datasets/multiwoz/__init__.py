@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,7 @@ from tasktransfer.datasets.multiwoz.dialogues import (
 )
 from tasktransfer.datasets.multiwoz.labels import labels_of
 from tasktransfer.datasets.one_split import Said, refuse_shared
-from tasktransfer.datasets.reply_pairs import context_of, split_anew
+from tasktransfer.datasets.reply_pairs import reply_instance, split_anew, turn_lengths
 from tasktransfer.tasks.card import SPLITS, Instance
 
 SYNTHETIC = "synthetic.json"
@@ -70,33 +69,19 @@ class _Read:
         return {split: [d for d in every if splits[d.name] == split] for split in SPLITS}
 
     def instances(self, task: str, split: str) -> Iterator[Instance]:
-        """A system turn each. The query's fields: ``labels`` (JSON, probe → labels) and ``type``,
-        the domains of the whole dialogue."""
+        """A system turn each."""
         for dialogue in self.dialogues[split]:
             kind = ",".join(sorted({s.partition("-")[0] for s in dialogue.exchanges[-1].state}))
             labelled = labels_of(dialogue.name, dialogue.exchanges)
             for number, labels in enumerate(labelled):
-                context = context_of(dialogue.turns[: 2 * number + 1])
-                reply = dialogue.turns[2 * number + 1]
-                if reply:
-                    yield Instance(
-                        id=f"{dialogue.name}-{2 * number + 1}",
-                        dialogue_id=dialogue.name,
-                        task=task,
-                        context=context,
-                        focus=len(context),
-                        query={"labels": json.dumps(labels), "type": kind},
-                        options=(),
-                        target=(reply,),
-                    )
+                place = 2 * number + 1
+                if dialogue.turns[place]:
+                    yield reply_instance(dialogue.name, place, dialogue.turns, task, labels, kind)
 
     def turns(self) -> Iterator[TurnLength]:
         for split in SPLITS:
             for dialogue in self.dialogues[split]:
-                for number, text in enumerate(dialogue.turns):
-                    speaker = ("user", "system")[number % 2]
-                    words = len(text.split())
-                    yield TurnLength(dialogue.name, split, True, str(number), (speaker,), words)
+                yield from turn_lengths(dialogue.name, split, dialogue.turns, ("user", "system"))
 
 
 def _open(folder: Path, few_sample: bool) -> Release:

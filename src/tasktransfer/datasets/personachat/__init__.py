@@ -8,7 +8,6 @@ then an utterance of the other side and, after a tab, the answer.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,13 @@ from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, Tu
 from tasktransfer.datasets.file_digests import digest_of_files
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.datasets.personachat.stop_words import STOP_WORDS
-from tasktransfer.datasets.reply_pairs import TURN, context_of, probe_task, reply_task, split_anew
+from tasktransfer.datasets.reply_pairs import (
+    probe_task,
+    reply_instance,
+    reply_task,
+    split_anew,
+    turn_lengths,
+)
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import text_lines
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -136,40 +141,28 @@ class _Read:
         return middle_words(turn for one in self.dialogues["train"] for turn in one.turns)
 
     def instances(self, task: str, split: str) -> Iterator[Instance]:
-        """An answer each; the fields of the query as in MultiWOZ."""
+        """An answer of the side whose persona is known, each."""
         for dialogue in self.dialogues[split]:
             answers = len(dialogue.turns) // 2
             personal = _content_words(dialogue.persona)
             for number in range(answers):
-                context = context_of(dialogue.turns[: 2 * number + 1])
+                place = 2 * number + 1
                 labels = {
                     "UtteranceLoc": (str(number * FIFTHS // answers),),
                     "PersonalInfo": personal,
-                    **self._last_middle_word(context),
+                    **self._last_middle_word(dialogue.turns[:place]),
                 }
-                yield Instance(
-                    id=f"{dialogue.name}-{2 * number + 1}",
-                    dialogue_id=dialogue.name,
-                    task=task,
-                    context=context,
-                    focus=len(context),
-                    query={"labels": json.dumps(labels), "type": "chat"},
-                    options=(),
-                    target=(dialogue.turns[2 * number + 1],),
-                )
+                yield reply_instance(dialogue.name, place, dialogue.turns, task, labels, "chat")
 
-    def _last_middle_word(self, context: str) -> dict[str, tuple[str, ...]]:
-        said = reversed(words(context.replace(TURN, " ")))
+    def _last_middle_word(self, turns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        said = reversed(words(" ".join(turns)))
         last = next((word for word in said if word in self.middle_words), None)
         return {} if last is None else {"WordCont": (last,)}
 
     def turns(self) -> Iterator[TurnLength]:
         for split in SPLITS:
             for dialogue in self.dialogues[split]:
-                for number, text in enumerate(dialogue.turns):
-                    speaker = ("other", "self")[number % 2]
-                    words_ = len(text.split())
-                    yield TurnLength(dialogue.name, split, True, str(number), (speaker,), words_)
+                yield from turn_lengths(dialogue.name, split, dialogue.turns, ("other", "self"))
 
 
 def middle_words(turns: Iterable[str]) -> frozenset[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.nodes import Evaluation, Fit, Stage
+from tasktransfer.core.nodes import Evaluation, Fit
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic import columns
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
@@ -22,6 +22,8 @@ from tasktransfer.errors import DataError
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import coded
 from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.costs import hardware_of, hours_of
+from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
 
@@ -70,7 +72,7 @@ def _scores(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[
     result = collected.record(evaluation)["results"][task]
     for measure, value in result["measures"].items():
         named = MEASURED.get((task, evaluation.split), measure)
-        place = f"{evaluation.path}/metrics.json"
+        place = f"{evaluation.path}/{RECORD}"
         yield *_key(run), named, _pool(evaluation), value, result["instances"], place
 
 
@@ -98,19 +100,13 @@ def _resources(collected: Collected) -> Iterator[Row]:
             continue
         last = run.scored
         record = collected.record(last)
-        made = record["provenance"]
-        host, counts = made["host"], made["training"].get("parameters")
+        counts = record["provenance"]["training"].get("parameters")
         size = 0
         if counts:  # the paper counts fixed positions in retrieval alone
             size = counts["all" if run.about["setting"] == "retrieval" else "learnable"]
-        hardware = host["gpu"] or f"{host['threads']} thread of {host['cpu']}"
         examples = max((sizes["train"] for sizes in record["sizes"].values()), default=0)
-        hours = [_hours(collected, stage) for stage in stages]
-        yield *_key(run), size, hours[-1], sum(hours), hardware, examples
-
-
-def _hours(collected: Collected, stage: Stage) -> float:
-    return collected.record(stage)["provenance"]["seconds"]["total"] / 3600
+        hours = [hours_of(collected.record(stage)) for stage in stages]
+        yield *_key(run), size, hours[-1], sum(hours), hardware_of(record), examples
 
 
 def of_dialogues(study: Study) -> dict[str, list[Row]]:

@@ -20,6 +20,7 @@ from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.costs import hardware_of, hours_of
 from tasktransfer.results.records import chosen_round
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import earlier_rows, metadata_of, write_collected
@@ -201,16 +202,14 @@ def _resources(collected: Collected) -> Iterator[Row]:
         if not collected.has(stage):
             continue
         record = collected.record(stage)
-        host = record["provenance"]["host"]
-        hardware = host["gpu"] or f"{host['threads']} thread of {host['cpu']}"
         counts = record["provenance"]["training"].get("parameters")
         rounds, chosen = record["training"]["rounds"], chosen_round(record, stage.select_on)
         tested = [one["measures"].get("accuracy") for one in record["results"].values()]
         yield (
             *(stage.kind, stage.label, stage.seed, len(rounds), chosen.number),
-            *(chosen.dev_score, record["provenance"]["seconds"]["total"] / 3600),
+            *(chosen.dev_score, hours_of(record)),
             *((counts["all"], counts["trained"]) if counts else (None, None)),
-            hardware,
+            hardware_of(record),
             *(_told_apart(collected, stage) if tested and None not in tested else (None,) * 3),
         )
 

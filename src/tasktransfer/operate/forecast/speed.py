@@ -18,6 +18,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
 from tasktransfer.operate.forecast.model_size import ModelSize
+from tasktransfer.results.costs import PHASES, cost_in
 from tasktransfer.results.study import Study
 
 Device = Literal["cpu", "cuda"]
@@ -110,17 +111,13 @@ def read_samples(study: Study) -> list[Sample]:
 def _sample(stage: Stage, record: str) -> Sample | None:
     """None where there is no record, or none that tells; others complain of damaged ones."""
     try:
-        provenance = json_text.loads(Path(record).read_bytes())["provenance"]
-        provenance |= provenance.get("training", {})  # older records have it all in one
-        seconds = provenance["seconds"]
-        train, dev, test = (float(seconds.get(key, 0.0)) for key in ("train", "dev", "test"))
-        besides = sum(float(seconds.get(key, 0.0)) for key in ("read", "load", "save"))
-        # A resumed training's clock counts its last process only, its phases count them all.
-        rest = max(besides, float(seconds.get("total", 0.0)) - train - dev - test)
-        device, memory = str(provenance["host"]["device"]), float(provenance["peak_memory_mb"])
-        return Sample(stage, device, train, dev + test, rest, memory)
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        cost = cost_in(Path(record))
+    except FileNotFoundError:
         return None
+    if cost is None:
+        return None
+    train, dev, test, rest = (cost.seconds[name] for name in PHASES)
+    return Sample(stage, cost.device, train, dev + test, rest, cost.memory)
 
 
 def measured(samples: Iterable[tuple[Sample, int, int]]) -> Speed | None:

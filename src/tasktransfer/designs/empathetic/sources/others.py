@@ -7,12 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
-from tasktransfer.datasets.dailydialog.utterances import (
-    RELEASE,
-    SPLITS_OF,
-    read_splits,
-    read_utterances,
-)
+from tasktransfer.datasets.dailydialog.utterances import RELEASE, SPLITS_OF, read_dialogues
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TinyPart, TinySize
 from tasktransfer.datasets.file_digests import digest_of_files
 from tasktransfer.datasets.one_split import Said, refuse_shared
@@ -101,15 +96,12 @@ def _daily_files(folder: Path) -> dict[str, Path]:
 
 
 def _read_daily(files: dict[str, Path]) -> Rows:
-    split_of = read_splits(files["split"])
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
     dialogues = []
-    for name, said in read_utterances(files["dialogues"]):
-        if name not in split_of:
-            raise DataError(f"{files['split']}: no split for {name}; add a line")
-        for split in SPLITS_OF[split_of[name]]:
-            dialogues.append(Said(name, split, " ".join(said), str(files["split"])))
-            rows[split] += _in_order(said, DAILY_NEXT, name)
+    for one in read_dialogues(files["dialogues"], files["split"]):
+        for split in SPLITS_OF[one.split]:
+            dialogues.append(Said(one.name, split, " ".join(one.said), str(files["split"])))
+            rows[split] += _in_order(one.said, DAILY_NEXT, one.name)
     refuse_shared(
         dialogues,
         "take the split.csv that goes by the official files",

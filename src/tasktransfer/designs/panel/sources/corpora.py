@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tasktransfer.datasets import personachat
-from tasktransfer.datasets.dailydialog.utterances import read_splits, read_utterances
+from tasktransfer.datasets.dailydialog import utterances as daily
 from tasktransfer.datasets.dstc7 import dstc7_contexts, dstc7_lines
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
@@ -69,17 +69,13 @@ def daily_dialog(files: Files) -> Iterator[Dialogue]:
         DataError: a training dialogue equals an official validation or test dialogue, as in the
             splits that FETA drew anew.
     """
-    split_of = read_splits(files[DAILY_SPLIT])
-    train, held_out = (
-        [],
-        {split: list(_official(files[name], split)) for split, name in OFFICIAL.items()},
-    )
-    for name, said in read_utterances(files[DAILY_ZIP]):
-        if name not in split_of:
-            raise DataError(f"{files[DAILY_SPLIT]}: no split for {name}; add a line")
-        if split_of[name] == "train":
-            place = str(files[DAILY_SPLIT])
-            train.append(Dialogue(f"daily-{name}", "train", said, place=place))
+    held_out = {split: list(_official(files[name], split)) for split, name in OFFICIAL.items()}
+    place = str(files[DAILY_SPLIT])
+    train = [
+        Dialogue(f"daily-{one.name}", "train", one.said, place=place)
+        for one in daily.read_dialogues(files[DAILY_ZIP], files[DAILY_SPLIT])
+        if one.split == "train"
+    ]
     official = [replace(one, split="dev or test") for some in held_out.values() for one in some]
     refuse_shared(
         as_said([*official, *train]),

@@ -54,7 +54,8 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
         it, and why).
     """
     runs = results.tables.runs
-    places = {digest: place for place, digest in enumerate(runs["digest"])}
+    names = runs[["digest", "target"]].itertuples(index=False, name=None)
+    places = {name: place for place, name in enumerate(names)}
     rows = runs[["seed", "score", "digest", "path"]].itertuples(index=False, name=None)
     return {
         "explain": explain,
@@ -63,7 +64,11 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
     }
 
 
-def _dataset(results: Results, dataset: str, places: Mapping[str, int]) -> dict[str, Any]:
+RunName = tuple[str, str]
+"""Digest of the stage, and target: a stage may be tested on several."""
+
+
+def _dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> dict[str, Any]:
     ordered = results.metadata.ordered
     runs, missing = _of(results.tables.runs, dataset), _of(results.tables.missing, dataset)
     cells = _of(results.statistics.cells, dataset)
@@ -102,7 +107,7 @@ def _cells(
     runs: pd.DataFrame,
     missing: pd.DataFrame,
     cells: pd.DataFrame,
-    places: Mapping[str, int],
+    places: Mapping[RunName, int],
     limit: float,
 ) -> list[dict[str, Any]]:
     """Transfer cells and baselines that are there, then those that have nothing but gaps."""
@@ -134,12 +139,14 @@ def reason(row: Mapping[str, Any]) -> str:
     return str(row["reason"])
 
 
-def _pairs(deltas: pd.DataFrame, places: Mapping[str, int]) -> dict[Key, list[list[int | None]]]:
+def _pairs(
+    deltas: pd.DataFrame, places: Mapping[RunName, int]
+) -> dict[Key, list[list[int | None]]]:
     """Cell → its runs and their baselines, as places in ``runs``, by seed."""
     pairs: dict[Key, list[list[int | None]]] = {}
     for row in records(deltas.sort_values("seed", kind="stable")):
-        baseline = places.get(row["baseline_digest"])
-        pairs.setdefault(_key(row), []).append([places[row["digest"]], baseline])
+        run, baseline = ((row[key], row["target"]) for key in ("digest", "baseline_digest"))
+        pairs.setdefault(_key(row), []).append([places[run], places.get(baseline)])
     return pairs
 
 
@@ -198,7 +205,7 @@ def _ink(colour: Any) -> str:
 
 
 def _baselines(
-    runs: pd.DataFrame, places: Mapping[str, int], gaps: Mapping[Key, list[str]]
+    runs: pd.DataFrame, places: Mapping[RunName, int], gaps: Mapping[Key, list[str]]
 ) -> list[dict[str, Any]]:
     """The diagonal: scores of the baselines of each model and task."""
     own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
@@ -218,7 +225,7 @@ def _baselines(
                 "text": f"{score:.1f}" + ("*" if why else ""),
                 "fill": NEUTRAL,
                 "ink": _ink(to_rgb(NEUTRAL)),
-                "runs": [[places[digest], None] for digest in rows["digest"]],
+                "runs": [[places[digest, str(target)], None] for digest in rows["digest"]],
                 "gaps": why,
             }
         )

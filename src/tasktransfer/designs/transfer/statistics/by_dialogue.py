@@ -65,7 +65,7 @@ def by_dialogue(tables: Tables, root: Path) -> dict[tuple[str, str], ByDialogue]
     for dataset, target, *name in single[["dataset", "target", "model", "digest"]].itertuples(
         index=False, name=None
     ):
-        members[dataset, target][tuple(name)] = every[tuple(name)]
+        members[dataset, target][tuple(name)] = every[*name, target]
     found = {place: _of_target(*place, runs, root) for place, runs in members.items()}
     return {place: one for place, one in found.items() if one is not None}
 

@@ -136,11 +136,11 @@ def _run_sets(tables: Tables, more_baseline_seeds: Collection[int]) -> list[_Cel
     for *task, digest in alone[["dataset", "model", "target", "digest"]].itertuples(
         index=False, name=None
     ):
-        baselines[tuple(task)].append(runs[task[1], digest])
+        baselines[tuple(task)].append(runs[task[1], digest, task[2]])
     sets: dict[Row, list[Run]] = defaultdict(list)
     compared = tables.deltas[tables.deltas["delta"].notna()]
     for *names, digest in compared[[*_NAMES, "digest"]].itertuples(index=False, name=None):
-        sets[(*names[:3], tuple(names[3]), *names[4:])].append(runs[names[1], digest])
+        sets[(*names[:3], tuple(names[3]), *names[4:])].append(runs[names[1], digest, names[6]])
     result = []
     for cell, members in sets.items():
         seeds = {run.seed for run in members}.union(more_baseline_seeds)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
+import numpy.typing as npt
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect.store import read_tables
@@ -77,8 +78,13 @@ def select(
 def dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """The same runs, scored on dev at the best round in place of test: columns ``score``,
     ``baseline_score`` and ``delta`` are of what selects the rounds, the others as they were."""
-    dev = runs.drop_duplicates("digest").set_index("digest")["dev_score"]
-    score, baseline = deltas["digest"].map(dev), deltas["baseline_digest"].map(dev)
+    dev = runs.drop_duplicates(["digest", "target"]).set_index(["digest", "target"])["dev_score"]
+
+    def of(digests: pd.Series[str]) -> npt.NDArray[Any]:
+        asked = pd.MultiIndex.from_arrays([digests, deltas["target"]])
+        return dev.reindex(asked).to_numpy()
+
+    score, baseline = of(deltas["digest"]), of(deltas["baseline_digest"])
     return deltas.assign(score=score, baseline_score=baseline, delta=score - baseline)
 
 

@@ -38,13 +38,15 @@ class Run:
         return Tested(self.file, int(self.rows), self.sha256)
 
 
-def runs_of(table: pd.DataFrame) -> dict[tuple[str, str], Run]:
-    """(model, digest of the stage) → run. Two models of a study may have the same weights, and
-    with them the same stages."""
+def runs_of(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
+    """(model, digest of the stage, target) → run. Two models of a study may have the same weights,
+    and with them the same stages; a stage may be tested on several targets."""
     wanted = ["model", "digest", "seed", "score", "fidelity", "predictions", "predictions_rows"]
     wanted += ["predictions_sha256", "test_set", "test_size"]
     plain = table[wanted].astype(object).where(table[wanted].notna(), None)
-    return {(row[0], row[1]): Run(*row) for row in plain.itertuples(index=False, name=None)}
+    targets = table["target"]
+    rows = zip(plain.itertuples(index=False, name=None), targets, strict=True)
+    return {(row[0], row[1], target): Run(*row) for row, target in rows}
 
 
 def tally_of(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
