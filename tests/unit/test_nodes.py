@@ -9,6 +9,7 @@ import pytest
 
 from tasktransfer.core import node_json
 from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.cards import with_cards, without_cards
 from tasktransfer.core.fidelity import FIDELITIES
 from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome, Pool, Stage, Start
 from tasktransfer.core.runs import Run
@@ -74,6 +75,7 @@ OTHER_DATA: dict[str, Any] = {
     "revision": "r2",
     "settings": {"few_sample": False},
     "recipe": "shuffle",
+    "cards": {A: "a1"},
 }
 OTHER_STAGE: dict[str, Any] = {
     "train_tasks": (A, B, C),
@@ -181,6 +183,34 @@ def test_every_change_gives_another_digest() -> None:
         assert len(changed) == 1 + len(values), name
 
 
+OF_READERS = {"derived data": {"cards"}}
+"""Fields that are in the identity of what reads the node."""
+CARDS = {A: "a1", B: "b1", C: "c1"}
+
+
+def test_a_node_has_the_cards_of_the_tasks_that_it_reads() -> None:
+    data = replace(DATA, cards=CARDS)
+    named = replace(DERIVED, cards=CARDS, settings={"k": 1, "tasks": [{"of": C}], "how": "best"})
+    pools = (Pool(replace(DATA, cards={"other": "o1"}), "other"),)
+    tested = replace(BASE, data=data, train_tasks=(A,), selection=Selection((B,)), tests=(C,))
+    assert tested.identity["cards"] == CARDS
+    assert Fit("logistic", data, (B, "stray")).identity["cards"] == {B: "b1"}
+    judged = replace(EVALUATION, data=named, pools=pools)
+    assert judged.identity["cards"] == {A: "a1", "other": "o1"}
+    assert named.identity["derived"]["cards"] == {C: "c1"}
+    assert "cards" not in replace(DERIVED, cards=CARDS).identity["derived"]
+
+
+def test_nodes_have_their_former_digests_without_the_cards() -> None:
+    former = (BASE, FINE, DERIVED, FIT, EVALUATION)
+    today = with_cards(former, lambda _: CARDS)
+    assert not {node.digest for node in today[:2] + today[3:]} & {node.digest for node in former}
+    assert without_cards(today) == former
+    fine, fit = today[1], today[3]
+    assert isinstance(fine, Stage) and isinstance(fit, Fit) and fit.on is not None
+    assert fit.on.stage is fine, "what nodes share is made once"
+
+
 def test_which_rounds_are_kept_is_no_part_of_an_identity() -> None:
     some = replace(KEPT, selection=replace(KEPT.selection, rounds=(0, 4)))
     assert BASE.digest == KEPT.digest == some.digest
@@ -198,8 +228,8 @@ def test_every_field_is_tried_above() -> None:
     for kind, names in tried.items():
         apart = NAMES.get(kind, set()) | OF_THEIR_OWN.get(kind, set())
         assert {field.name for field in fields(kind)} == names | apart
-    for node, values in OTHERS.values():
-        assert {field.name for field in fields(node)} == set(values)
+    for name, (node, values) in OTHERS.items():
+        assert {field.name for field in fields(node)} == set(values) | OF_READERS.get(name, set())
 
 
 def test_digests_are_pinned() -> None:
@@ -280,7 +310,8 @@ def test_the_stages_of_a_run_are_those_of_its_outcome_in_order() -> None:
     ],
 )
 def test_a_node_survives_json(node: Any) -> None:
-    again = node_json.from_json(type(node), node_json.to_json(node), "--node")
+    cards = (node if isinstance(node, Data) else node.data).cards
+    again = node_json.from_json(type(node), node_json.to_json(node), "--node", lambda _: cards)
     assert again == node
     assert (again.digest, again.path) == (node.digest, node.path)
 

@@ -1,8 +1,8 @@
 """Identities as they were before schema 4 of the records, so that older results are found.
 
 What changed since (CHANGELOG): by whose dev splits a training chooses its round is no part of its
-identity, so that two former trainings may be one; and what starts from it says which round. Where
-something else changes identities without changing numbers, it is taken back here too.
+identity, so that two former trainings may be one, and what starts from it says which round; and the
+cards of its tasks are part of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 
-SINCE = ("parent_selected_on",)
+SINCE = ("parent_selected_on", "cards")
 """Keys that former identities had not."""
 
 
@@ -43,7 +43,8 @@ class Former:
         data = node if isinstance(node, Data) else node.data
         if data.recipe:
             uses = [self.digest(used) for used in data.uses]
-            identity["derived"] = {**identity["derived"], "uses": uses}
+            derived = {k: v for k, v in identity["derived"].items() if k not in SINCE}
+            identity["derived"] = {**derived, "uses": uses}
         match node:
             case Stage():
                 return {**identity, **self._of_stage(node)}

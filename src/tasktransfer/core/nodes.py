@@ -8,7 +8,7 @@ default stays out of the identity, so that a new field leaves old digests alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -39,7 +39,9 @@ class Data:
 
     ``revision`` is the content digest of the release that is read, also where the instances are
     then derived. ``settings`` are plain values; ``uses`` are the nodes that a recipe reads: data,
-    fits, and the stages of trained models.
+    fits, and the stages of trained models. ``cards``: task → digest of its card, of all tasks of
+    the dataset; whatever reads the data has those of its own tasks in its identity, and derived
+    data have those of the tasks that their settings name. JSON leaves them out (``node_json``).
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -49,15 +51,30 @@ class Data:
     settings: Settings = field(default_factory=dict, hash=False)
     recipe: str = ""
     uses: tuple[Node, ...] = ()
+    cards: Mapping[str, str] = field(default_factory=dict, hash=False, metadata={"told": False})
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What stands for the data in the identity of nodes that read it."""
+        """The data by themselves; nodes that read them have ``identity_for`` their tasks."""
         read = {"dataset": self.name, "data_revision": self.revision}
         if not self.recipe:
             return {**read, **self.settings}
-        derived = {"recipe": self.recipe, "settings": dict(self.settings), "uses": _digests(self)}
-        return {**read, "derived": {"library": LIBRARY_VERSION, **derived}}
+        derived = {
+            "library": LIBRARY_VERSION,
+            "recipe": self.recipe,
+            "settings": dict(self.settings),
+            "uses": _digests(self),
+            **_said({"cards": self.cards_of(_texts_in(self.settings))}),
+        }
+        return {**read, "derived": derived}
+
+    def identity_for(self, tasks: Iterable[str]) -> dict[str, Any]:
+        """What stands for the data in the identity of a node that reads these tasks."""
+        return {**self.identity, **_said({"cards": self.cards_of(tasks)})}
+
+    def cards_of(self, tasks: Iterable[str]) -> dict[str, str]:
+        """The digests of the cards of those that are tasks of the dataset."""
+        return {task: self.cards[task] for task in tasks if task in self.cards}
 
     @cached_property
     def digest(self) -> str:
@@ -134,7 +151,7 @@ class Start:
         return {
             "stage": self.stage.digest if self.stage else None,
             "at": self.at,
-            **{name: value for name, value in chosen.items() if value},
+            **_said(chosen),
         }
 
 
@@ -182,7 +199,7 @@ class Stage:
         """Everything that changes this stage's numbers; those it starts from by their digests."""
         return {
             "recipe": self.recipe,
-            **self.data.identity,
+            **self.data.identity_for(self._read),
             "model": self.model.identity,
             "train_tasks": list(self.train_tasks),
             "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
@@ -190,6 +207,11 @@ class Stage:
             "seed": self.seed,
             **self._set,
         }
+
+    @property
+    def _read(self) -> tuple[str, ...]:
+        """The tasks whose cards change its numbers: of training, its own selection, and tests."""
+        return (*self.train_tasks, *self.selection.tasks, *(self.tests or ()))
 
     @property
     def starts_whole(self) -> bool:
@@ -206,7 +228,7 @@ class Stage:
             "trains": list(self.trains),
             "sampler": "" if self.sampler == "task_batches" else self.sampler,
         }
-        chosen = {name: value for name, value in values.items() if value}
+        chosen = _said(values)
         return chosen if self.tests is None else {**chosen, "tests": list(self.tests)}
 
     @cached_property
@@ -306,7 +328,7 @@ class Fit:
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
-            **self.data.identity,
+            **self.data.identity_for(self.tasks),
             "tasks": list(self.tasks),
             "seed": self.seed,
             "settings": dict(self.settings),
@@ -358,7 +380,7 @@ class Outcome:
         chosen = {"combine": self.combine, "domains": list(self.domains), "model": model}
         return {
             "starts": [start.identity for start in self.starts],
-            **{name: value for name, value in chosen.items() if value},
+            **_said(chosen),
         }
 
     @cached_property
@@ -410,11 +432,15 @@ class Evaluation:
     def identity(self) -> dict[str, Any]:
         """Everything that changes its numbers."""
         pools = [[pool.data.digest, pool.task] for pool in self.pools]
+        cards = self.data.cards_of((self.task,))
+        for pool in self.pools:
+            cards |= pool.data.cards_of((pool.task,))
         return {
             "library": LIBRARY_VERSION,
-            **({"pools": pools} if pools else {}),
+            **_said({"pools": pools}),
             "of": self.of.digest,
             **self.data.identity,
+            **_said({"cards": cards}),
             "task": self.task,
             "measures": list(self.measures),
             "split": self.split,
@@ -483,6 +509,22 @@ def with_all_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
     if (own, also) == (stage.selection, stage.also_selected):
         return stage
     return replace(stage, selection=own, also_selected=also)
+
+
+def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What of some values is part of an identity: none that is empty or None."""
+    return {name: value for name, value in values.items() if value}
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Every text among plain values, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts_in(item)
 
 
 def _joined(names: tuple[str, ...]) -> str:

@@ -8,19 +8,23 @@ chose their round become one. What cannot be known is refused, and said.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 
+from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.former import Former
-from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.core.nodes import SHORT, Data, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.offered import Place, check_files, places
 from tasktransfer.results.artefacts import Artefact
@@ -63,6 +67,7 @@ def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
         for node, halves in _former_places(study, other):
             told.taken |= {place.digest for place, _ in halves}
             try:
+                _refuse_other_cards(node)
                 _write(node, [Half(p, _record(p), tasks) for p, tasks in halves], told.folder)
                 told.nodes, told.records = told.nodes + 1, told.records + len(halves)
             except RecordError as error:
@@ -86,6 +91,30 @@ def _former_places(study: Study, other: Path) -> Iterator[tuple[Node, list[tuple
         ]
         if found:
             yield node, sorted(found, key=lambda half: half[1])
+
+
+def _refuse_other_cards(node: Node) -> None:
+    """Former records do not say what the cards of their tasks were: they are taken for those of the
+    last release that was so, and must be the same today."""
+    for one in with_ancestors((node,)):
+        data = one if isinstance(one, Data) else one.data
+        identity = one.identity["derived"] if isinstance(one, Data) else one.identity
+        then = _cards_then().get(data.name, {})
+        changed = [
+            task for task, card in identity.get("cards", {}).items() if then.get(task) != card
+        ]
+        if changed:
+            raise RecordError(
+                f"{node.path}: the card of {data.name}/{changed[0]} is not that of the release whose "
+                "records are re-keyed, so that it cannot be known whether the numbers are the same"
+            )
+
+
+@cache
+def _cards_then() -> dict[str, dict[str, str]]:
+    """Dataset → task → digest of its card, when cards became part of identities."""
+    text = resources.files("tasktransfer.operate").joinpath("former_cards.json").read_text("utf-8")
+    return cast(dict[str, dict[str, str]], json.loads(text))
 
 
 def _record(place: Place) -> Record:

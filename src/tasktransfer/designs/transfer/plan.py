@@ -14,7 +14,7 @@ from tasktransfer.core.nodes import Data, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import recipe_of
+from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import TransferConfig
@@ -103,9 +103,9 @@ class _Given(NamedTuple):
 
 
 def _given(config: TransferConfig, revisions: Revisions) -> _Given:
-    names = config.dataset_names
+    names, few = config.dataset_names, {"few_sample": config.data.few_sample}
     return _Given(
-        {name: data_of(config, revisions, name) for name in names},
+        {name: data_of(name, revisions.data[name], few) for name in names},
         {name: config.training_for(name) for name in names},
         revisions.models,
     )
@@ -123,11 +123,6 @@ def _run(builder: PlanBuilder, given: _Given, wanted: Wanted) -> TransferRun:
     return TransferRun(
         dataset, model, spec.family, algorithm, sources, target, seed, tuple(stages.values())
     )
-
-
-def data_of(config: TransferConfig, revisions: Revisions, dataset: str) -> Data:
-    """The instances of a dataset."""
-    return Data(dataset, revisions.data[dataset], {"few_sample": config.data.few_sample})
 
 
 def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
