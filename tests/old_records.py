@@ -53,9 +53,23 @@ def old_rows(folder: Path, record: Record) -> Any:
     return {"file": file.name, "rows": table.num_rows, "sha256": sha256}
 
 
+def as_schema_3(record: Record) -> dict[str, Any]:
+    """What schema 3 said of a node; a training had one selection."""
+    old: dict[str, Any] = copy.deepcopy({**record, "schema": 3})
+    if old["node"]["kind"] == "stage":
+        rounds = old["training"]["rounds"]
+        (chosen,) = old["training"]["selections"]
+        for one, score in zip(rounds, chosen["scores"], strict=True):
+            one["selection_score"] = score
+        best = {"best_round": chosen["round"], "dev_score": chosen["dev_score"]}
+        old["training"] = {"rounds": rounds, **best}
+        old["node"]["select_on"] = chosen["select_on"]
+    return old
+
+
 def as_schema_2(record: Record) -> dict[str, Any]:
     """What schema 2 said of a node."""
-    old: dict[str, Any] = copy.deepcopy({**record})
+    old = as_schema_3(record)
     node, results = old.pop("node"), old.pop("results")
     old["provenance"].pop("cuts", None)
     if node["kind"] == "stage":

@@ -26,7 +26,7 @@ def choices(study: Study) -> dict[str, Any]:
     """What was chosen: the best round of each training, and what tables say of rounds."""
     run("collect", "--complete")
     stages = {
-        stage.path: {key: facts_of(study, stage)[key] for key in ("best_epoch", "dev_score")}
+        stage.path: {key: facts_of(study, stage)[key] for key in ("best_epochs", "dev_scores")}
         for stage in study.plan.stages
     }
     tables = {file.name: pd.read_parquet(file) for file in Path(study.tables).glob("*.parquet")}

@@ -43,7 +43,7 @@ def test_damaged_records_are_all_named(own: tuple[Study, dict[str, Path]]) -> No
     told = str(caught.value)
     assert told.startswith("2 records cannot be used")
     assert f"{folders[QA]}/metrics.json: not valid JSON" in told
-    assert f"{folders[RE]}/metrics.json: training.dev_score" in told
+    assert f"{folders[RE]}/metrics.json: training.selections[0].dev_score" in told
 
 
 def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -> None:

@@ -137,16 +137,24 @@ def predictions_folder(record: Path) -> None:
     record.with_name(ROWS).mkdir()
 
 
+DEV_SCORE = "training__selections__0__dev_score"
+
 KINDS: dict[str, tuple[Damage, str]] = {
     "truncated": (truncated, "not valid JSON"),
     "empty": (empty, "not valid JSON"),
     "no UTF-8": (no_utf8, "not valid JSON"),
     "folder": (a_folder, "cannot be read"),
     "broken link": (a_broken_link, "cannot be read"),
-    "schema": (edited(schema=4), "schema: found 4"),
+    "schema": (edited(schema=5), "schema: found 5"),
     "no object": (lambda record: record.write_text("[1]"), "a record is a JSON object"),
-    "NaN": (edited(training__dev_score=float("nan")), "training.dev_score: found nan"),
-    "infinite": (edited(training__dev_score=float("inf")), "training.dev_score: found inf"),
+    "NaN": (
+        edited(training__selections__0__dev_score=float("nan")),
+        "training.selections[0].dev_score: found nan",
+    ),
+    "infinite": (
+        edited(training__selections__0__dev_score=float("inf")),
+        "training.selections[0].dev_score: found inf",
+    ),
     "another run": (another_run, "holds"),
     "other hyperparameters": (another_seed_trained_differently, "holds the stage"),
     "other data revision than its digest": (edited(data_revision="r2"), "data_revision: 'r2'"),

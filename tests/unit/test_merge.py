@@ -135,7 +135,7 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
     assert (seen["counts"]["conflict"], seen["counts"]["taken"]) == (1, 7)
     (conflict,) = [item for item in seen["stages"] if item["outcome"] == "conflict"]
     assert conflict["stage"] == stage.path
-    assert "training.dev_score: 12.5 here, 50.0 there" in conflict["reasons"]
+    assert "training.selections[0].dev_score: 12.5 here, 50.0 there" in conflict["reasons"]
     assert files(ours.folder(stage)) == before
     assert failure(seen) is not None
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 6
@@ -164,7 +164,7 @@ def test_equal_predictions_in_another_file_are_no_conflict(
 
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "a key is missing": (lambda r: r["training"].pop("best_round"), "best_round"),
+    "a key is missing": (lambda r: r["training"].pop("selections"), "selections"),
     "another schema": (lambda r: r.update(schema=4), "schema: found 4"),
     "digest and identity disagree": (
         lambda r: r["node"]["identity"].update(seed=7),

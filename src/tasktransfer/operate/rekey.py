@@ -99,14 +99,12 @@ def _refuse_other_cards(node: Node) -> None:
     for one in with_ancestors((node,)):
         data = one if isinstance(one, Data) else one.data
         identity = one.identity["derived"] if isinstance(one, Data) else one.identity
-        then = _cards_then().get(data.name, {})
-        changed = [
-            task for task, card in identity.get("cards", {}).items() if then.get(task) != card
-        ]
+        then, cards = _cards_then().get(data.name, {}), identity.get("cards", {})
+        changed = [task for task in cards if then.get(task) != cards[task]]
         if changed:
             raise RecordError(
-                f"{node.path}: the card of {data.name}/{changed[0]} is not that of the release whose "
-                "records are re-keyed, so that it cannot be known whether the numbers are the same"
+                f"{node.path}: the card of {data.name}/{changed[0]} is not that of the release "
+                "whose records are re-keyed, so that its numbers may be others"
             )
 
 
