@@ -83,7 +83,7 @@ def outcome(trained: Trained, model: FamilyModel) -> tuple[Any, ...]:
     last = torch.cat([p.detach().flatten() for p in model.module.parameters()])
     return (
         rounds,
-        trained.best[0].round,
+        chosen.round,
         trained.samples,
         trained.tokens,
         best.tolist(),
