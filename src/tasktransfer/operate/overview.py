@@ -99,6 +99,7 @@ def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
         "without_variants": len(
             {stage.digest for run in plan.runs if not run.variant for stage in run.stages}
         ),
+        "spared": sum(len(stage.also_selected) for stage in plan.stages),
         "by_kind": dict(kinds),
         "by_dataset_and_model": _by_dataset_and_model(study),
         "done": done,
