@@ -1,4 +1,4 @@
-"""Nodes with other digests of their tasks' cards, or with none."""
+"""Nodes with other digests of their tasks' cards."""
 
 from __future__ import annotations
 
@@ -32,9 +32,3 @@ def with_cards(nodes: Sequence[AnyNode], cards_of: CardsOf) -> tuple[AnyNode, ..
         return done[id(part)]
 
     return tuple(changed(node) for node in nodes)
-
-
-def without_cards(nodes: Sequence[AnyNode]) -> tuple[AnyNode, ...]:
-    """The same nodes as they were before cards were part of any identity: by these digests, results
-    of former releases are found."""
-    return with_cards(nodes, lambda _: {})

@@ -40,9 +40,8 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
 
 def _with_selection(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
     """The course of a training that had one selection."""
-    rounds = course.get("rounds")
-    if not isinstance(rounds, list) or not all(isinstance(one, dict) for one in rounds):
-        raise RecordError("training.rounds: missing, or no list of objects")
+    said = course.get("rounds")
+    rounds = [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
     chosen = {
         "select_on": select_on,
         "round": course.get("best_round"),
@@ -50,8 +49,9 @@ def _with_selection(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
         "scores": [one.get("selection_score") for one in rounds],
     }
     without = [{k: v for k, v in one.items() if k != "selection_score"} for one in rounds]
-    rest = {k: v for k, v in course.items() if k not in ("rounds", "best_round", "dev_score")}
-    return {**rest, "rounds": without, "selections": [chosen]}
+    rest = {k: v for k, v in course.items() if k not in ("best_round", "dev_score")}
+    # What is no list of rounds is left for the check of schema 4 to name.
+    return {**rest, **({"rounds": without} if rounds else {}), "selections": [chosen]}
 
 
 def _part(record: Mapping[str, Any], key: str) -> dict[str, Any]:
