@@ -150,7 +150,7 @@ class Estimates:
         """What one training takes."""
         key = (
             *(stage.dataset, stage.model.name, stage.train_tasks),
-            *(stage.measured_on, stage.training),
+            *(tuple(one.tasks for one in stage.selections), stage.training),
         )
         if key not in self._costs:
             self._costs[key] = self._cost(stage)
@@ -176,7 +176,7 @@ class Estimates:
             evaluated=sum(volume.units * times for volume, times in evaluated),
             evaluated_tokens=evaluated_tokens,
             seconds=seconds,
-            checkpoint=4 * self.model(model).parameters,
+            checkpoint=4 * self.model(model).parameters * len(stage.selections),
             results=RECORD_BYTES
             + EPOCH_BYTES * training.epochs
             + PREDICTIONS_BYTES

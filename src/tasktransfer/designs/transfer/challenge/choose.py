@@ -31,7 +31,7 @@ from tasktransfer.designs.transfer.runs import TransferRun as Run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import chosen_round, read_record
+from tasktransfer.results.records import chosen_round, read_record, without_selection
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
 
@@ -143,6 +143,8 @@ def finished(study: Study, run: Run) -> Finished | None:
             f"{path}: it is the record of stage {record['node']['digest'][:12]}, and "
             f"{run.scored.digest[:12]} belongs here; delete its folder and run the stage again"
         )
+    if without_selection(run.scored, record):
+        return None
     reasons = ineligible(run.dataset, run.sources, run.target, record)
     if reasons:
         raise RecordError(f"{path}: it may not be submitted: {'; '.join(reasons)}")
