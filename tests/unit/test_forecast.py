@@ -358,7 +358,7 @@ def test_disk_counts_what_is_there_and_what_comes() -> None:
     space = disk(estimates, study.plan.stages, look(study), devices=2)
     assert space["there"] == 0
     assert space["kept_checkpoints"] == 2 * weights  # the baselines'
-    assert space["temporary"] == 2 * weights + 2 * 4 * weights  # both best rounds, and states
+    assert space["temporary"] == 2 * weights + 2 * (3 + 2) * weights  # both best rounds, and states
     finish(study, stage_of(study))
     later = disk(estimates, study.plan.stages[1:], look(study), devices=2)
     parts = ["there", "kept_checkpoints", "temporary", "records_and_predictions"]

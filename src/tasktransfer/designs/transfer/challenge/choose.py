@@ -185,7 +185,7 @@ def _candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Ca
         if len(done) == len(runs):
             done.sort(key=lambda one: (-one.dev_score, one.run.seed))
             candidates[group] = Candidate(group[1], group[2], tuple(done))
-    if problems:
+    if problems := [*dict.fromkeys(problems)]:  # several runs may end with one stage
         raise RecordError(
             f"{len(problems)} records cannot be used; run their stages again, or leave them out of "
             "the config:\n  " + "\n  ".join(problems)
