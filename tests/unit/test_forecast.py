@@ -14,12 +14,13 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
+from tasktransfer.files.tensors import tensor_shapes
 from tasktransfer.operate.forecast import calibrate as calibrating
 from tasktransfer.operate.forecast import estimate
 from tasktransfer.operate.forecast.calibrate import calibrate
 from tasktransfer.operate.forecast.disk import bytes_under, disk, in_words
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.operate.forecast.model_size import model_size, tensor_shapes
+from tasktransfer.operate.forecast.model_size import model_size
 from tasktransfer.operate.forecast.sizes import Sizes
 from tasktransfer.operate.forecast.speed import Calibration
 from tasktransfer.operate.overview import overview

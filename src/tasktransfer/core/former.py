@@ -7,8 +7,11 @@ cards of its tasks are part of it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from importlib import resources
+from typing import Any, cast
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
@@ -72,3 +75,19 @@ class Former:
     def _start(self, start: Start) -> dict[str, Any]:
         identity = {key: value for key, value in start.identity.items() if key != "selected_on"}
         return {**identity, "stage": self.digest(start.stage) if start.stage else None}
+
+
+def changed_cards(node: Node) -> list[str]:
+    """The tasks of a node, with their dataset, whose cards are not what they were. Former records
+    do not say what they were: they are taken for those of the last release that was so."""
+    data = node if isinstance(node, Data) else node.data
+    identity = node.identity.get("derived", {}) if isinstance(node, Data) else node.identity
+    then, cards = _cards_then().get(data.name, {}), identity.get("cards", {})
+    return [f"{data.name}/{task}" for task in cards if then.get(task) != cards[task]]
+
+
+@cache
+def _cards_then() -> dict[str, dict[str, str]]:
+    """Dataset → task → digest of its card, when cards became part of identities."""
+    text = resources.files("tasktransfer.core").joinpath("former_cards.json").read_text("utf-8")
+    return cast(dict[str, dict[str, str]], json.loads(text))

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.operate.offered import STAGES, Place, places
 from tasktransfer.results.costs import seconds_of
 from tasktransfer.results.finished import state_in
+from tasktransfer.results.places import STAGES, Place, places
 from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import NOUNS, read_record
 from tasktransfer.results.schema import Record

@@ -24,20 +24,17 @@ from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing, sha256_of, sweep
 from tasktransfer.operate.offered import (
-    LAYOUT,
     PARAMETERS,
-    Place,
     check_files,
-    differences,
     offered,
     parameters_problem,
-    places,
     renamed,
-    shared_tasks,
 )
 from tasktransfer.operate.rekey import Rekeyed, rekeyed
+from tasktransfer.results.comparing import differences, shared_tasks
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
+from tasktransfer.results.places import LAYOUT, Place, places
 from tasktransfer.results.records import read_record, what_is_left, without_selection, write_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record

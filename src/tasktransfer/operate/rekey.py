@@ -8,26 +8,24 @@ chose their round become one. What cannot be known is refused, and said.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 
 from tasktransfer.core.ancestors import with_ancestors
-from tasktransfer.core.former import Former
-from tasktransfer.core.nodes import SHORT, Data, Node, Stage
+from tasktransfer.core.former import Former, changed_cards
+from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.operate.offered import Place, check_files, places
+from tasktransfer.operate.offered import check_files
 from tasktransfer.results.artefacts import Artefact
+from tasktransfer.results.places import Place, places
 from tasktransfer.results.records import identity_of, read_record, selected_on, write_record
 from tasktransfer.results.rounds import CHECKPOINT, choice_folder
 from tasktransfer.results.rows import read_rows, write_table
@@ -94,25 +92,12 @@ def _former_places(study: Study, other: Path) -> Iterator[tuple[Node, list[tuple
 
 
 def _refuse_other_cards(node: Node) -> None:
-    """Former records do not say what the cards of their tasks were: they are taken for those of the
-    last release that was so, and must be the same today."""
     for one in with_ancestors((node,)):
-        data = one if isinstance(one, Data) else one.data
-        identity = one.identity["derived"] if isinstance(one, Data) else one.identity
-        then, cards = _cards_then().get(data.name, {}), identity.get("cards", {})
-        changed = [task for task in cards if then.get(task) != cards[task]]
-        if changed:
+        if changed := changed_cards(one):
             raise RecordError(
-                f"{node.path}: the card of {data.name}/{changed[0]} is not that of the release "
-                "whose records are re-keyed, so that its numbers may be others"
+                f"{node.path}: the card of {changed[0]} is not that of the release whose records "
+                "are re-keyed, so that its numbers may be others"
             )
-
-
-@cache
-def _cards_then() -> dict[str, dict[str, str]]:
-    """Dataset → task → digest of its card, when cards became part of identities."""
-    text = resources.files("tasktransfer.operate").joinpath("former_cards.json").read_text("utf-8")
-    return cast(dict[str, dict[str, str]], json.loads(text))
 
 
 def _record(place: Place) -> Record:
