@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cell_studies import of_plan
 from test_cells import RESULTS, a_run, record_of, study
 
 from study_records import write_stage
-from tasktransfer.core.nodes import SHORT, Stage
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.store import CHECKED, collect
@@ -56,9 +56,7 @@ def test_each_is_checked_once(study: Study, read: list[Path]) -> None:
 def test_another_result_is_checked(study: Study, read: list[Path]) -> None:
     gather()
     read.clear()
-    stage = study.node(a_run(study).scored.digest[:SHORT])
-    assert isinstance(stage, Stage)
-    path = write_stage(study, stage, lambda _: 0.3)
+    path = write_stage(study, of_plan(study, a_run(study)), lambda _: 0.3)
     assert gather() == (96, [])
     assert read == [path.with_name("rows.parquet")]
 

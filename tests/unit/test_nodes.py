@@ -242,8 +242,8 @@ def test_a_stage_with_several_selections() -> None:
     other = replace(BASE, selection=Selection((A,), keep="every", rounds=(0, 2)))
     every = with_all_selections(BASE, [other, replace(BASE, selection=Selection((A, B)))])
     assert every.digest == BASE.digest
-    assert [one.tasks for one in every.selections] == [(A,), (A, B), (B,)]
-    assert (every.measured_on, every.tested) == ((A, B), (A, B))
+    assert [one.tasks for one in every.selections] == [(B,), (A,), (A, B)]
+    assert (every.measured_on, every.tested) == ((B, A), (B, A))
     assert [number for number in range(4) if every.keeps(number)] == [0, 2]
     assert with_all_selections(every, [BASE]) is every
     with pytest.raises(ConfigError, match="do not say with which round"):

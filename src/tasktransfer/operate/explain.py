@@ -162,13 +162,14 @@ def _of_stage(record: Record) -> Facts:
         "kind": node["step"],
         "seed": node["seed"],
         "train_tasks": node["train_tasks"],
-        "select_on": [one["select_on"] for one in course["selections"]],
         "parents": node["parents"],
         "hyperparameters": node["identity"].get("training"),
         "model": node["identity"].get("model"),
         "scores": {task: result["score"] for task, result in record["results"].items()},
-        "dev_scores": [one["dev_score"] for one in course["selections"]],
-        "best_epochs": [one["round"] for one in course["selections"]],
+        "selections": [
+            {key: one[key] for key in ("select_on", "round", "dev_score")}  # type: ignore[literal-required]
+            for one in course["selections"]
+        ],
         "epochs": len(course["rounds"]),
     }
 

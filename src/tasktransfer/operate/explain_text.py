@@ -89,11 +89,11 @@ def _measures(facts: Facts) -> list[str]:
     scores = facts["scores"]
     named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
     scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
-    chosen = zip(facts["select_on"], facts["dev_scores"], facts["best_epochs"], strict=True)
+    several = len(facts["selections"]) > 1
     rounds = [
-        f"dev{' ' + '+'.join(tasks) if len(facts['select_on']) > 1 else ''} {score:.2f} at epoch "
-        f"{best} of {facts['epochs']}"
-        for tasks, score, best in chosen
+        f"dev{' ' + '+'.join(one['select_on']) if several else ''} {one['dev_score']:.2f} at epoch "
+        f"{one['round']} of {facts['epochs']}"
+        for one in facts["selections"]
     ]
     return [", ".join(rounds) + scored]
 

@@ -64,7 +64,8 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
     table: list[tuple[Any, ...]] = []
     for cell, members in cells.items():
         members.sort(key=lambda run: run.seed)
-        inputs = digest_of([_VERSION, [[run.seed, run.sha256] for run in members]])
+        # A file may have the answers to several targets.
+        inputs = digest_of([_VERSION, cell[-1], [[run.seed, run.sha256] for run in members]])
         numbers = earlier.get(inputs) or _numbers(members, root, cell[-1])
         table.append((*cell[:3], list(cell[3]), *cell[4:], *numbers, inputs))
     return frame("collapsed", table)
