@@ -64,7 +64,7 @@ def undo(study: Study, run: Run, step: int = -1, log: str | None = None) -> Path
 
 def test_each_state_and_its_reason(study: Study) -> None:
     undo(study, run_of(study, "multitask"))
-    stopped = undo(study, run_of(study, "multitask_finetune", ER), log="epoch 1\n")
+    stopped = undo(study, run_of(study, "multitask_finetune", ER, 0), log="epoch 1\n")
     failed = undo(
         study,
         run_of(study, "pretrain_finetune"),
@@ -81,7 +81,7 @@ def test_each_state_and_its_reason(study: Study) -> None:
     assert rows == {
         ("multitask", DNLI, 1): ["waiting", "no record", waiting, None],
         ("multitask", ER, 1): ["waiting", "no record", waiting, None],  # the same training
-        ("multitask_finetune", ER, 1): ["interrupted", "interrupted", inside[stopped], None],
+        ("multitask_finetune", ER, 0): ["interrupted", "interrupted", inside[stopped], None],
         ("pretrain_finetune", DNLI, 1): [
             "failed",
             "failed: ValueError: no such shape",
@@ -140,7 +140,7 @@ def test_the_command_counts_states_and_names_damage(
     study: Study, capsys: pytest.CaptureFixture[str]
 ) -> None:
     undo(study, run_of(study, "multitask"))
-    undo(study, run_of(study, "multitask_finetune", ER), log="error: out of memory\n")
+    undo(study, run_of(study, "multitask_finetune", ER, 0), log="error: out of memory\n")
     record = Path(study.record(run_of(study, "pretrain_finetune").scored))
     record.write_text("{")
     assert main(["collect", "--config", "study.yaml"]) == 0
