@@ -145,7 +145,7 @@ def test_the_command_counts_states_and_names_damage(
     record.write_text("{")
     assert main(["collect", "--config", "study.yaml"]) == 0
     said = capsys.readouterr().out
-    assert "12 runs, 4 missing (1 damaged, 2 waiting, 1 failed)" in said
+    assert "12 runs, 4 missing (1 failed, 1 damaged, 2 waiting)" in said
     assert f"left out: {record}: not valid JSON" in said
     holes = Path(study.holes).read_text()
     assert f"{record}: not valid JSON" in holes
