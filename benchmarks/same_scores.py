@@ -55,8 +55,8 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
         model, stage, {task.name: task}, {task.name: splits["train"]}, {task.name: splits["dev"]},
         setup, Progress(1, "", io.StringIO()),
     )  # fmt: skip
-    model.module.load_state_dict(trained.best_weights)
-    return trained.best_score, evaluate(model, task, splits["test"], setup, "default").score
+    model.module.load_state_dict(trained.best[0].weights)
+    return trained.best[0].score, evaluate(model, task, splits["test"], setup, "default").score
 
 
 def main() -> None:

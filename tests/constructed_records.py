@@ -5,15 +5,23 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Selection
 from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.results.old_records import COST
-from tasktransfer.results.records import record_of, training_result
-from tasktransfer.results.schema import Provenance, Record, Round, RowsFile, TaskResult
+from tasktransfer.results.records import record_of
+from tasktransfer.results.schema import (
+    Provenance,
+    Record,
+    Round,
+    RowsFile,
+    Selected,
+    TaskResult,
+)
 
 Size = tuple[int, int, int]
 
@@ -42,13 +50,23 @@ def constructed_record(
     rounds = [constructed_round(stage, n, score) for n, score in enumerate(scores, 1)]
     return record_of(
         stage,
-        training=training_result(rounds, 1 + scores.index(max(scores))),
+        training={"rounds": rounds, "selections": [*map(selected(scores), stage.selections)]},
         results=test or {},
         sizes={task: {"train": train, "dev": dev, "test": tested} for task in stage.tasks},
         synthetic=synthetic,
         rows=rows,
         provenance=cast(Provenance, make_provenance(**{"recipe": stage.recipe} | provenance)),
     )
+
+
+def selected(scores: Sequence[float]) -> Callable[[Selection], Selected]:
+    """What a selection has chosen of rounds with these scores: the first of the best."""
+    return lambda selection: {
+        "select_on": list(selection.tasks),
+        "round": 1 + scores.index(max(scores)),
+        "dev_score": max(scores),
+        "scores": list(scores),
+    }
 
 
 def constructed_round(
@@ -58,8 +76,7 @@ def constructed_round(
     return {
         "round": number,
         "train_loss": dict.fromkeys(stage.train_tasks, 1.0 / number),
-        "dev": {task: dict.fromkeys(measures, score) for task in stage.select_on},
-        "selection_score": score,
+        "dev": {task: dict.fromkeys(measures, score) for task in stage.measured_on},
         "seconds": 0.75,
     }
 
@@ -123,7 +140,7 @@ def put(record: Any, key: str, value: Any) -> Any:
 
 
 def edit(file: Path, **changes: Any) -> None:
-    """Change a record's file; ``training__dev_score`` is the key ``training.dev_score``."""
+    """Change a record's file; ``node__seed`` is the key ``node.seed``."""
     record = json.loads(file.read_text())
     for key, value in changes.items():
         record = put(record, key.replace("__", "."), value)

@@ -1,7 +1,7 @@
-"""Records and rows of schema 2, as they were written before all nodes had one schema.
+"""Records and rows of older schemas. Nothing in the package writes them any more.
 
-Trainings had one form (``stage``, ``test``, ``predictions``) and all else another. Nothing in the
-package writes them any more.
+In schema 2, trainings had one form (``stage``, ``test``, ``predictions``) and all else another. In
+schema 3, a training had one selection, which its identity named.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from tasktransfer.core.former import Former
+from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.results.old_records import COST
 from tasktransfer.results.records import read_record
+from tasktransfer.results.rows import rows_beside, rows_of, write_table
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 
@@ -27,10 +31,13 @@ OF_ROWS = [
 
 
 def make_old(study: Study) -> None:
-    """Every record of a finished study, and the rows beside it, as schema 2."""
+    """Every record of a finished study, and the rows beside it, as schema 2; but for trainings with
+    several selections, which no old record has."""
     for node in study.plan.nodes:
         path = Path(study.record(node))
         record = read_record(path)
+        if isinstance(node, Stage) and node.also_selected:
+            continue
         if record["rows"] is not None:
             record["rows"] = old_rows(path.parent, record)
         path.write_text(json.dumps(as_schema_2(record)))
@@ -53,9 +60,62 @@ def old_rows(folder: Path, record: Record) -> Any:
     return {"file": file.name, "rows": table.num_rows, "sha256": sha256}
 
 
+def write_former(study: Study, folder: Path) -> int:
+    """A finished study as the release before schema 4 left it: schema 3, under the digests of then,
+    a training for each selection. Gives how many records that are."""
+    former, written = Former(), 0
+    for node in study.plan.nodes:
+        views = [node]
+        if isinstance(node, Stage):
+            views = [replace(node, selection=s, also_selected=()) for s in node.selections]
+        for view in views:
+            _write_former(former, study, view, folder)
+        written += len(views)
+    return written
+
+
+def _write_former(former: Former, study: Study, view: Node, folder: Path) -> None:
+    record, digest = read_record(Path(study.record(view))), former.digest(view)
+    path = folder / Path(view.path).with_name(
+        view.path.rpartition("/")[2][:-SHORT] + digest[:SHORT]
+    )
+    path.mkdir(parents=True)
+    rows = None if record["rows"] is None else rows_beside(Path(study.record(view)))
+    if isinstance(view, Stage):
+        course, (tasks,) = record["training"], [view.select_on]
+        own = [one for one in course["selections"] if tuple(one["select_on"]) == tasks]
+        rounds = [{**one, "dev": {t: one["dev"][t] for t in tasks}} for one in course["rounds"]]
+        record["training"] = {"rounds": rounds, "selections": own}  # type: ignore[typeddict-item]
+        record["results"] = {t: record["results"][t] for t in view.tested}
+        rows = rows_of(rows, view.tested[0]) if rows is not None and view.tested else None
+        record["rows"] = None
+    if rows is not None:
+        dataset = record["node"]["dataset"]
+        record["rows"] = write_table(path, rows, digest=digest, dataset=dataset)
+    old = as_schema_3(record)
+    old["node"] |= {"digest": digest, "identity": former.identity(view)}
+    if isinstance(view, Stage):
+        old["node"]["parents"] = [former.digest(parent) for parent in view.parents]
+    (path / "metrics.json").write_text(json.dumps(old))
+
+
+def as_schema_3(record: Record) -> dict[str, Any]:
+    """What schema 3 said of a node; a training had one selection."""
+    old: dict[str, Any] = copy.deepcopy({**record, "schema": 3})
+    if old["node"]["kind"] == "stage":
+        rounds = old["training"]["rounds"]
+        (chosen,) = old["training"]["selections"]
+        for one, score in zip(rounds, chosen["scores"], strict=True):
+            one["selection_score"] = score
+        best = {"best_round": chosen["round"], "dev_score": chosen["dev_score"]}
+        old["training"] = {"rounds": rounds, **best}
+        old["node"]["select_on"] = chosen["select_on"]
+    return old
+
+
 def as_schema_2(record: Record) -> dict[str, Any]:
     """What schema 2 said of a node."""
-    old: dict[str, Any] = copy.deepcopy({**record})
+    old = as_schema_3(record)
     node, results = old.pop("node"), old.pop("results")
     old["provenance"].pop("cuts", None)
     if node["kind"] == "stage":

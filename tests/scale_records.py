@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from constructed_records import make_provenance
+from constructed_records import make_provenance, selected
 from tasktransfer import metrics
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Stage
@@ -40,7 +40,7 @@ from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.metrics import Coded
-from tasktransfer.results.records import record_of, training_result
+from tasktransfer.results.records import record_of
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.rows import COLUMNS, SCHEMA_VERSION
 from tasktransfer.results.schema import Provenance, Round, RowsFile, Sizes, TaskResult
@@ -117,11 +117,13 @@ def write_stage(
         (of_stage / ROWS).write_bytes(content)
         sha256 = hashlib.sha256(content).hexdigest()
         predictions = {"file": ROWS, "rows": instances, "sha256": sha256}
-    rounds = _rounds(stage)
-    best = max(rounds, key=lambda one: one["selection_score"])["round"]
+    scores = _dev_scores(stage)
     record = record_of(
         stage,
-        training=training_result(rounds, best),
+        training={
+            "rounds": _rounds(stage, scores),
+            "selections": [*map(selected(scores), stage.selections)],
+        },
         results=test,
         sizes={task: _sizes(stage.dataset, task, instances) for task in stage.tasks},
         synthetic=False,
@@ -291,18 +293,20 @@ def _sizes(dataset: str, task: str, instances: int) -> Sizes:
     return {"train": train, "dev": train // 6, "test": instances}
 
 
-def _rounds(stage: Stage) -> list[Round]:
+def _dev_scores(stage: Stage) -> list[float]:
     chance = np.random.default_rng(int(stage.digest[:16], 16))
-    values = (40 + 20 * chance.random(EPOCHS)).round(6).tolist()
+    return list((40 + 20 * chance.random(EPOCHS)).round(6).tolist())
+
+
+def _rounds(stage: Stage, values: list[float]) -> list[Round]:
     return [
         {
             "round": number,
             "train_loss": dict.fromkeys(stage.train_tasks, 2.0 / number),
             "dev": {
                 task: {spec.key: value for spec in get_task(stage.dataset, task).metrics}
-                for task in stage.select_on
+                for task in stage.measured_on
             },
-            "selection_score": value,
             "seconds": 2.5,
         }
         for number, value in enumerate(values, 1)

@@ -44,11 +44,14 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     random."""
     folder = Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
-    runs = (run for run in study.plan.runs if run.stages[-1].digest == stage.digest)
-    run = next(runs, None)
+    runs = {run.about["target"]: run for run in all_runs(study.plan) if run.stages[-1].digest == stage.digest}
+    rows: list[Row] = []
     test, predictions = {}, None
     for task in stage.tested:
-        rows, test[task] = _tested(stage, get_task(stage.dataset, task), run and quality(run))
+        right = quality(runs[task]) if task in runs else None
+        of_task, test[task] = _tested(stage, get_task(stage.dataset, task), right)
+        rows += of_task
+    if rows:
         predictions = write_rows(folder, rows, digest=stage.digest, dataset=stage.dataset)
     record = constructed_record(
         stage,
@@ -69,7 +72,7 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
 def _tested(stage: Stage, task: Task, quality: float | None) -> tuple[list[Row], TaskResult]:
     labels = list(task.labels)
     golds = [(str(one),) for one in _random(task.name).choice(labels, TEST_SIZE)]
-    draw = _random(stage.digest)
+    draw = _random(f"{stage.digest} {task.name}")
     right = draw.random(TEST_SIZE) < (quality or 0.0)
     guesses = draw.choice(labels, TEST_SIZE)
     answers = [

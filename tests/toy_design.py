@@ -15,11 +15,12 @@ from pydantic import Field
 
 from tasktransfer.config import CommonConfig, TrainingConfig
 from tasktransfer.config.fields import Count
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Start
+from tasktransfer.core.nodes import Evaluation, Fit, Outcome, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
+from tasktransfer.datasets import data_of
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.results.collect import gather
 from tasktransfer.results.revisions import Revisions
@@ -64,13 +65,13 @@ def frozen_body() -> list[Step]:
 def plan(config: ToyConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: ("tuned" if starts else "base", step.train_tasks[0]))
     few = {"few_sample": config.data.few_sample}
-    data = Data(DATASET, revisions.data[DATASET], few)
+    data = data_of(DATASET, revisions.data[DATASET], few)
     training = Training(**config.training.resolved())
     for spec in revisions.models.values():
         for seed in config.seeds:
             fit = Fit("logistic_texts", data, (SECOND,), seed)
             settings = {**few, "k": 1, "task": SECOND}
-            told = Data(DATASET, data.revision, settings, "prepend_labels", (fit,))
+            told = replace(data, settings=settings, recipe="prepend_labels", uses=(fit,))
             first, second = frozen_body()
             steps = [first, Step(**{**vars(second), "data": told})]
             stage = list(builder.stages(steps, data, spec, training, seed).values())[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,7 +66,7 @@ class _Losses(Progress):
         self.losses: list[dict[str, float]] = []
 
     def round(
-        self, number: int, train_loss: Mapping[str, float], score: float, best_round: int
+        self, number: int, train_loss: Mapping[str, float], chosen: Sequence[tuple[float, int]]
     ) -> None:
         self.losses.append(dict(train_loss))
 

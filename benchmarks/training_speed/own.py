@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks.training_speed.cases import BATCH, Measured, Work
 from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
+from tasktransfer.datasets import card_digests
 from tasktransfer.designs import load_config
 from tasktransfer.results.state import RECORD
 from tasktransfer.training.attempt import attempt
@@ -54,7 +55,7 @@ def run(work: Work, started: float) -> Measured:
 def _train(work: Work, part: str) -> dict[str, Any]:
     """What ``tasktransfer train`` does with its arguments; the record."""
     config = load_config(work["config"])
-    stage = from_json(Stage, work["stages"][part], part)
+    stage = from_json(Stage, work["stages"][part], part, card_digests)
     out = Path(work["scratch"]) / part
     job = Job(
         stage=stage,

@@ -25,10 +25,7 @@ CHOSEN = ("best_epoch", "best_round", "best", "epoch", "snapshot")
 def choices(study: Study) -> dict[str, Any]:
     """What was chosen: the best round of each training, and what tables say of rounds."""
     run("collect", "--complete")
-    stages = {
-        stage.path: {key: facts_of(study, stage)[key] for key in ("best_epoch", "dev_score")}
-        for stage in study.plan.stages
-    }
+    stages = {stage.path: facts_of(study, stage)["selections"] for stage in study.plan.stages}
     tables = {file.name: pd.read_parquet(file) for file in Path(study.tables).glob("*.parquet")}
     columns = {
         f"{name} {column}": [str(value) for value in frame[column]]

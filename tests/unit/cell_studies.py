@@ -15,6 +15,7 @@ import yaml
 
 from study_records import write_records
 from tasktransfer.core.runs import Run
+from tasktransfer.core.nodes import SHORT, Stage
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
 from tasktransfer.designs.transfer.collect.planned import study_plan
@@ -69,6 +70,13 @@ def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) ->
     )
 
 
+def of_plan(study: Study, run: Run) -> Stage:
+    """A run's last training as the plan has it, with all of its selections."""
+    stage = study.node(run.scored.digest[:SHORT])
+    assert isinstance(stage, Stage)
+    return stage
+
+
 def record_of(study: Study, run: Run) -> Path:
     return Path(study.record(run.stages[-1]))
 
@@ -101,10 +109,15 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return read_from
 
 
-def replace_column(path: Path, name: str, values: list[Any]) -> None:
-    """Other values in a record's predictions, under a SHA-256 that fits."""
+def replace_column(path: Path, name: str, values: list[Any], task: str | None = None) -> None:
+    """Other values in a record's predictions, under a SHA-256 that fits. ``task``: in its rows
+    alone, of a training that is tested on several."""
     file = path.with_name("rows.parquet")
     table = pq.read_table(file)
+    if task is not None:
+        new = iter(values)
+        pairs = zip(table["task"].to_pylist(), table[name].to_pylist(), strict=True)
+        values = [next(new) if of == task else old for of, old in pairs]
     place = table.schema.get_field_index(name)
     field = table.schema.field(name)
     pq.write_table(table.set_column(place, field, pa.array(values, field.type)), file)

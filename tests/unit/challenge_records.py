@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ import yaml
 from constructed_records import constructed_record, result
 from tasktransfer import metrics
 from tasktransfer.core.runs import Run
+from tasktransfer.core.nodes import Stage, with_all_selections
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -69,30 +71,55 @@ def right_answers(task: Task) -> list[tuple[str, ...]]:
     return [tuple(labels[(i + j) % len(labels)] for j in range(width)) for i in range(4)]
 
 
+class Told(NamedTuple):
+    """What a run's stage is to say of the run's target."""
+
+    stage: Stage
+    dev: float
+    test: float
+    answers: list[tuple[str, ...]]
+
+
+_TOLD: dict[Path, dict[str, Told]] = defaultdict(dict)
+"""Folder of a stage → target → what was told of it so far: several runs may end with a stage."""
+
+
 def finish(
     study: Study, run: Run, *, dev: float, test: float, answers: list[tuple[str, ...]]
 ) -> Path:
-    """Leave the record and the predictions of a run; gives the record's path."""
-    stage, task = run.stages[-1], get_task(run.about["dataset"], run.about["target"])
-    folder = Path(study.folder(stage))
-    golds = right_answers(task)
-    each = metrics.instance_scores(task, answers, golds)
-    rows = [
-        Row(i, task.name, IDS[i], answer, gold, score)
-        for i, (answer, gold, score) in enumerate(zip(answers, golds, each, strict=True))
-    ]
-    predictions = write_rows(folder, rows, digest=stage.digest, dataset=run.about["dataset"])
+    """Leave the record and the predictions of a run, beside those of other runs of its stage; gives
+    the record's path."""
+    folder = Path(study.folder(run.stages[-1]))
+    if not (folder / "metrics.json").exists():
+        _TOLD.pop(folder, None)
+    told = _TOLD[folder]
+    told[run.about["target"]] = Told(run.stages[-1], dev, test, answers)
+    stage = with_all_selections(run.stages[-1], [one.stage for one in told.values()])
+    rows = [row for target in sorted(told) for row in _rows(run.about["dataset"], target, told[target])]
     record = constructed_record(
         stage,
         (dev,),
-        test={run.about["target"]: result(test, len(IDS))},
+        test={target: result(told[target].test, len(IDS)) for target in sorted(told)},
         size=(20, 7, len(IDS)),
         synthetic=True,
-        rows=predictions,
+        rows=write_rows(folder, rows, digest=stage.digest, dataset=run.dataset),
         rules=study.config.rules,
     )
+    for one in record["training"]["selections"]:
+        one["dev_score"] = told["+".join(one["select_on"])].dev
+        one["scores"] = [one["dev_score"]]
     write_record(folder / "metrics.json", record)
     return folder / "metrics.json"
+
+
+def _rows(dataset: str, target: str, told: Told) -> list[Row]:
+    task = get_task(dataset, target)
+    golds = right_answers(task)
+    each = metrics.instance_scores(task, told.answers, golds)
+    return [
+        Row(i, task.name, IDS[i], answer, gold, score)
+        for i, (answer, gold, score) in enumerate(zip(told.answers, golds, each, strict=True))
+    ]
 
 
 def by_seed(run: Run, task: Task) -> list[tuple[str, ...]]:

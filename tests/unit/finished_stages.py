@@ -13,6 +13,7 @@ from constructed_records import constructed_record, make_provenance, result
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import open_study
 from tasktransfer.results.artefacts import checksums
+from tasktransfer.results.rounds import choice_folder
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
@@ -63,7 +64,8 @@ def finish(
         )
     (folder / "train.log").write_text("done\n")
     if study.keeps(stage.kind) if checkpoint is None else checkpoint:
-        write_checkpoint(folder / "checkpoint")
+        for one in stage.selections:
+            write_checkpoint(choice_folder(folder / "checkpoint", stage.told_apart(one)))
         record["artefacts"] = checksums(folder, ["checkpoint"])
     # Without write_record, whose fsync takes longer than the rest of a test.
     (folder / "metrics.json").write_text(json.dumps(record, indent=1))

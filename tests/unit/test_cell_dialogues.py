@@ -44,7 +44,7 @@ def test_dialogues_are_drawn_whole(study: Study) -> None:
 def test_rows_without_dialogues_are_resampled_by_instance_and_say_so(study: Study) -> None:
     for run in transfer_runs(study.plan):
         if run.about["target"] == TASKS[1]:
-            replace_column(record_of(study, run), "cluster", [None] * 40)
+            replace_column(record_of(study, run), "cluster", [None] * 40, TASKS[1])
     tables = gather(study)
     assert tables.problems.empty
     found = cells(tables, RESULTS)
@@ -67,7 +67,7 @@ def test_rows_of_schema_2_name_the_same_dialogues(study: Study) -> None:
 def test_one_dialogue_tells_nothing_and_says_why(study: Study) -> None:
     for run in transfer_runs(study.plan):
         if run.about["target"] == TASKS[1]:
-            replace_column(record_of(study, run), "cluster", ["the only one"] * 40)
+            replace_column(record_of(study, run), "cluster", ["the only one"] * 40, TASKS[1])
     found = cells(gather(study), RESULTS)
     alone = found[found["target"] == TASKS[1]]
     assert alone[["low", "high", "p", "q", "standard_error"]].isna().all(axis=None)
@@ -80,7 +80,7 @@ def test_one_dialogue_tells_nothing_and_says_why(study: Study) -> None:
 def test_one_seed_is_never_significant(study: Study) -> None:
     for run in transfer_runs(study.plan):
         if run.method == "multitask" and run.seed > 0:
-            record_of(study, run).unlink()
+            record_of(study, run).unlink(missing_ok=True)
     found = cells(gather(study), RESULTS)
     alone = found[found["n_seeds"] == 1]
     assert set(alone["algorithm"]) == {"multitask"}

@@ -18,6 +18,7 @@ from tasktransfer.results.study import Study
 
 TASKS = list(DATASETS["Friends"].tasks)
 QA, RE = "question_answering", "relation_extraction"
+OTHER = "reading_comprehension"
 
 
 @pytest.fixture
@@ -38,14 +39,15 @@ def own(tmp_path: Path) -> Iterator[tuple[Study, dict[str, Path]]]:
 def test_damaged_records_are_all_named(own: tuple[Study, dict[str, Path]]) -> None:
     study, folders = own
     (folders[QA] / "metrics.json").write_text("{")
-    text = (folders[RE] / "metrics.json").read_text()
-    (folders[RE] / "metrics.json").write_text(text.replace('"dev_score": 50.0', '"dev_score": "x"'))
+    text = (folders[OTHER] / "metrics.json").read_text()
+    damaged = text.replace('"dev_score": 50.0', '"dev_score": "x"')
+    (folders[OTHER] / "metrics.json").write_text(damaged)
     with pytest.raises(RecordError) as caught:
         make(study, Wish("Friends", "tiny-bert"))
     told = str(caught.value)
     assert told.startswith("2 records cannot be used")
     assert f"{folders[QA]}/metrics.json: not valid JSON" in told
-    assert f"{folders[RE]}/metrics.json: training.dev_score" in told
+    assert f"{folders[OTHER]}/metrics.json: training.selections[0].dev_score" in told
 
 
 def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -> None:
@@ -60,7 +62,7 @@ def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -
         make(study, Wish("Friends", "tiny-bert"))
     told = str(caught.value)
     assert told.startswith("the predictions of 3 tasks cannot be used")
-    for target in (QA, RE, "reading_comprehension"):
+    for target in (QA, RE, OTHER):
         assert str(folders[target] / "rows.parquet") in told
     assert "3 rows, the record says 4" in told
     assert not Path(study.config.results, "submissions").exists(), "nothing is written then"
@@ -95,7 +97,7 @@ def test_predictions_that_do_not_fit(
 
 def test_another_stages_record_is_noticed(own: tuple[Study, dict[str, Path]]) -> None:
     study, folders = own
-    text = (folders[RE] / "metrics.json").read_text()
+    text = (folders[OTHER] / "metrics.json").read_text()
     (folders[QA] / "metrics.json").write_text(text)
     with pytest.raises(RecordError, match=r"it is the record of stage .* belongs here"):
         make(study, Wish("Friends", "tiny-bert"))

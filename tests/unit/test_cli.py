@@ -30,7 +30,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_plan_counts_the_paper_without_its_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", "--config", PAPER, "--set", "multi_source.mode=off"]) == 0
     out = capsys.readouterr().out
-    assert "distinct trainings: 6,195" in out
+    assert "distinct trainings: 5,205" in out
+    assert "990 fewer than there are best rounds" in out
     assert "255  baseline" in out
     assert "not found: data/feta" in out
     assert "cannot be told" in out
@@ -41,7 +42,8 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     seen = json.loads(capsys.readouterr().out)
     several = [n for name, n in seen["runs"]["by_method"].items() if "several sources" in name]
     assert (seen["runs"]["total"], sum(several)) == (6195 + 180, 180)
-    assert seen["trainings"]["by_kind"]["pretrain"] == 60
+    assert seen["trainings"]["by_kind"]["multitask"] == 990 + 60 + 60
+    assert seen["trainings"]["spared"] == 990
     assert seen["trainings"]["done"] is None
 
 

@@ -124,7 +124,7 @@ def test_defaults_are_those_of_the_recipe() -> None:
     assert study.training_for("Friends") == Training(epochs=20)
     assert study.algorithms == ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")
     assert study.seeds == (0,)
-    assert study.checkpoints.keep == ("baseline", "pretrain")
+    assert study.checkpoints.keep == ("baseline",)
 
 
 def test_baseline_is_always_run_and_order_is_fixed() -> None:
@@ -157,13 +157,13 @@ def test_the_digest_is_of_the_study_not_of_its_spelling() -> None:
 
 
 DIGESTS = {
-    "config.yaml": "e7b622b188ef6b142f8d75e38960ba926d56a4d16a0e780e186ea8bad4629116",
-    "all-tasks.yaml": "6bc772116e8db9f28247fbef71251d3499ba1f69556663a4b0b3fa374ef62c0a",
-    "challenge-demo.yaml": "489be4d36ab5e1912f35b1c126beb2a0ddcd49663f5da276ccb1f8cfc158407a",
-    "demo.yaml": "efa954b9eafe4036cb1d31a6a804b86d74c76d76752f24a9f50d52c95ce40b37",
-    "minilm-study.yaml": "077065c2179a1cb0bd6b2b6744393cf6c77ba530d7fbda0b5c69e9531f5c97a7",
-    "paper.yaml": "1262225efd6613b9cc5264068afcb4e2bf0b2c844aaa6614bb88aff0c848e795",
-    "planted.yaml": "a9086913fc30bee7a23fffa79fb30e4787ecd63f698ee3809b8c140af79ea516",
+    "config.yaml": "37e27cba002d5eaff37ea1ca4a08b314423e5dd8e97c5008b0511f8050bfbd6a",
+    "all-tasks.yaml": "b7670dec327dba52b6cd2a03941ef27a0e432c66a83aee04c8417b1c93c787f4",
+    "challenge-demo.yaml": "0a7bf6da47944ac347ab6b5d406ef75278b04c3f6395abd48704d80632cd3aaf",
+    "demo.yaml": "2916d30bc73af2793f3e0e6c8f797b5e400535f55c07b03fa967514aab997f60",
+    "minilm-study.yaml": "1faea42d76778c6cb23ef84eea1363da9e107ef6ec1306a5a7390a5e5f29ec4b",
+    "paper.yaml": "9f2a4db584dfd0d7f40a635e30776307512fb64af1ea13e326b43079fe37e87d",
+    "planted.yaml": "74a5e8c19a9b4c8bdd7d05b5cfd759094c50d58bc23e76d795ef5b5773bc2c2c",
 }
 
 

@@ -238,7 +238,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
     ("results with a wildcard", changed("results", to="out/{x}"), ["results: 'out/{x}'"]),
     (
         "baseline not kept",
-        changed("checkpoints", to={"keep": ["pretrain"]}),
+        changed("checkpoints", to={"keep": ["multitask"]}),
         ["checkpoints.keep", "without 'baseline'", "add it"],
     ),
     (

@@ -220,7 +220,7 @@ def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
     Path(study.folder(run.stages[-1]), "train.log").unlink()
     Path(study.folder(run.stages[0]), "train.log").write_text("error: no memory\n")
     lost = asked(capsys, *CELL)["seeds"][0]
-    assert lost["reason"] == "its parent DNLI+ER@DNLI failed: no memory"
+    assert lost["reason"] == "its parent DNLI+ER failed: no memory"
     assert [training["state"] for training in lost["trainings"]] == ["failed", "waiting"]
 
 

@@ -75,7 +75,7 @@ def test_other_settings_lose_bulk_and_keep_records() -> None:
     before = everything()
     found = find_garbage([study])
     assert kinds(found) == {"checkpoints of other settings": 2}
-    assert len(found.kept) == 8
+    assert len(found.kept) == 7
     assert found.bytes == sum(item.bytes for item in found.items) > 0
     gone = remove(found)
     assert (gone.items, gone.bytes, gone.left) == (2, found.bytes, ())
@@ -91,7 +91,7 @@ def test_records_of_other_settings_go_when_asked_for() -> None:
     study = opened()
     finish_all(study)
     found = find_garbage([study], records=True)
-    assert kinds(found) == {"records and predictions of other settings": 8}
+    assert kinds(found) == {"records and predictions of other settings": 7}
     remove(found)
     assert not [s for s in old.plan.stages if Path(old.folder(s)).exists()]
     assert all(is_finished(study, stage) for stage in study.plan.stages)
@@ -121,7 +121,7 @@ def test_checkpoints_states_and_halves_of_this_study() -> None:
     (folder / ".checkpoint.77.part").mkdir()
     found = find_garbage([study])
     assert kinds(found) == {
-        "checkpoints that nothing starts from any more": 2,
+        "checkpoints that nothing starts from any more": 1,
         "states of trainings that are finished": 1,
         "half-written files": 1,
     }
@@ -146,7 +146,7 @@ def test_a_checkpoint_that_another_study_keeps_stays() -> None:
     study = opened()
     keeper = opened("keeper.yaml", checkpoints={"keep": "all"})
     finish_all(keeper)
-    assert kinds(find_garbage([study])) == {"checkpoints that nothing starts from any more": 6}
+    assert kinds(find_garbage([study])) == {"checkpoints that nothing starts from any more": 5}
     assert find_garbage([study, keeper]).items == ()
 
 
@@ -292,7 +292,7 @@ def test_the_command_removes_only_when_told(
     assert cli.main(["gc", "--config", "study.yaml"]) == 0
     out = capsys.readouterr().out
     assert "nothing was removed; --yes removes it" in out
-    assert "8 records with their predictions" in out
+    assert "7 records with their predictions" in out
     assert everything() == before
     assert cli.main(["gc", "--config", "study.yaml", "old.yaml", "--yes"]) == 0
     assert everything() == before
@@ -305,7 +305,7 @@ def test_the_command_removes_only_when_told(
     assert cli.main(["gc", "--config", "study.yaml", "--yes", "--records", "--json"]) == 0
     captured = capsys.readouterr()
     start = captured.out.rindex("\n{\n") if "\n{\n" in captured.out else 0
-    assert len(json.loads(captured.out[start:])["items"]) == 8
+    assert len(json.loads(captured.out[start:])["items"]) == 7
     assert not list(Path("results").rglob("metrics.json"))
 
 

@@ -81,18 +81,16 @@ def test_the_first_of_equally_good_rounds_is_kept(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     still = replace(TRAINING, learning_rate=1e-12)  # no prediction changes: every round ties
     history = trained_on(model, split, still)
-    assert len({one.selection_score for one in history.rounds}) == 1
-    assert history.best_round == 1
+    assert len({*history.best[0].scores}) == 1
+    assert history.best[0].round == 1
 
 
 def test_the_best_weights_are_those_of_the_best_round(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     history = trained_on(model, split, replace(TRAINING, epochs=12))
-    model.module.load_state_dict(history.best_weights)
+    model.module.load_state_dict(history.best[0].weights)
     again = trained_on(model, split, replace(TRAINING, epochs=1, learning_rate=1e-12))
-    assert (
-        again.best_score == history.best_score == max(one.selection_score for one in history.rounds)
-    )
+    assert again.best[0].score == history.best[0].score == max(history.best[0].scores)
 
 
 def test_gradients_are_clipped_to_the_norm_asked_for(load: Loader) -> None:
@@ -168,10 +166,10 @@ def test_the_best_round_is_that_of_the_named_measure(
     faster = replace(TRAINING, learning_rate=1e-2)
     history = trained_on(model, split, faster, family=family, selection=selection)
     values = [one.dev[TASK.name][measure] for one in history.rounds]
-    assert values == [one.selection_score for one in history.rounds]
+    assert values == history.best[0].scores
     assert len(set(values)) > 1 or measure in ("micro_f1", "spearman")
     best = (max if MEASURES[measure].higher_is_better else min)(values)
-    assert (history.best_score, history.best_round) == (best, 1 + values.index(best))
+    assert (history.best[0].score, history.best[0].round) == (best, 1 + values.index(best))
     if measure == "perplexity":
         losses = [one.dev[TASK.name]["loss"] for one in history.rounds]
         assert values == pytest.approx([math.exp(loss) for loss in losses])
@@ -213,11 +211,11 @@ def test_patience_ends_the_training_after_so_many_rounds_without_a_better_one(
     model, split = load("encoder", "DailyDialog", TASK.name)
     still = replace(TRAINING, learning_rate=1e-12, epochs=9)
     history = trained_on(model, split, still, selection=Selection((TASK.name,), patience=3))
-    assert (len(history.rounds), history.best_round) == (4, 1)
+    assert (len(history.rounds), history.best[0].round) == (4, 1)
     model, split = load("encoder", "DailyDialog", TASK.name)
     improving = replace(BY_LOSS, patience=1)
     history = trained_on(model, split, replace(TRAINING, epochs=3), selection=improving)
-    assert (len(history.rounds), history.best_round) == (3, 3)
+    assert (len(history.rounds), history.best[0].round) == (3, 3)
 
 
 # --- updates of several tasks -------------------------------------------------------------------

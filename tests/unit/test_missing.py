@@ -64,7 +64,7 @@ def undo(study: Study, run: Run, step: int = -1, log: str | None = None) -> Path
 
 def test_each_state_and_its_reason(study: Study) -> None:
     undo(study, run_of(study, "multitask"))
-    stopped = undo(study, run_of(study, "multitask", ER), log="epoch 1\n")
+    stopped = undo(study, run_of(study, "multitask_finetune", ER, 0), log="epoch 1\n")
     failed = undo(
         study,
         run_of(study, "pretrain_finetune"),
@@ -73,14 +73,15 @@ def test_each_state_and_its_reason(study: Study) -> None:
     running = undo(study, run_of(study, "pretrain_finetune", ER), log="epoch 1\n")
     with claim(running, print):
         table = missing(study)
-    assert len(table) == 4
+    assert len(table) == 5
     shown = table[["state", "reason", "stage", "error"]].astype(object)
     rows = shown.where(shown.notna(), None).T.to_dict("list")
     inside = {path: path.relative_to("results").as_posix() for path in (stopped, failed, running)}
     waiting = run_of(study, "multitask").stages[-1].path
     assert rows == {
         ("multitask", DNLI, 1): ["waiting", "no record", waiting, None],
-        ("multitask", ER, 1): ["interrupted", "interrupted", inside[stopped], None],
+        ("multitask", ER, 1): ["waiting", "no record", waiting, None],  # the same training
+        ("multitask_finetune", ER, 0): ["interrupted", "interrupted", inside[stopped], None],
         ("pretrain_finetune", DNLI, 1): [
             "failed",
             "failed: ValueError: no such shape",
@@ -94,8 +95,8 @@ def test_each_state_and_its_reason(study: Study) -> None:
 @pytest.mark.parametrize(
     ("log", "state", "reason"),
     [
-        ("error: no memory\n", "failed", "its parent DNLI+ER@DNLI failed: no memory"),
-        ("epoch 1\n", "interrupted", "its parent DNLI+ER@DNLI was interrupted"),
+        ("error: no memory\n", "failed", "its parent DNLI+ER failed: no memory"),
+        ("epoch 1\n", "interrupted", "its parent DNLI+ER was interrupted"),
         (None, "waiting", "no record"),
     ],
 )
@@ -118,7 +119,7 @@ def test_a_damaged_parent_is_the_reason(study: Study) -> None:
     record.write_text("{")
     row = missing(study).loc[("multitask_finetune", DNLI, 1)]
     assert row["state"] == "damaged"
-    assert row["reason"].startswith(f"its parent DNLI+ER@DNLI is damaged: {record}: not valid JSON")
+    assert row["reason"].startswith(f"its parent DNLI+ER is damaged: {record}: not valid JSON")
 
 
 def test_a_run_without_its_baseline_says_why(study: Study) -> None:
@@ -139,12 +140,12 @@ def test_the_command_counts_states_and_names_damage(
     study: Study, capsys: pytest.CaptureFixture[str]
 ) -> None:
     undo(study, run_of(study, "multitask"))
-    undo(study, run_of(study, "multitask", ER), log="error: out of memory\n")
+    undo(study, run_of(study, "multitask_finetune", ER, 0), log="error: out of memory\n")
     record = Path(study.record(run_of(study, "pretrain_finetune").stages[-1]))
     record.write_text("{")
     assert main(["collect", "--config", "study.yaml"]) == 0
     said = capsys.readouterr().out
-    assert "13 runs, 3 missing (1 damaged, 1 waiting, 1 failed)" in said
+    assert "12 runs, 4 missing (1 failed, 1 damaged, 2 waiting)" in said
     assert f"left out: {record}: not valid JSON" in said
     holes = Path(study.holes).read_text()
     assert f"{record}: not valid JSON" in holes

@@ -9,8 +9,21 @@ import pytest
 
 from tasktransfer.core import node_json
 from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.cards import with_cards
 from tasktransfer.core.fidelity import FIDELITIES
-from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome, Pool, Stage, Start
+from tasktransfer.core.former import Former
+from tasktransfer.core.nodes import (
+    SHORT,
+    Data,
+    Evaluation,
+    Fit,
+    Node,
+    Outcome,
+    Pool,
+    Stage,
+    Start,
+    with_all_selections,
+)
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.errors import ConfigError
@@ -55,7 +68,6 @@ OTHER_TRAINING: dict[str, Any] = {
     "weight_decay": 0.01,
 }
 OTHER_SELECTION: dict[str, Any] = {
-    "tasks": (A,),
     "measure": "loss",
     "every": 100,
     "patience": 3,
@@ -74,6 +86,7 @@ OTHER_DATA: dict[str, Any] = {
     "revision": "r2",
     "settings": {"few_sample": False},
     "recipe": "shuffle",
+    "cards": {A: "a1"},
 }
 OTHER_STAGE: dict[str, Any] = {
     "train_tasks": (A, B, C),
@@ -92,8 +105,12 @@ OTHER_START: dict[str, Any] = {
     "merged": "mean",
 }
 
-NAMES = {Stage: {"kind", "label"}, ModelSpec: {"name"}, Selection: {"keep", "rounds"}}
-"""Fields for paths, people and disks, which no digest depends on."""
+NAMES = {
+    Stage: {"kind", "label", "also_selected"},
+    ModelSpec: {"name"},
+    Selection: {"tasks", "keep", "rounds"},
+}
+"""Fields for paths, people, disks and what is chosen afterwards, which no digest depends on."""
 OF_THEIR_OWN = {Stage: {"data", "model", "selection", "training"}, Data: {"uses"}}
 """Fields that are dataclasses or nodes, whose own fields are tried one by one."""
 
@@ -181,6 +198,58 @@ def test_every_change_gives_another_digest() -> None:
         assert len(changed) == 1 + len(values), name
 
 
+OF_READERS = {"derived data": {"cards"}}
+"""Fields that are in the identity of what reads the node."""
+CARDS = {A: "a1", B: "b1", C: "c1"}
+
+
+def test_a_node_has_the_cards_of_the_tasks_that_it_reads() -> None:
+    data = replace(DATA, cards=CARDS)
+    named = replace(DERIVED, cards=CARDS, settings={"k": 1, "tasks": [{"of": C}], "how": "best"})
+    pools = (Pool(replace(DATA, cards={"other": "o1"}), "other"),)
+    tested = replace(BASE, data=data, train_tasks=(A,), selection=Selection((B,)), tests=(C,))
+    assert tested.identity["cards"] == CARDS
+    assert Fit("logistic", data, (B, "stray")).identity["cards"] == {B: "b1"}
+    judged = replace(EVALUATION, data=named, pools=pools)
+    assert judged.identity["cards"] == {A: "a1", "other": "o1"}
+    assert named.identity["derived"]["cards"] == {C: "c1"}
+    assert "cards" not in replace(DERIVED, cards=CARDS).identity["derived"]
+
+
+def test_nodes_have_their_former_digests_without_the_cards() -> None:
+    bare = (BASE, FINE, DERIVED, FIT, EVALUATION)
+    today, former = with_cards(bare, lambda _: CARDS), Former()
+    assert not {node.digest for node in today[:2] + today[3:]} & {node.digest for node in bare}
+    assert [former.digest(node) for node in today] == [former.digest(node) for node in bare]
+    fine, fit = today[1], today[3]
+    assert isinstance(fine, Stage) and isinstance(fit, Fit) and fit.on is not None
+    assert fit.on.stage is fine, "what nodes share is made once"
+
+
+def test_what_selects_the_round_is_part_of_what_starts_from_it_alone() -> None:
+    other = replace(BASE, selection=Selection((A,)))
+    both = replace(BASE, selection=Selection((A, B)))
+    assert BASE.digest == other.digest == both.digest
+    assert [Start(one).selected_on for one in (BASE, other, both)] == [(B,), (A,), ()]
+    assert "selected_on" not in Start(both).identity, "it is chosen by its training tasks"
+    begun = [replace(FINE, starts=(Start(one),)).digest for one in (BASE, other, both)]
+    assert len({*begun}) == 3
+    read = [replace(DERIVED, uses=(one,)).digest for one in (BASE, other, both)]
+    assert len({*read}) == 3
+
+
+def test_a_stage_with_several_selections() -> None:
+    other = replace(BASE, selection=Selection((A,), keep="every", rounds=(0, 2)))
+    every = with_all_selections(BASE, [other, replace(BASE, selection=Selection((A, B)))])
+    assert every.digest == BASE.digest
+    assert [one.tasks for one in every.selections] == [(B,), (A,), (A, B)]
+    assert (every.measured_on, every.tested) == ((B, A), (B, A))
+    assert [number for number in range(4) if every.keeps(number)] == [0, 2]
+    assert with_all_selections(every, [BASE]) is every
+    with pytest.raises(ConfigError, match="do not say with which round"):
+        with_all_selections(replace(BASE, tests=(A,)), [other])
+
+
 def test_which_rounds_are_kept_is_no_part_of_an_identity() -> None:
     some = replace(KEPT, selection=replace(KEPT.selection, rounds=(0, 4)))
     assert BASE.digest == KEPT.digest == some.digest
@@ -198,25 +267,23 @@ def test_every_field_is_tried_above() -> None:
     for kind, names in tried.items():
         apart = NAMES.get(kind, set()) | OF_THEIR_OWN.get(kind, set())
         assert {field.name for field in fields(kind)} == names | apart
-    for node, values in OTHERS.values():
-        assert {field.name for field in fields(node)} == set(values)
+    for name, (node, values) in OTHERS.items():
+        assert {field.name for field in fields(node)} == set(values) | OF_READERS.get(name, set())
 
 
 def test_digests_are_pinned() -> None:
     """Results on disk are found by them: they may change only together with RECIPE_VERSION and
-    LIBRARY_VERSION. The stage's are older than most fields, which are at their default here."""
-    assert BASE.digest == "87cb13bf3ec2b13f3a117359fdf1d51ab5ce23422d267ebd1e3413daf22a211a"
-    assert {
-        "finetune": FINE.digest[:SHORT],
-        "data": DERIVED.digest[:SHORT],
-        "fit": FIT.digest[:SHORT],
-        "evaluation": EVALUATION.digest[:SHORT],
-    } == {
-        "finetune": "8b837f515789",
-        "data": "f5bf2057fbe0",
-        "fit": "3b7921331fb0",
-        "evaluation": "119e9f5c8d26",
+    LIBRARY_VERSION. What they were before schema 4 of records is found too (``former``)."""
+    pinned = {
+        "stage": (BASE, "a1783b7cb480", "87cb13bf3ec2"),
+        "finetune": (FINE, "b4f3d41535cb", "8b837f515789"),
+        "data": (DERIVED, "f5bf2057fbe0", "f5bf2057fbe0"),
+        "fit": (FIT, "ec6349ce3805", "3b7921331fb0"),
+        "evaluation": (EVALUATION, "45dd4edd4319", "119e9f5c8d26"),
     }
+    former = Former()
+    for name, (node, today, then) in pinned.items():
+        assert (node.digest[:SHORT], former.digest(node)[:SHORT]) == (today, then), name
 
 
 def test_names_change_no_digest() -> None:
@@ -280,7 +347,8 @@ def test_the_stages_of_a_run_are_those_of_its_outcome_in_order() -> None:
     ],
 )
 def test_a_node_survives_json(node: Any) -> None:
-    again = node_json.from_json(type(node), node_json.to_json(node), "--node")
+    cards = (node if isinstance(node, Data) else node.data).cards
+    again = node_json.from_json(type(node), node_json.to_json(node), "--node", lambda _: cards)
     assert again == node
     assert (again.digest, again.path) == (node.digest, node.path)
 

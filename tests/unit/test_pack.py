@@ -64,7 +64,7 @@ def test_what_is_packed_comes_back(theirs: Study, packed: Path) -> None:
     ours = opened()
     with unpacked(read_pack(packed), ours.config) as folder:
         seen = merge_results(ours, folder)
-    assert seen["counts"]["taken"] == len(ours.plan.stages) == 8
+    assert seen["counts"]["taken"] == len(ours.plan.stages) == 7
     assert not folder.exists()
     for mine, other in zip(ours.plan.stages, theirs.plan.stages, strict=True):
         assert content(ours, mine) == content(theirs, other)
@@ -76,14 +76,14 @@ def test_the_commands(theirs: Study, capsys: pytest.CaptureFixture[str]) -> None
     Path("licences.md").write_text("CC BY 4.0\n")
     pack = ["pack", "--config", "theirs.yaml", "--out", "shipped/a.parquet", "--with-text"]
     assert cli.main([*pack, "--provenance", "licences.md"]) == 0
-    assert "8 trainings" in capsys.readouterr().out
+    assert "7 trainings" in capsys.readouterr().out
     assert read_pack(Path("shipped/a.parquet")).facts["provenance"] == "CC BY 4.0\n"
     opened()
     merge = ["merge", "shipped/a.parquet", "--config", "study.yaml"]
     assert cli.main(merge) == 0
-    assert "8  taken" in capsys.readouterr().out
+    assert "7  taken" in capsys.readouterr().out
     assert cli.main(merge) == 0
-    assert "8  there already" in capsys.readouterr().out
+    assert "7  there already" in capsys.readouterr().out
 
 
 def test_inputs_that_are_elsewhere_are_remembered(tmp_path: Path, theirs: Study) -> None:
@@ -120,7 +120,7 @@ def test_what_is_not_finished_is_left_out_and_said(theirs: Study) -> None:
     Path(theirs.record(theirs.plan.stages[-1])).unlink()
     said: list[str] = []
     seen = pack_results(theirs, FILE, with_text=True, say=said.append)
-    assert (seen["packed"], seen["lacking"]) == ({"stage": 7}, 1)
+    assert (seen["packed"], seen["lacking"]) == ({"stage": 6}, 1)
     assert said == ["1 node of theirs.yaml not finished, and left out"]
 
 
@@ -162,7 +162,7 @@ def test_a_node_that_lost_its_last_rows_is_refused(packed: Path) -> None:
     with unpacked(read_pack(packed), study.config) as folder:
         seen = merge_results(study, folder)
     assert seen["counts"]["refused"] == 1
-    assert seen["counts"]["taken"] == 7
+    assert seen["counts"]["taken"] == 6
 
 
 def test_other_files_are_no_packs(theirs: Study, packed: Path) -> None:

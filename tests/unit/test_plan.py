@@ -54,15 +54,19 @@ def runs_of(made: Plan) -> dict[tuple[str, tuple[str, ...], str], Run]:
     }
 
 
-def test_the_paper_single_source_is_6195_distinct_trainings() -> None:
+def test_the_paper_single_source_is_6195_runs_of_5205_trainings() -> None:
+    """Each of 2 × 45 + 21 unordered pairs is trained once a model and seed for two targets."""
     study = load_config(ROOT / "workflow/presets/paper.yaml", {"multi_source": {"mode": "off"}})
     made = build(study)
     algorithms = Counter(run.method for run in made.runs)
     assert algorithms.pop("baseline") == 255
     assert sum(algorithms.values()) == 5940
     assert set(algorithms.values()) == {1980}
-    assert len(made.runs) == len(made.stages) == 6195
-    assert len({stage.path for stage in made.stages}) == 6195
+    assert len(made.runs) == 6195
+    shared = [stage for stage in made.stages if stage.also_selected]
+    assert len(shared) == (45 + 21) * 3 * 5 == 990
+    assert all([one.tasks for one in s.selections] == [(t,) for t in s.train_tasks] for s in shared)
+    assert len(made.stages) == len({stage.path for stage in made.stages}) == 6195 - 990 == 5205
 
 
 def test_the_paper_multi_source_adds_180_runs_and_their_pretrainings() -> None:
@@ -75,20 +79,22 @@ def test_the_paper_multi_source_adds_180_runs_and_their_pretrainings() -> None:
     }
     assert {len(run.about["sources"]) for run in several} == {3}
     kinds = Counter(stage.kind for stage in made.stages)
-    assert kinds == {"baseline": 255, "pretrain": 60, "multitask": 2040, "finetune": 4080}
-    assert len(made.stages) == 6195 + 180 + 60
+    assert kinds == {"baseline": 255, "multitask": 990 + 60 + 60, "finetune": 4080}
+    assert len(made.stages) == 5205 + 180 + 60
 
 
 def test_equal_stages_are_one_object() -> None:
     made = build(three_tasks())
-    assert len(made.runs) == len(made.stages) == 3 + 3 * 6
+    assert (len(made.runs), len(made.stages)) == (3 + 3 * 6, 3 + 3 * 6 - 3)
     by_run = runs_of(made)
     transfer = by_run["pretrain_finetune", (A,), B]
     assert transfer.stages[0] is by_run["baseline", (), A].stages[-1]
     halves = by_run["multitask_finetune", (A,), B]
     assert halves.stages[0] is by_run["multitask", (A,), B].stages[-1]
-    objects = {id(stage) for stage in made.stages}
-    assert all(id(parent) in objects for stage in made.stages for parent in stage.parents)
+    known = {stage.digest: stage for stage in made.stages}
+    for stage in made.stages:
+        for parent in stage.parents:
+            assert parent.selection in known[parent.digest].selections
 
 
 def test_parents_come_before_children() -> None:
@@ -97,11 +103,14 @@ def test_parents_come_before_children() -> None:
     assert all(place[p.digest] < place[s.digest] for s in made.stages for p in s.parents)
 
 
-def test_multitask_of_a_pair_depends_on_its_target() -> None:
+def test_multitask_of_a_pair_is_one_training_with_a_best_round_for_each_target() -> None:
     by_run = runs_of(build(three_tasks()))
     there, back = by_run["multitask", (A,), B], by_run["multitask", (B,), A]
     assert there.stages[-1].train_tasks == back.stages[-1].train_tasks
-    assert there.stages[-1].digest != back.stages[-1].digest
+    assert there.stages[-1].digest == back.stages[-1].digest
+    assert (there.stages[-1].select_on, back.stages[-1].select_on) == ((B,), (A,))
+    tuned = [by_run["multitask_finetune", *pair].stages[-1] for pair in (((A,), B), ((B,), A))]
+    assert [stage.starts[0].selected_on for stage in tuned] == [(B,), (A,)]
 
 
 def test_targets_that_share_a_source_set_share_its_pretraining() -> None:
@@ -121,7 +130,7 @@ def test_targets_that_share_a_source_set_share_its_pretraining() -> None:
         "s.yaml",
     )
     made = build(study)
-    assert sum(stage.kind == "pretrain" for stage in made.stages) == 1
+    assert sum(stage.kind == "multitask" for stage in made.stages) == 1
     assert made.counts()["pretrain_finetune, several sources"] == 2
 
 

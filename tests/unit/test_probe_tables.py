@@ -246,6 +246,10 @@ def test_the_coin_is_in_no_mean() -> None:
 # --- snapshots ----------------------------------------------------------------------------------
 
 
+def chosen_7(stage: Any) -> dict[str, Any]:
+    return {"select_on": stage.select_on, "round": 7, "dev_score": 1.0}
+
+
 def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
     """Without a fit of its own: its weights are those of an epoch."""
     every = load_config(PRESETS / "probes.yaml", {"probes": {"snapshots": "all"}, "seeds": 1})
@@ -268,9 +272,11 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
         }
         for fit in planned.fits
     }
-    course = {"rounds": [{"round": n, "dev": {}} for n in range(1, 8)], "best_round": 7}
-    training = {"training": {**course, "dev_score": 1.0}}
-    best: Any = {stage.digest: training for stage in planned.stages}
+    rounds = [{"round": n, "dev": {}} for n in range(1, 8)]
+    best: Any = {
+        stage.digest: {"training": {"rounds": rounds, "selections": [chosen_7(stage)]}}
+        for stage in planned.stages
+    }
     runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
     rows = pd.DataFrame(score_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
     by_model = rows[rows[2] == "best"]

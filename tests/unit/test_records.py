@@ -55,18 +55,25 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
     tmp_path: Path, record: Record
 ) -> None:
     rounds = record["training"]["rounds"]
-    untrained = put(rounds[0], "round", 0) | {"selection_score": -4.5}
+    untrained = put(rounds[0], "round", 0)
     changed = put(record, "training.rounds", [untrained, *rounds])
+    scores = [-4.5, *record["training"]["selections"][0]["scores"]]
+    changed = put(changed, "training.selections.0.scores", scores)
     write_record(tmp_path / "m.json", changed)
-    chosen = put(put(changed, "training.best_round", 0), "training.dev_score", -4.5)
+    chosen = put(changed, "training.selections.0.round", 0)
+    chosen = put(chosen, "training.selections.0.dev_score", -4.5)
     write_record(tmp_path / "m.json", chosen)
-    assert chosen_round(read_record(tmp_path / "m.json"), ["x"]).number == untrained["round"]
+    assert chosen_round(read_record(tmp_path / "m.json"), [TARGET]).number == untrained["round"]
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("training.dev_score", float("nan"), "training.dev_score: found nan"),
+        (
+            "training.selections.0.dev_score",
+            float("nan"),
+            "selections[0].dev_score: found nan",
+        ),
         (
             "training.rounds.1.train_loss.dialogue_nli",
             float("inf"),
@@ -88,9 +95,11 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
         ("node.sed", 3, "node.sed: unknown key 'sed' (did you mean 'seed'?)"),
         ("extra", 1, "extra: unknown key"),
         ("run", None, "run: unknown key"),
-        ("schema", 4, "schema: found 4"),
-        ("training.best_round", 3, "training.best_round: 3, but the rounds are 1 to 2"),
-        ("training.best_round", 1, "training.dev_score: 61.25, but the best round's is 30.625"),
+        ("schema", 5, "schema: found 5"),
+        ("training.selections.0.round", 3, "selections[0].round: 3, but the rounds are 1 to 2"),
+        ("training.selections.0.round", 1, "[0].dev_score: 61.25, but that of its round is 30.625"),
+        ("training.selections", [], "training.selections: "),
+        ("training.selections.0.scores", [1.0], "training.selections[0].scores: 1 of 2 rounds"),
         ("training.rounds.0.round", 2, "training.rounds: must be numbered"),
         ("training.rounds", [], "training.rounds: must be numbered"),
         (
@@ -154,8 +163,8 @@ def test_nothing_is_written_as_schema_2(tmp_path: Path, record: Record) -> None:
         ("rounds", 3, "training.rounds: found 3"),
         ("rounds.0.round", 2, "training.rounds: must be numbered"),
         ("rounds.0.seconds", -1, "training.rounds[0].seconds: found -1"),
-        ("best_round", 3, "training.best_round: 3, but the rounds are 1 to 2"),
-        ("best_round", 1, "training.dev_score: 61.25, but the best round's is 30.625"),
+        ("best_round", 3, "training.selections[0].round: 3, but the rounds are 1 to 2"),
+        ("best_round", 1, "[0].dev_score: 61.25, but that of its round is 30.625"),
         ("predictions", ..., "rows: is missing"),
         ("stage.kind", ..., "step: is missing"),
         ("stage", 3, "stage: found int"),
@@ -214,7 +223,7 @@ def test_comparable_leaves_out_provenance_and_times_only(record: Record) -> None
     again = put(record, "provenance", make_provenance(commit=None, tokens_per_second=1.0))
     again = put(again, "training.rounds.0.seconds", 9.0)
     assert comparable(again) == comparable(record)
-    assert comparable(put(record, "training.dev_score", 61.0)) != comparable(record)
+    assert comparable(put(record, "training.selections.0.dev_score", 61.0)) != comparable(record)
     assert comparable(put(record, "training.rounds.0.train_loss.dialogue_nli", 2.0)) != comparable(
         record
     )
@@ -228,7 +237,7 @@ def test_the_schema_agrees_with_the_checks(record: Record) -> None:
     for key, value in [
         ("schema", 1),
         ("extra", 1),
-        ("training.dev_score", "x"),
+        ("training.selections.0.dev_score", "x"),
         ("node.step", ...),
         ("node.parents", ["abc"]),
         ("provenance.host.device", "tpu"),

@@ -78,9 +78,17 @@ def run(
 def outcome(trained: Trained, model: FamilyModel) -> tuple[Any, ...]:
     """All that a record or a checkpoint is made of, but for times."""
     rounds = [replace(one, seconds=0.0) for one in trained.rounds]
-    best = torch.cat([w.flatten().float() for w in trained.best_weights.values()])
+    (chosen,) = trained.best
+    best = torch.cat([w.flatten().float() for w in chosen.weights.values()])
     last = torch.cat([p.detach().flatten() for p in model.module.parameters()])
-    return rounds, trained.best_round, trained.samples, trained.tokens, best.tolist(), last.tolist()
+    return (
+        rounds,
+        chosen.round,
+        trained.samples,
+        trained.tokens,
+        best.tolist(),
+        last.tolist(),
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)

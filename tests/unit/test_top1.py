@@ -90,7 +90,7 @@ def frames(test: dict[str, list[float]], dev: dict[str, list[float]]) -> Any:
         dataset="D", model="m", algorithm="pretrain_finetune", target="T", n_sources=1
     )
     frame["baseline_digest"] = "base"
-    return frame, pd.DataFrame(runs, columns=["digest", "seed", "dev_score"])
+    return frame, pd.DataFrame(runs, columns=["digest", "seed", "dev_score"]).assign(target="T")
 
 
 def test_dev_scores_choose_and_test_scores_are_reported() -> None:

@@ -12,13 +12,19 @@ import torch
 from safetensors.torch import load_file
 
 from small_models import Loader, small_stage
-from tasktransfer.core.nodes import Stage, Start
+from tasktransfer.core.nodes import Stage, Start, with_all_selections
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.errors import ModelError
-from tasktransfer.results.records import comparable, read_record
-from tasktransfer.results.rounds import existing, kept_in, round_folder
+from tasktransfer.results.records import (
+    chosen_round,
+    comparable,
+    read_record,
+    without_selection,
+)
+from tasktransfer.results.rounds import choice_folder, existing, kept_in, round_folder
+from tasktransfer.results.rows import rows_beside, rows_of
 from tasktransfer.results.schema import Record
-from tasktransfer.training.attempt import is_there
+from tasktransfer.training.attempt import is_there, with_what_was_asked
 from tasktransfer.training.job import Job
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import LEAST_VARIABLE
@@ -59,6 +65,12 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return {f"{file.name}/{name}": t for file in files for name, t in load_file(file).items()}
 
 
+def chosen_in(record: Record) -> tuple[int, float]:
+    """The round that the only selection has chosen, and its score."""
+    (one,) = record["training"]["selections"]
+    return one["round"], one["dev_score"]
+
+
 def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> set[str]:
     """Names of the parameters that are equal to the last bit."""
     assert first.keys() == second.keys()
@@ -78,11 +90,11 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
     assert record["training"]["rounds"][0]["dev"].keys() == {EMOTIONS}
     kept, usual = comparable(record), comparable(without)
     assert kept["training"]["rounds"][1:] == usual["training"]["rounds"]
-    assert kept["training"]["best_round"] == usual["training"]["best_round"]
+    assert chosen_in(record) == chosen_in(without)
     assert kept["results"] == usual["results"]
     rounds = tmp_path / "keeping" / "rounds"
     assert sorted(folder.name for folder in rounds.iterdir()) == ["0", "1", "2"]
-    best = weights(rounds / str(record["training"]["best_round"]))
+    best = weights(rounds / str(chosen_in(record)[0]))
     assert same(best, weights(tmp_path / "keeping" / "checkpoint")) == best.keys()
     assert same(best, weights(tmp_path / "plain" / "checkpoint")) == best.keys()
     assert same(weights(rounds / "0"), weights(rounds / "2")) != best.keys()
@@ -93,6 +105,56 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
         again = train(small, start, tmp_path / f"from-{at}", (folder,))
         number = 2 if at == "last" else 1
         assert again["training"]["rounds"][0]["dev"] == record["training"]["rounds"][number]["dev"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_training_with_two_selections_is_two_trainings_with_one(
+    family: Family, small: Path, tmp_path: Path
+) -> None:
+    """Scores, predictions, weights and what goes on from them are those of each by itself."""
+    both = (NLI, EMOTIONS)
+    plain = small_stage(EMOTIONS, family=family, training=TRAINING)
+    alone = [replace(plain, train_tasks=both, selection=Selection((task,))) for task in both]
+    assert alone[0].digest == alone[1].digest
+    together = with_all_selections(alone[0], alone)
+    assert together.digest == alone[0].digest
+    assert together.tested == both
+    record = train(small, together, tmp_path / "together")
+    rows = rows_beside(tmp_path / "together" / "metrics.json")
+    for stage in alone:
+        (task,) = stage.select_on
+        by_itself = train(small, stage, tmp_path / task)
+        assert chosen_round(record, (task,)) == chosen_round(by_itself, (task,))
+        assert record["results"][task] == by_itself["results"][task]
+        own = rows_beside(tmp_path / task / "metrics.json")
+        assert rows_of(rows, task).to_pylist() == own.to_pylist()
+        losses = [
+            [one["train_loss"] for one in each["training"]["rounds"]]
+            for each in (record, by_itself)
+        ]
+        assert losses[0] == losses[1]
+        kept = round_folder(str(tmp_path / "together"), "best", (task,))
+        usual = round_folder(str(tmp_path / task), "best", (task,))
+        assert same(weights(Path(kept)), weights(Path(usual))) == weights(Path(usual)).keys()
+        tuned = replace(stage, train_tasks=(task,), starts=(Start(stage),))
+        again = [train(small, tuned, tmp_path / "tuned", (folder,)) for folder in (kept, usual)]
+        for part in ("training", "results"):
+            assert comparable(again[0])[part] == comparable(again[1])[part]
+
+
+def test_a_training_is_made_once_more_for_a_selection_and_loses_none(
+    small: Path, tmp_path: Path
+) -> None:
+    both = (NLI, EMOTIONS)
+    plain = replace(small_stage(EMOTIONS, training=TRAINING), train_tasks=both)
+    first = train(small, plain, tmp_path)
+    other = replace(plain, selection=Selection((NLI,)))
+    asked = with_what_was_asked(other, tmp_path)
+    assert [one.tasks for one in asked.selections] == [(NLI,), (EMOTIONS,)]
+    assert without_selection(other, first) == f"no round was chosen on {NLI}"
+    again = train(small, asked, tmp_path)
+    assert without_selection(asked, again) is None
+    assert again["results"][EMOTIONS] == first["results"][EMOTIONS]
 
 
 def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None:
@@ -122,17 +184,17 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
     record = train(small, stage, tmp_path / "panel", places)
     assert record["node"]["parents"] == [first.digest for first in firsts]
     assert {*record["results"]} == {EMOTIONS, NLI}
-    assert record["training"]["dev_score"] == min(
-        one["selection_score"] for one in record["training"]["rounds"]
-    )
+    (chosen,) = record["training"]["selections"]
+    assert chosen["dev_score"] == min(chosen["scores"])
     encoders = [load_file(folder / "checkpoint" / "model.safetensors") for folder in folders]
-    merged = load_file(tmp_path / "panel" / "checkpoint" / "model.safetensors")
+    chosen_by_both = choice_folder(tmp_path / "panel" / "checkpoint", (EMOTIONS, NLI))
+    merged = load_file(chosen_by_both / "model.safetensors")
     for name, tensor in merged.items():
         mean = torch.stack([encoder[name] for encoder in encoders]).mean(0)
         assert torch.equal(tensor, mean), name
     heads = [
-        load_file(folder / "checkpoint" / "heads.safetensors")
-        for folder in (folders[0], folders[1], tmp_path / "panel")
+        load_file(folder / "heads.safetensors")
+        for folder in (*(each / "checkpoint" for each in folders), chosen_by_both)
     ]
     for part in ("weight", "bias"):
         assert torch.equal(heads[2][f"{EMOTIONS}.{part}"], heads[0][f"{EMOTIONS}.{part}"])

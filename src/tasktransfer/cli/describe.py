@@ -47,8 +47,8 @@ def add_commands(commands: Any) -> None:
 
 def demo(chosen: argparse.Namespace) -> None:
     """Write the demo study into an empty folder and run it there: minutes, offline."""
+    from tasktransfer.cli.demo_study import run_demo, write_demo
     from tasktransfer.designs import load_config
-    from tasktransfer.operate.demo import run_demo, write_demo
 
     write_demo(chosen.folder)
     run_demo(chosen.folder, chosen.cores, dry_run=chosen.dry_run)

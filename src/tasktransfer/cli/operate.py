@@ -120,7 +120,8 @@ def merge(chosen: argparse.Namespace) -> None:
 
 
 def _merge(chosen: argparse.Namespace, other: Path) -> None:
-    from tasktransfer.operate.merge import as_text, failure, merge_results
+    from tasktransfer.operate.merge import merge_results
+    from tasktransfer.operate.merge_text import as_text, failure
 
     study, design = _study_of(chosen)
     seen = merge_results(

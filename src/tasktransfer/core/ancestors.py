@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 
 
@@ -20,6 +22,24 @@ def with_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     for node in nodes:
         visit(node)
     return tuple(ordered.values())
+
+
+def stages_asked_for(nodes: Iterable[Node], but: Container[int] = ()) -> dict[int, Stage]:
+    """The stages among nodes and all that they use, as each of these asks for them, by object: one
+    stage may be asked for with several selections. ``but``: objects that need not be looked at."""
+    asked: dict[int, Stage] = {}
+
+    def visit(node: Node) -> None:
+        if id(node) in asked or id(node) in but:
+            return
+        if isinstance(node, Stage):
+            asked[id(node)] = node
+        for used in (*node.uses, *(start.stage for start in starts_of(node) if start.stage)):
+            visit(used)
+
+    for node in nodes:
+        visit(node)
+    return asked
 
 
 def starts_of(node: Node) -> tuple[Start, ...]:

@@ -1,6 +1,8 @@
 """A node as JSON, as a job is told it: checked before anything is computed.
 
 What is at its default is left out, so that command lines stay short and old JSON stays readable.
+So are the digests of cards, which are in every data of a node: a job has the cards themselves, and
+where they are not those of the plan, its node has another digest than the folder that it is given.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.cards import CardsOf, with_cards
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
 from tasktransfer.errors import ConfigError
 
@@ -51,11 +54,18 @@ def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (f.name, f.default if f.default_factory is MISSING else f.default_factory())
         for f in fields(kind)
+        if f.metadata.get("told", True)
     )
 
 
-def from_json(kind: type[AnyNode], value: Any, source: str) -> AnyNode:
-    """The node that ``to_json`` gave; ``source`` names it in messages.
+def from_json(
+    kind: type[AnyNode], value: Any, source: str, cards_of: CardsOf | None = None
+) -> AnyNode:
+    """The node that ``to_json`` gave.
+
+    Args:
+        source: names it in messages.
+        cards_of: as ``datasets.card_digests``; None: the node has the cards of the JSON, or none.
 
     Raises:
         ConfigError: it is none; the message names key and value.
@@ -84,7 +94,7 @@ def from_json(kind: type[AnyNode], value: Any, source: str) -> AnyNode:
             raise ConfigError(
                 f"{source}: no {noun}: {impossible}; give what node_json.to_json made"
             )
-    return node
+    return node if cards_of is None else with_cards((node,), cards_of)[0]
 
 
 def _impossible(stage: Stage) -> str | None:

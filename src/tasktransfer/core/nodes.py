@@ -8,8 +8,8 @@ default stays out of the identity, so that a new field leaves old digests alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -39,7 +39,9 @@ class Data:
 
     ``revision`` is the content digest of the release that is read, also where the instances are
     then derived. ``settings`` are plain values; ``uses`` are the nodes that a recipe reads: data,
-    fits, and the stages of trained models.
+    fits, and the stages of trained models. ``cards``: task → digest of its card, of all tasks of
+    the dataset; whatever reads the data has those of its own tasks in its identity, and derived
+    data have those of the tasks that their settings name. JSON leaves them out (``node_json``).
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -49,15 +51,30 @@ class Data:
     settings: Settings = field(default_factory=dict, hash=False)
     recipe: str = ""
     uses: tuple[Node, ...] = ()
+    cards: Mapping[str, str] = field(default_factory=dict, hash=False, metadata={"told": False})
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What stands for the data in the identity of nodes that read it."""
+        """The data by themselves; nodes that read them have ``identity_for`` their tasks."""
         read = {"dataset": self.name, "data_revision": self.revision}
         if not self.recipe:
             return {**read, **self.settings}
-        derived = {"recipe": self.recipe, "settings": dict(self.settings), "uses": _digests(self)}
-        return {**read, "derived": {"library": LIBRARY_VERSION, **derived}}
+        derived = {
+            "library": LIBRARY_VERSION,
+            "recipe": self.recipe,
+            "settings": dict(self.settings),
+            "uses": _digests(self),
+            **_said({"cards": self.cards_of(_texts_in(self.settings))}),
+        }
+        return {**read, "derived": derived}
+
+    def identity_for(self, tasks: Iterable[str]) -> dict[str, Any]:
+        """What stands for the data in the identity of a node that reads these tasks."""
+        return {**self.identity, **_said({"cards": self.cards_of(tasks)})}
+
+    def cards_of(self, tasks: Iterable[str]) -> dict[str, str]:
+        """The digests of the cards of those that are tasks of the dataset."""
+        return {task: self.cards[task] for task in tasks if task in self.cards}
 
     @cached_property
     def digest(self) -> str:
@@ -99,12 +116,12 @@ class Start:
     merged: Merge | None = None
 
     def __post_init__(self) -> None:
-        if self.stage and self.at != "best" and self.stage.selection.keep != "every":
+        if self.stage and self.at != "best" and not self.stage.keeps_rounds:
             raise ConfigError(
                 f"start from {self.stage.label} at {self.at}: this stage keeps its best round "
                 "alone; give its selection keep: every, or start at best"
             )
-        if self.stage and isinstance(self.at, int) and not self.stage.selection.keeps(self.at):
+        if self.stage and isinstance(self.at, int) and not self.stage.keeps(self.at):
             raise ConfigError(
                 f"start from {self.stage.label} at {self.at}: this stage keeps the rounds "
                 f"{', '.join(map(str, self.stage.selection.rounds))}; add {self.at} to them"
@@ -116,12 +133,25 @@ class Start:
         return (self.at, self.parts, self.into, self.merged) == ("best", (), (), None)
 
     @property
+    def selected_on(self) -> tuple[str, ...]:
+        """The tasks by which its round was chosen, where these are not the stage's training tasks:
+        they name one of the several rounds that such a stage may leave."""
+        if self.stage is None or self.at != "best":
+            return ()
+        return self.stage.told_apart(self.stage.selection)
+
+    @property
     def identity(self) -> dict[str, Any]:
-        chosen = {"parts": list(self.parts), "into": list(self.into), "merged": self.merged}
+        chosen = {
+            "selected_on": list(self.selected_on),
+            "parts": list(self.parts),
+            "into": list(self.into),
+            "merged": self.merged,
+        }
         return {
             "stage": self.stage.digest if self.stage else None,
             "at": self.at,
-            **{name: value for name, value in chosen.items() if value},
+            **_said(chosen),
         }
 
 
@@ -134,6 +164,10 @@ class Stage:
     predicted and scored with the best round, in the training's own process; None: the selecting
     task where there is one, and none where there are several. ``recipe``: the latest of its
     tasks' recipes.
+
+    By whose dev splits a round is chosen changes no update, so trainings that differ in it alone
+    are one: ``selection`` is that of who asks for the stage, ``also_selected`` those of others in
+    the same plan, and the training leaves a best round for each (ADR 0029).
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -151,21 +185,33 @@ class Stage:
     sampler: Sampler = "task_batches"
     tests: tuple[str, ...] | None = None
     recipe: int = RECIPE_VERSION
+    also_selected: tuple[Selection, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.tests and self.also_selected:
+            raise ConfigError(
+                f"{self.label}: its best round is chosen by several sets of tasks, and tests on "
+                f"{', '.join(self.tests)} do not say with which round; ask for an evaluation"
+            )
 
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that changes this stage's numbers; those it starts from by their digests."""
         return {
             "recipe": self.recipe,
-            **self.data.identity,
+            **self.data.identity_for(self._read),
             "model": self.model.identity,
             "train_tasks": list(self.train_tasks),
-            "select_on": list(self.selection.tasks),
             "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
             "training": self.training.identity,
             "seed": self.seed,
             **self._set,
         }
+
+    @property
+    def _read(self) -> tuple[str, ...]:
+        """The tasks whose cards change its numbers: of training, its own selection, and tests."""
+        return (*self.train_tasks, *self.selection.tasks, *(self.tests or ()))
 
     @property
     def starts_whole(self) -> bool:
@@ -176,12 +222,13 @@ class Stage:
     def _set(self) -> dict[str, Any]:
         """What is not at its default."""
         values = {
+            "parent_selected_on": list(self.starts[0].selected_on) if self.starts_whole else [],
             "selection": self.selection.identity,
             "starts": [] if self.starts_whole else [start.identity for start in self.starts],
             "trains": list(self.trains),
             "sampler": "" if self.sampler == "task_batches" else self.sampler,
         }
-        chosen = {name: value for name, value in values.items() if value}
+        chosen = _said(values)
         return chosen if self.tests is None else {**chosen, "tests": list(self.tests)}
 
     @cached_property
@@ -196,20 +243,48 @@ class Stage:
 
     @property
     def select_on(self) -> tuple[str, ...]:
-        """The tasks whose dev splits select the best round."""
+        """The tasks whose dev splits select the round that is asked for here."""
         return self.selection.tasks
 
     @property
+    def selections(self) -> tuple[Selection, ...]:
+        """All that choose a round of it, sorted by their tasks."""
+        return tuple(sorted((self.selection, *self.also_selected), key=lambda one: one.tasks))
+
+    @property
+    def measured_on(self) -> tuple[str, ...]:
+        """The tasks whose dev splits are measured after every round, sorted."""
+        return tuple(sorted({task for one in self.selections for task in one.tasks}))
+
+    @property
     def tested(self) -> tuple[str, ...]:
-        """The tasks whose test splits are scored."""
+        """The tasks whose test splits are scored, sorted."""
+        return tuple(task for one in self.selections for task in self.tested_by(one))
+
+    def tested_by(self, selection: Selection) -> tuple[str, ...]:
+        """The tasks whose test splits are scored with the round that a selection has chosen."""
         if self.tests is not None:
             return self.tests
-        return self.selection.tasks if len(self.selection.tasks) == 1 else ()
+        return selection.tasks if len(selection.tasks) == 1 else ()
+
+    def told_apart(self, selection: Selection) -> tuple[str, ...]:
+        """What names the round that a selection has chosen: its tasks, or nothing where these are
+        the training tasks."""
+        return () if selection.tasks == self.train_tasks else selection.tasks
 
     @property
     def tasks(self) -> tuple[str, ...]:
         """Every task that is trained, selects or is tested, sorted."""
-        return tuple(sorted({*self.train_tasks, *self.selection.tasks, *self.tested}))
+        return tuple(sorted({*self.train_tasks, *self.measured_on, *self.tested}))
+
+    def keeps(self, number: int) -> bool:
+        """Whether the parameters of a round are left, whatever was best."""
+        return any(one.keeps(number) for one in self.selections)
+
+    @property
+    def keeps_rounds(self) -> bool:
+        """Whether parameters of other rounds than the best are left."""
+        return any(one.keep == "every" for one in self.selections)
 
     @property
     def parents(self) -> tuple[Stage, ...]:
@@ -253,7 +328,7 @@ class Fit:
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
-            **self.data.identity,
+            **self.data.identity_for(self.tasks),
             "tasks": list(self.tasks),
             "seed": self.seed,
             "settings": dict(self.settings),
@@ -305,7 +380,7 @@ class Outcome:
         chosen = {"combine": self.combine, "domains": list(self.domains), "model": model}
         return {
             "starts": [start.identity for start in self.starts],
-            **{name: value for name, value in chosen.items() if value},
+            **_said(chosen),
         }
 
     @cached_property
@@ -357,11 +432,15 @@ class Evaluation:
     def identity(self) -> dict[str, Any]:
         """Everything that changes its numbers."""
         pools = [[pool.data.digest, pool.task] for pool in self.pools]
+        cards = self.data.cards_of((self.task,))
+        for pool in self.pools:
+            cards |= pool.data.cards_of((pool.task,))
         return {
             "library": LIBRARY_VERSION,
-            **({"pools": pools} if pools else {}),
+            **_said({"pools": pools}),
             "of": self.of.digest,
             **self.data.identity,
+            **_said({"cards": cards}),
             "task": self.task,
             "measures": list(self.measures),
             "split": self.split,
@@ -409,8 +488,43 @@ def _stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
     return tuple({start.stage.digest: start.stage for start in starts if start.stage}.values())
 
 
-def _digests(data: Data) -> list[str]:
-    return [node.digest for node in data.uses]
+def _digests(data: Data) -> list[Any]:
+    """What stands for the nodes that a recipe reads: a stage with what chose its round, where that
+    does not follow from its training tasks."""
+    named: list[Any] = []
+    for node in data.uses:
+        start = Start(node) if isinstance(node, Stage) else None
+        named.append(start.identity if start and start.selected_on else node.digest)
+    return named
+
+
+def with_all_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
+    """A stage that leaves what it and equal stages are asked for."""
+    selections = {one.tasks: one for one in stage.selections}
+    for other in (one for equal in others for one in equal.selections):
+        same = selections.get(other.tasks)
+        selections[other.tasks] = other if same is None else same.with_rounds_of(other)
+    own = selections.pop(stage.select_on)
+    also = tuple(selections[tasks] for tasks in sorted(selections))
+    if (own, also) == (stage.selection, stage.also_selected):
+        return stage
+    return replace(stage, selection=own, also_selected=also)
+
+
+def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What of some values is part of an identity: none that is empty or None."""
+    return {name: value for name, value in values.items() if value}
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Every text among plain values, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts_in(item)
 
 
 def _joined(names: tuple[str, ...]) -> str:

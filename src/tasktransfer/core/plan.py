@@ -5,13 +5,23 @@ Pure and standard library only, since the Snakefile imports it at every start.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tasktransfer.core.ancestors import with_ancestors
-from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome, Stage, Start
+from tasktransfer.core.ancestors import stages_asked_for, with_ancestors
+from tasktransfer.core.nodes import (
+    SHORT,
+    Data,
+    Evaluation,
+    Fit,
+    Node,
+    Outcome,
+    Stage,
+    Start,
+    with_all_selections,
+)
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.steps import Step
@@ -123,8 +133,11 @@ class PlanBuilder:
     ) -> None:
         self._name_of = name_of
         self._recipe_of = recipe_of or (lambda dataset, tasks, family: RECIPE_VERSION)
-        self._stages: dict[str, Stage] = {}
+        self._stages: dict[str, list[Stage]] = defaultdict(list)
+        """Digest → the stage as steps ask for it: they differ in their selections."""
         self._nodes: dict[str, Node] = {}
+        self._asked: dict[int, Stage] = {}
+        """The stages as runs and nodes of the plan ask for them, by the object."""
         self._runs: list[Run] = []
 
     def add(self, run: Run) -> None:
@@ -133,6 +146,7 @@ class PlanBuilder:
         refuse_large(max(len(self._runs), len(self._nodes)))
         for node in with_ancestors((*run.judged, *run.evaluations)):
             self._nodes.setdefault(node.digest, node)
+        self._asked.update(stages_asked_for((*run.judged, *run.evaluations), self._asked))
 
     def stages(
         self,
@@ -171,11 +185,31 @@ class PlanBuilder:
                 tests=None if step.test_on is None else tuple(sorted(step.test_on)),
                 recipe=self._recipe_of(read.name, involved, trained.family),
             )
-            stages[step] = self._stages.setdefault(stage.digest, stage)
+            stages[step] = self._known(stage)
             refuse_large(len(self._stages))
             before = step
         return stages
 
+    def _known(self, stage: Stage) -> Stage:
+        """The stage that was made for the same question; another selection of one that is there
+        takes its name, as it is the same training."""
+        equal = self._stages[stage.digest]
+        for known in equal:
+            if known.selection == stage.selection:
+                return known
+        if equal:
+            stage = replace(stage, kind=equal[0].kind, label=equal[0].label)
+        equal.append(stage)
+        return stage
+
     def plan(self, choice: Choice | None = None) -> Plan:
-        """Everything that was added, nodes before those that use them."""
-        return Plan(tuple(self._runs), tuple(self._nodes.values()), choice)
+        """Everything that was added, nodes before those that use them; a stage with the selections
+        of all that ask for it."""
+        asked: dict[str, list[Stage]] = defaultdict(list)
+        for stage in self._asked.values():
+            asked[stage.digest].append(stage)
+        nodes = (
+            with_all_selections(node, asked[node.digest]) if isinstance(node, Stage) else node
+            for node in self._nodes.values()
+        )
+        return Plan(tuple(self._runs), tuple(nodes), choice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
@@ -135,7 +135,8 @@ _OF_DISK = ("keep", "rounds")
 class Selection:
     """What chooses a stage's best round.
 
-    ``tasks``: whose dev splits are measured; the mean over them decides. ``measure``: a name in
+    ``tasks``: whose dev splits are measured; the mean over them decides. Trainings that differ in
+    them alone are one (``nodes.Stage``). ``measure``: a name in
     ``metrics.MEASURES``, which also says whether more is better. ``every``: updates in a round;
     None: a round is an epoch. ``patience``: the training ends after so many rounds without a
     better one; None: never before its last epoch. ``keep``: ``every`` leaves the parameters of all
@@ -157,6 +158,15 @@ class Selection:
     def keeps(self, number: int) -> bool:
         """Whether the parameters of a round are left."""
         return self.keep == "every" and (not self.rounds or number in self.rounds)
+
+    def with_rounds_of(self, other: Selection) -> Selection:
+        """The same choice, leaving the rounds that either keeps."""
+        both = [one for one in (self, other) if one.keep == "every"]
+        if not both:
+            return self
+        rounds = {number for one in both for number in one.rounds}
+        named = tuple(sorted(rounds)) if all(one.rounds for one in both) else ()
+        return replace(self, keep="every", rounds=named)
 
     @property
     def identity(self) -> dict[str, Any]:

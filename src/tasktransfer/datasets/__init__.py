@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from typing import Any
 
+from tasktransfer.core.nodes import Data
 from tasktransfer.core.specs import Family
 from tasktransfer.core.versions import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
@@ -67,6 +69,16 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
             yield f"{task}.name: a task of {other.name}; choose another name, tables go by it"
 
 
+def card_digests(dataset: str) -> Mapping[str, str]:
+    """Task → digest of its card. Raises ConfigError for an unknown dataset."""
+    return _dataset(dataset).card_digests
+
+
+def data_of(dataset: str, revision: str, settings: Mapping[str, Any] | None = None) -> Data:
+    """The instances of a dataset as its reader gives them. Derived data are a ``replace`` of it."""
+    return Data(dataset, revision, settings or {}, cards=card_digests(dataset))
+
+
 def recipe_of(dataset: str, tasks: Iterable[str], family: Family) -> int:
     """The recipe of a training: the latest of its family's and of those of its tasks for it."""
     cards = [DATASETS[dataset].tasks[task] for task in tasks]
@@ -80,12 +92,7 @@ def get_task(dataset: str, name: str) -> Task:
     Raises ConfigError for an unknown dataset or task, with the name that was probably meant: a
     full name for a short one, the nearest for a misspelt one, the right dataset for a stray task.
     """
-    if dataset not in DATASETS:
-        raise ConfigError(
-            f"unknown dataset {dataset!r}{_did_you_mean(dataset, DATASETS)}; "
-            f"the datasets are {', '.join(DATASETS)}"
-        )
-    tasks = DATASETS[dataset].tasks
+    tasks = _dataset(dataset).tasks
     if name not in tasks:
         raise ConfigError(
             f"unknown task {name!r} of {dataset}{_task_hint(dataset, name)}; "
@@ -97,6 +104,15 @@ def get_task(dataset: str, name: str) -> Task:
 def find_task(dataset: str, name: str) -> Task | None:
     """The card of a task, for records and tables of datasets that may not be here: None without."""
     return DATASETS[dataset].tasks.get(name) if dataset in DATASETS else None
+
+
+def _dataset(name: str) -> Dataset:
+    if name not in DATASETS:
+        raise ConfigError(
+            f"unknown dataset {name!r}{_did_you_mean(name, DATASETS)}; "
+            f"the datasets are {', '.join(DATASETS)}"
+        )
+    return DATASETS[name]
 
 
 def _duplicates(field: str, names: list[str]) -> Iterator[str]:

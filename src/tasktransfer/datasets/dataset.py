@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.card import Instance, Task, card_digest
 
 
 class TurnLength(NamedTuple):
@@ -183,6 +183,11 @@ class Dataset:
     def tasks(self) -> dict[str, Task]:
         """Name → card, in the cards' order."""
         return {card.name: card for card in self.cards}
+
+    @cached_property
+    def card_digests(self) -> dict[str, str]:
+        """Name → digest of the card, as nodes that read the task have it in their identity."""
+        return {card.name: card_digest(card) for card in self.cards}
 
     def size(self, task: str) -> TaskSize:
         """How large a task is; ``ASSUMED`` where the dataset does not say."""

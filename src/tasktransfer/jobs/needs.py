@@ -16,7 +16,12 @@ from pathlib import Path
 
 from tasktransfer.config import BUILT, TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
-from tasktransfer.results.finished import damage_of, lacking_parts, lacking_rounds
+from tasktransfer.results.finished import (
+    damage_of,
+    lacking_parts,
+    lacking_rounds,
+    lacking_selections,
+)
 from tasktransfer.results.revisions import own_tiny_version
 from tasktransfer.results.study import Study
 
@@ -97,7 +102,7 @@ def _left_by(study: Study, starts: Iterable[Start]) -> list[str]:
     """What stages leave when a round of them can be started from. Rounds other than the best are
     no outputs of their own: how many there are is known when the stage is done."""
     return [
-        study.start(start) if start.at == "best" else study.record(start.stage)
+        study.checkpoint(start.stage) if start.at == "best" else study.record(start.stage)
         for start in starts
         if start.stage
     ]
@@ -126,7 +131,7 @@ class DamagedRecords:
         if problem is None:
             why = "made once more"
             if isinstance(node, Stage):
-                problem = lacking_rounds(study, node)
+                problem = lacking_selections(study, node) or lacking_rounds(study, node)
             else:
                 problem = lacking_parts(study, node)
         if problem is None:

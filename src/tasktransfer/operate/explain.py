@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.operate.offered import STAGES, Place, places
 from tasktransfer.results.costs import seconds_of
 from tasktransfer.results.finished import state_in
+from tasktransfer.results.places import STAGES, Place, places
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import NOUNS, chosen_round, read_record, stage_of
+from tasktransfer.results.records import NOUNS, read_record
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD, log_in
 from tasktransfer.results.study import Study
@@ -94,7 +94,7 @@ def _planned(study: Study, node: Node) -> Facts:
         "kind": node.kind,
         "seed": node.seed,
         "train_tasks": list(node.train_tasks),
-        "select_on": list(node.select_on),
+        "select_on": [list(one.tasks) for one in node.selections],
         "parents": [parent.digest for parent in node.parents],
     }
 
@@ -157,19 +157,20 @@ def _of_any(record: Record) -> Facts:
 
 
 def _of_stage(record: Record) -> Facts:
-    node, chosen = cast(Any, record["node"]), chosen_round(record, stage_of(record)["select_on"])
+    node, course = cast(Any, record["node"]), record["training"]
     return {
         "kind": node["step"],
         "seed": node["seed"],
         "train_tasks": node["train_tasks"],
-        "select_on": node["select_on"],
         "parents": node["parents"],
         "hyperparameters": node["identity"].get("training"),
         "model": node["identity"].get("model"),
         "scores": {task: result["score"] for task, result in record["results"].items()},
-        "dev_score": chosen.dev_score,
-        "best_epoch": chosen.number,
-        "epochs": len(record["training"]["rounds"]),
+        "selections": [
+            {key: one[key] for key in ("select_on", "round", "dev_score")}  # type: ignore[literal-required]
+            for one in course["selections"]
+        ],
+        "epochs": len(course["rounds"]),
     }
 
 

@@ -89,8 +89,13 @@ def _measures(facts: Facts) -> list[str]:
     scores = facts["scores"]
     named = {task: "" if len(scores) == 1 else f" {task}" for task in scores}
     scored = "".join(f", test{named[task]} {score(value)}" for task, value in scores.items())
-    rounds = f"dev {facts['dev_score']:.2f} at epoch {facts['best_epoch']} of {facts['epochs']}"
-    return [rounds + scored]
+    several = len(facts["selections"]) > 1
+    rounds = [
+        f"dev{' ' + '+'.join(one['select_on']) if several else ''} {one['dev_score']:.2f} at epoch "
+        f"{one['round']} of {facts['epochs']}"
+        for one in facts["selections"]
+    ]
+    return [", ".join(rounds) + scored]
 
 
 def _spelled(measures: Mapping[str, float]) -> str:

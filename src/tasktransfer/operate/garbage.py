@@ -23,8 +23,9 @@ from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import locks
 from tasktransfer.operate.forecast.disk import bytes_under, in_words
-from tasktransfer.operate.offered import LAYOUT, PARAMETERS, Place, places, through_link
+from tasktransfer.operate.offered import PARAMETERS
 from tasktransfer.results.finished import is_start
+from tasktransfer.results.places import LAYOUT, Place, places, through_link
 from tasktransfer.results.records import parts_of, read_record
 from tasktransfer.results.state import (
     CLAIM,

@@ -118,7 +118,7 @@ def _reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
     match node:
         case Stage():
             if not _tokenised(study, node.data, (node.model.name,)):
-                tasks = {"train": node.train_tasks, "dev": node.select_on, "test": node.tested}
+                tasks = {"train": node.train_tasks, "dev": node.measured_on, "test": node.tested}
                 yield from ((node.data, task, s) for s in SPLITS for task in tasks[s])
         case Evaluation():
             asked = [(node.data, node.task, str(node.split))]

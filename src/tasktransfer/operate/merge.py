@@ -17,28 +17,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replacing, sha256_of, sweep
 from tasktransfer.operate.offered import (
-    LAYOUT,
     PARAMETERS,
-    Place,
     check_files,
-    differences,
     offered,
     parameters_problem,
-    places,
     renamed,
 )
+from tasktransfer.operate.rekey import Rekeyed, rekeyed
+from tasktransfer.results.comparing import differences, shared_tasks
 from tasktransfer.results.damage import damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
-from tasktransfer.results.records import read_record, what_is_left, write_record
+from tasktransfer.results.places import LAYOUT, Place, places
+from tasktransfer.results.records import read_record, what_is_left, without_selection, write_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import HISTORY, JOB_LOG, LOG, RECORD, RESUME, held_if_free, remember
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import counted
 
 Outcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
 OUTCOMES: dict[Outcome, str] = {
@@ -100,13 +101,37 @@ def merge_results(
     Returns:
         Counts by outcome; ``stages``: outcome and reason of each node offered; ``unfinished``:
         offered nodes without a record; ``elsewhere``: offered nodes that this study does not
-        want; ``tables`` taken; ``lacking``: nodes of the study that are neither here nor offered.
+        want; ``rekeyed``: how many records of older releases were taken as how many nodes of today,
+        and which were refused; ``tables`` taken; ``lacking``: nodes of the study that are neither
+        here nor offered.
 
     Raises:
         ConfigError: ``other`` is no results folder, or is the study's own.
     """
     _check_other(study, other)
-    steps, unfinished, elsewhere = _steps(study, other, everything, checkpoints)
+    with rekeyed(study, other) as older:
+        steps, unfinished, elsewhere = _steps(study, other, everything, checkpoints, older)
+        steps += _steps(study, older.folder, False, checkpoints)[0]
+        return {
+            **_merged(study, other, steps, dry_run=dry_run, tables=tables, say=say),
+            "dry_run": dry_run,
+            "unfinished": unfinished,
+            "elsewhere": elsewhere,
+            "rekeyed": {"nodes": older.nodes, "records": older.records, "refused": older.refused},
+        }
+
+
+def _merged(
+    study: Study,
+    other: Path,
+    steps: list[Step],
+    *,
+    dry_run: bool,
+    tables: Iterable[str],
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    """Take what is offered and wanted, what others use last."""
+    _in_order(steps, study)
     told: list[dict[str, Any]] = []
     reminder = time.monotonic() + SAY_SECONDS
     for number, step in enumerate(reversed(steps), start=1):
@@ -123,10 +148,7 @@ def merge_results(
     return {
         "other": str(other),
         "results": study.config.results,
-        "dry_run": dry_run,
         "counts": {name: sum(t["outcome"] == name for t in told) for name in OUTCOMES},
-        "unfinished": unfinished,
-        "elsewhere": elsewhere,
         "tables": taken,
         "lacking": sum(not is_whole(study, study.node(digest)) for digest in lacking),
         "stages": told,
@@ -146,26 +168,36 @@ def _check_other(study: Study, other: Path) -> None:
 
 
 def _steps(
-    study: Study, other: Path, everything: bool, checkpoints: bool
+    study: Study,
+    other: Path,
+    everything: bool,
+    checkpoints: bool,
+    older: Rekeyed | None = None,
 ) -> tuple[list[Step], int, int]:
-    """What is offered and wanted, used nodes first; how many have no record; how many are not
-    wanted.
+    """What is offered and wanted; how many have no record; how many are not wanted. Records of
+    ``older`` releases are offered as what they are today.
 
     Nodes of the plan are recognised by digest: the other study may call its models otherwise.
     """
     wanted = study.plan.by_digest
-    order = {digest: number for number, digest in enumerate(wanted)}
     steps, unfinished, elsewhere = [], 0, 0
     for place in places(other):
         node = wanted.get(place.digest)
+        if older is not None and place.digest in older.taken:
+            continue
         if node is None and not everything:
             elsewhere += 1
         elif not (place.folder / RECORD).is_file():
             unfinished += 1
         else:
             steps.append(_step(study, place, node, checkpoints))
-    steps.sort(key=lambda step: (order.get(step.place.digest, len(order)), step.place.path))
     return steps, unfinished, elsewhere
+
+
+def _in_order(steps: list[Step], study: Study) -> None:
+    """Used nodes first."""
+    order = {digest: number for number, digest in enumerate(study.plan.by_digest)}
+    steps.sort(key=lambda step: (order.get(step.place.digest, len(order)), step.place.path))
 
 
 def _step(study: Study, place: Place, node: Node | None, checkpoints: bool) -> Step:
@@ -203,7 +235,8 @@ def _merge_one(step: Step, *, dry_run: bool) -> tuple[Outcome, list[str]]:
         more = len(differing) - SHOWN_DIFFERENCES
         return "conflict", [*differing[:SHOWN_DIFFERENCES], *[f"and {more} more"] * (more > 0)]
     if not _missing(step, theirs):
-        return "there already", []
+        lacks = without_selection(step.node, ours) if isinstance(step.node, Stage) else None
+        return "there already", [f"here {lacks}: trained once more"] if lacks else []
     return _take(step, theirs, "completed", dry_run=dry_run)
 
 
@@ -223,13 +256,24 @@ def _other_rows(step: Step, ours: Record, theirs: Record) -> list[str]:
         return []
     try:
         # Older files do not have the dialogues; instances and answers are what is compared.
+        shared = shared_tasks(ours, theirs)
         here, there = (
-            read_rows(folder / rows["file"], rows).select(COMPARED).replace_schema_metadata()
+            _compared(read_rows(folder / rows["file"], rows), shared)
             for folder, rows in ((step.out, mine), (step.place.folder, other))
         )
     except RecordError as error:
         return [f"{mine['file']}: the SHA-256 differ, and cannot be compared: {error}"]
     return [] if here.equals(there) else [f"{mine['file']}: the rows differ"]
+
+
+def _compared(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
+    """What of rows has to be equal; of some tasks alone where others were not asked for both here
+    and there."""
+    told = rows.select(COMPARED).replace_schema_metadata()
+    if tasks is None:
+        return told
+    of_tasks = told.filter(pc.is_in(told["task"], pa.array(sorted(tasks), pa.string())))
+    return of_tasks.drop_columns(["index"])
 
 
 def _missing(step: Step, theirs: Record) -> list[str]:
@@ -328,37 +372,3 @@ def _copy_folder(source: Path, out: Path) -> None:
     finally:
         with suppress(FileNotFoundError):
             shutil.rmtree(building)
-
-
-# --- what is said -------------------------------------------------------------------------------
-
-
-def failure(seen: dict[str, Any]) -> RecordError | None:
-    """What makes the command fail: conflicts, and what had to be refused."""
-    conflicts, refused = seen["counts"]["conflict"], seen["counts"]["refused"]
-    if not conflicts and not refused:
-        return None
-    return RecordError(
-        f"{seen['other']}: {counted(conflicts, 'record')} with other numbers than here, "
-        f"{refused:,} refused; nothing here was changed by them"
-    )
-
-
-def as_text(seen: dict[str, Any]) -> str:
-    """What a merge did, for people."""
-    mark = " (dry run: nothing is copied)" * seen["dry_run"]
-    lines = [f"{seen['other']} -> {seen['results']}{mark}"]
-    counts = [(f"{name}{note}", seen["counts"][name]) for name, note in OUTCOMES.items()]
-    counts += [
-        ("not finished there", seen["unfinished"]),
-        ("not of this study (--all takes them)", seen["elsewhere"]),
-        ("of this study are neither here nor there", seen["lacking"]),
-    ]
-    for name, count in counts:
-        if count or name == "taken":
-            lines.append(f"  {count:>7,}  {name}")
-    for item in seen["stages"]:
-        if item["reasons"]:
-            lines.append(f"{item['outcome']}: {item['stage']}")
-            lines += [f"    {reason}" for reason in item["reasons"]]
-    return "\n".join(lines) + "\n"

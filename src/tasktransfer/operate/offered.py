@@ -1,86 +1,27 @@
-"""What a results folder offers: the folders of its nodes, and their records, checked before any is
-taken."""
+"""What a results folder offers: records of its nodes, checked before any is taken."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.operate.forecast.model_size import tensor_shapes
+from tasktransfer.files.tensors import tensor_shapes
 from tasktransfer.results.artefacts import checked as checked_artefacts
 from tasktransfer.results.damage import Artefacts, damage
-from tasktransfer.results.records import comparable, parts_of, read_record
+from tasktransfer.results.places import Place, path_of
+from tasktransfer.results.records import (
+    parts_of,
+    read_record,
+    without_selection,
+)
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
 from tasktransfer.results.rows import made_by, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 
-STAGES = "stages"
-_SEEDED = re.compile(r"^seed-?\d+-([0-9a-f]{12})$")
-LAYOUT = {
-    STAGES: (4, _SEEDED),
-    "fits": (3, _SEEDED),
-    "evaluations": (2, re.compile(r"^([0-9a-f]{12})$")),
-    "data/derived": (1, re.compile(r"^.+-([0-9a-f]{12})$")),
-}
-"""Folder of a kind of node → how many levels of folders come before a node's own, and the name of
-that, which ends in the digest."""
-
 PARAMETERS = (CHECKPOINT, ROUNDS)
 """What a stage leaves for others to start from; not part of its record."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A node's folder by the layout. ``path`` is relative to the results folder; ``digest``: the
-    first 12 hex digits, as the path ends in them."""
-
-    results: Path
-    path: str
-    digest: str
-
-    @property
-    def folder(self) -> Path:
-        return self.results / self.path
-
-    @property
-    def is_stage(self) -> bool:
-        return self.path.startswith(f"{STAGES}/")
-
-
-def places(results: Path) -> Iterator[Place]:
-    """Every node's folder of a results folder, in the order of their names. Links are not followed,
-    and what does not fit the layout is not looked at."""
-    for room, (levels, name) in LAYOUT.items():
-        folders = [] if through_link(results, room) else [results / room]
-        for _ in range(levels + 1):
-            folders = [inner for folder in folders for inner in _folders(folder)]
-        for folder in folders:
-            if match := name.match(folder.name):
-                yield Place(results, folder.relative_to(results).as_posix(), match[1])
-
-
-def through_link(results: Path, below: str) -> bool:
-    """Whether a folder of the layout is a link, or lies in one."""
-    inner = Path(below)
-    return any((results / part).is_symlink() for part in (inner, *inner.parents[:-1]))
-
-
-def _folders(folder: Path) -> list[Path]:
-    try:
-        entries = [Path(e.path) for e in os.scandir(folder) if e.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
-    return sorted(entries)
-
-
-# --- one node -----------------------------------------------------------------------------------
 
 
 def offered(place: Place, node: Node | None) -> Record:
@@ -94,34 +35,20 @@ def offered(place: Place, node: Node | None) -> Record:
             study calls by that digest.
     """
     record = read_record(place.folder / RECORD)
-    path, digest, problem = _path_of(record), record["node"]["digest"], None
+    path, digest, problem = path_of(record), record["node"]["digest"], None
     if path != place.path:
         problem = f"is the record of {path}, but lies under {place.path}"
     elif node is not None and digest != node.digest:
         problem = f"digest is {digest}, expected {node.digest}"
     elif isinstance(node, Stage):
-        tested = tuple(sorted(record["results"]))
-        if tested != node.tested:
-            said = ", ".join(tested) or "no task"
+        untested = [task for task in node.tested if task not in record["results"]]
+        problem = without_selection(node, record)
+        if problem is None and untested:
+            said = ", ".join(record["results"]) or "no task"
             problem = f"results: {said}, expected {', '.join(node.tested)}"
     if problem:
         raise RecordError(f"{place.folder / RECORD}: {problem}")
     return record
-
-
-def _path_of(record: Any) -> str:
-    """Where a record belongs, by what it says of itself."""
-    node = record["node"]
-    short, identity, dataset = node["digest"][:SHORT], node["identity"], node["dataset"]
-    if node["kind"] == "stage":
-        name = f"{node['step']}/{dataset}/{node['model']}/{node['label']}"
-        return f"{STAGES}/{name}/seed{node['seed']}-{short}"
-    if node["kind"] == "fit":
-        name = f"{identity['learner']}/{dataset}/{node['label']}"
-        return f"fits/{name}/seed{identity['seed']}-{short}"
-    if node["kind"] == "evaluation":
-        return f"evaluations/{dataset}/{node['label']}/{short}"
-    return f"data/derived/{identity['derived']['recipe']}/{dataset}-{short}"
 
 
 def check_files(place: Place, record: Record) -> None:
@@ -178,46 +105,3 @@ def renamed(record: Record, model: str) -> Record:
     note = f"merged: the model was called {node['model']}"
     provenance = record["provenance"] | {"notes": [*record["provenance"]["notes"], note]}
     return {**record, "node": node | {"model": model}, "provenance": provenance}
-
-
-# --- comparing ----------------------------------------------------------------------------------
-
-
-def differences(ours: Record, theirs: Record) -> list[str]:
-    """Where two records of one node differ, but for provenance and times: ``key: ours, theirs``.
-    The digest of the file of rows is left out: equal rows may be packed otherwise."""
-    mine, other = (_flat(_comparable(record)) for record in (ours, theirs))
-    absent = object()
-    return [
-        f"{key}: {mine.get(key, absent)!r} here, {other.get(key, absent)!r} there"
-        if key in mine and key in other
-        else f"{key}: only {'here' if key in mine else 'there'}"
-        for key in sorted(mine.keys() | other.keys())
-        if mine.get(key, absent) != other.get(key, absent)
-    ]
-
-
-def _comparable(record: Record) -> dict[str, Any]:
-    # Equal classifiers and tables may be packed otherwise, as rows.
-    kept = comparable(record)
-    if "training" in kept:
-        # The untrained model is measured where it is asked for, and that is no part of a training.
-        rounds = [one for one in kept["training"]["rounds"] if one["round"] > 0]
-        kept["training"] = {**kept["training"], "rounds": rounds}
-    else:
-        kept["node"] = {**kept["node"], "label": None}  # what a study calls it is its own
-    rows = kept["rows"]
-    return {**kept, "rows": rows and {**rows, "sha256": None, "file": None}}
-
-
-def _flat(value: Any, path: str = "") -> dict[str, Any]:
-    if isinstance(value, dict):
-        parts = [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
-    elif isinstance(value, list):
-        parts = [(f"{path}[{number}]", item) for number, item in enumerate(value)]
-    else:
-        return {path: value}
-    leaves: dict[str, Any] = {} if parts else {path: type(value).__name__}
-    for key, item in parts:
-        leaves |= _flat(item, key)
-    return leaves

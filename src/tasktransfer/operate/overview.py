@@ -99,6 +99,7 @@ def _trainings(study: Study, there: OnDisk) -> dict[str, Any]:
         "without_variants": len(
             {stage.digest for run in plan.runs if not run.variant for stage in run.stages}
         ),
+        "spared": sum(len(stage.also_selected) for stage in plan.stages),
         "by_kind": dict(kinds),
         "by_dataset_and_model": _by_dataset_and_model(study),
         "done": done,
@@ -207,11 +208,11 @@ def _sum(estimates: Estimates, stages: Iterable[Stage], devices: int) -> dict[st
 
 def _by_target(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
     """Trainings, done and hours of every target; a training belongs to the task that selects its
-    best epoch, a source's baseline therefore to the source."""
+    best epoch, a source's baseline therefore to the source; one that several select, to none."""
     study = estimates.study
     groups: dict[tuple[str, str], list[Stage]] = defaultdict(list)
     for stage in study.plan.stages:
-        target = stage.select_on[0] if len(stage.select_on) == 1 else SEVERAL
+        target = stage.measured_on[0] if len(stage.measured_on) == 1 else SEVERAL
         groups[stage.dataset, target].append(stage)
     rows = []
     for dataset in study.config.dataset_names:

@@ -69,6 +69,12 @@ def _counted(seen: dict[str, Any]) -> list[str]:
     variant = names.split(", ")[0]
     share = f", {others:,} of them without the runs of {variant}" if others < total else ""
     lines += ["", f"distinct trainings: {total:,}{share}"]
+    if spared := trainings["spared"]:
+        lines.append(
+            f"  {spared:,} fewer than there are best rounds: tasks that are trained together and "
+            "selected on each"
+        )
+        lines.append("  of them in turn are one training, which leaves a best round for each")
     return lines + _counts(trainings["by_kind"])
 
 

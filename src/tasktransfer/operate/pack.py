@@ -24,7 +24,8 @@ from tasktransfer.config import CommonConfig
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import json_text, replacing
-from tasktransfer.operate.offered import check_files, offered, places
+from tasktransfer.operate.offered import check_files, offered
+from tasktransfer.results.places import places
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.revisions import remember_revisions

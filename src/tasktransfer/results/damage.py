@@ -20,17 +20,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from tasktransfer.core.nodes import Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.results import artefacts
-from tasktransfer.results.records import parse_record
+from tasktransfer.results.records import parse_record, read_record, selected_on
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import OLD_ROWS, RECORD, ROWS
 
-CHECK_VERSION = 2
+CHECK_VERSION = 3
 """Raise this when the checks change: everything is checked again then."""
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
@@ -38,6 +38,15 @@ _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 Signature = dict[str, list[int]]
 """File → its size, inode, and times of change. The last time is the kernel's own: whoever writes
 into a file and sets its time back changes it."""
+
+
+class Right(TypedDict):
+    """What was seen of a folder in which nothing is wrong; ``selections``: the selecting tasks of
+    each best round that a training has left."""
+
+    files: Signature
+    selections: list[list[str]]
+
 
 Artefacts = Literal["none", "young", "all"]
 """Of which artefacts the content is compared: of none, and sizes neither; of those that are younger
@@ -155,8 +164,8 @@ class Checked:
 
     def __init__(self, results: Path) -> None:
         self._file = results / "stages" / ".checked.json"
-        self._right: dict[str, Signature] = self._read()
-        self._new: dict[str, Signature] = {}
+        self._right: dict[str, Right] = self._read()
+        self._new: dict[str, Right] = {}
 
     def damage(self, node: Node, folder: str) -> str | None:
         """``damage`` of what is in a node's folder."""
@@ -169,7 +178,7 @@ class Checked:
             return examined(Path(folder), node.digest)
         path = node.path
         before = self._right.get(path)
-        if before is not None and _signature(folder, before) == before:
+        if before is not None and _signature(folder, before["files"]) == before["files"]:
             return None, None
         # Looked at before it is read: what changes meanwhile is not taken for what was read.
         signature = _signature(folder, _named_in(folder))
@@ -177,8 +186,15 @@ class Checked:
         content: Artefacts = "young" if before is None else "all"
         problem, record = examined(Path(folder), node.digest, content)
         if problem is None and signature is not None:
-            self._right[path] = self._new[path] = signature
+            right: Right = {"files": signature, "selections": _selections_in(folder, node)}
+            self._right[path] = self._new[path] = right
         return problem, record
+
+    def selections(self, stage: Stage, folder: str) -> set[tuple[str, ...]]:
+        """The tasks of each selection of a training whose record is right."""
+        right = self._right.get(stage.path)
+        said = right["selections"] if right else _selections_in(folder, stage)
+        return {tuple(tasks) for tasks in said}
 
     def save(self) -> None:
         """Keep what was found right since the last time; where that cannot be written, the next
@@ -190,7 +206,7 @@ class Checked:
             part.write_text(json.dumps({"version": CHECK_VERSION, "right": right}))
             self._new = {}
 
-    def _read(self) -> dict[str, Signature]:
+    def _read(self) -> dict[str, Right]:
         try:
             value = json_text.loads(self._file.read_bytes())
             return dict(value["right"]) if value["version"] == CHECK_VERSION else {}
@@ -217,6 +233,12 @@ def _signature(folder: str, names: Iterable[str]) -> Signature | None:
             continue
         signature[name] = [seen.st_size, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns]
     return signature
+
+
+def _selections_in(folder: str, node: Node) -> list[list[str]]:
+    if not isinstance(node, Stage):
+        return []
+    return [list(tasks) for tasks in selected_on(read_record(Path(folder, RECORD)))]
 
 
 def _named_in(folder: str) -> list[str]:

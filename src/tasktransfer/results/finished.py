@@ -66,9 +66,19 @@ def is_finished(study: Study, node: Node) -> bool:
         return False
     if not isinstance(node, Stage):
         return lacking_parts(study, node) is None
-    if node.selection.keep == "best":  # nothing starts from another round
+    if lacking_selections(study, node):
+        return False
+    if not node.keeps_rounds and not node.also_selected:  # nothing starts from another round
         return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
     return not _lacking(study, node)
+
+
+def lacking_selections(study: Study, stage: Stage) -> str | None:
+    """The selections of a whole stage that it was not asked for when it was made; None: it was for
+    all. Raises as ``look``."""
+    made = _checked(study).selections(stage, study.folder(stage))
+    gone = ["+".join(one.tasks) for one in stage.selections if one.tasks not in made]
+    return f"{study.record(stage)}: no round was chosen on {', '.join(gone)}" if gone else None
 
 
 def lacking_rounds(study: Study, stage: Stage) -> str | None:
@@ -95,18 +105,21 @@ def lacking_parts(study: Study, node: Node) -> str | None:
 def _lacking(study: Study, stage: Stage) -> list[str]:
     """Where parameters of a whole stage are not, that unfinished nodes start from."""
     folder = study.folder(stage)
-    rounds = {
-        start.at
+    starts = [
+        start
         for user in study.users(stage)
         for start in starts_of(user)
         if start.stage is not None
         and start.stage.digest == stage.digest
         and not is_finished(study, user)
+    ]
+    places = {
+        round_folder(
+            folder, last_of(Path(folder)) if start.at == LAST else start.at, start.selected_on
+        )
+        for start in starts
     }
-    if LAST in rounds:
-        rounds = rounds - {LAST} | {last_of(Path(folder))}
-    places = (round_folder(folder, at) for at in rounds)
-    return [place for place in places if not os.path.lexists(place)]
+    return sorted(place for place in places if not os.path.lexists(place))
 
 
 def is_whole(study: Study, node: Node) -> bool:

@@ -1,7 +1,8 @@
-"""Records of schema 2 made schema 3; what schema 3 has as well is checked there.
+"""Records of schemas 2 and 3 made schema 4; what schema 4 has as well is checked there.
 
 Schema 2 had one form for trainings (``stage``, ``test``, ``predictions``) and another for derived
-data, fits and evaluations (``node``, ``measures``, ``rows``). Nothing writes it any more.
+data, fits and evaluations (``node``, ``measures``, ``rows``). In schema 3 a training had one
+selection, which its node named. Nothing writes either any more.
 """
 
 from __future__ import annotations
@@ -16,18 +17,41 @@ COST = (
     *("tokens", "samples", "samples_per_second", "tokens_per_second", "parameters"),
     *("peak_memory_mb", "peak_gpu_memory_mb", "paths", "energy_joules"),
 )
-"""Keys of a training's provenance that stand together in schema 3."""
+"""Keys of a training's provenance that stand together since schema 3."""
+
+OLD = (2, 3)
+"""The schemas that are read besides that of today."""
 
 
 def upgraded(old: dict[str, Any]) -> dict[str, Any]:
-    """A record of schema 2 as schema 3; ``old`` is left as it is.
+    """A record of an old schema as schema 4; ``old`` is left as it is.
 
     Raises:
-        RecordError: a part is missing, or of another type than an object.
+        RecordError: a part is missing, or of another type than is needed here.
     """
-    if "stage" in old:
-        return _training(old)
-    return _other(old)
+    if old["schema"] == 2:
+        old = _training(old) if "stage" in old else _other(old)
+    node = _part(old, "node")
+    course = _part(old, "training") if node.get("kind") == "stage" else None
+    selected = {"training": _with_selection(course, node.get("select_on"))} if course else {}
+    named = {key: value for key, value in node.items() if key != "select_on"}
+    return {**old, **selected, "schema": 4, "node": named}
+
+
+def _with_selection(course: dict[str, Any], select_on: Any) -> dict[str, Any]:
+    """The course of a training that had one selection."""
+    said = course.get("rounds")
+    rounds = [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+    chosen = {
+        "select_on": select_on,
+        "round": course.get("best_round"),
+        "dev_score": course.get("dev_score"),
+        "scores": [one.get("selection_score") for one in rounds],
+    }
+    without = [{k: v for k, v in one.items() if k != "selection_score"} for one in rounds]
+    rest = {k: v for k, v in course.items() if k not in ("best_round", "dev_score")}
+    # What is no list of rounds is left for the check of schema 4 to name.
+    return {**rest, **({"rounds": without} if rounds else {}), "selections": [chosen]}
 
 
 def _part(record: Mapping[str, Any], key: str) -> dict[str, Any]:

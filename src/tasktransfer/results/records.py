@@ -1,8 +1,8 @@
 """Records: what every node leaves as ``metrics.json``, built, checked, written and read.
 
 A record describes its node and knows no run: the plan says which runs end with a node. The schema
-is in ``schema``; records of schema 2, which had one form for trainings and another for all else,
-are read as schema 3 (``old_records``). Reading thousands needs neither torch nor pandas.
+is in ``schema``; records of schemas 2 and 3 are read as that of today (``old_records``). Reading
+thousands needs neither torch nor pandas.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tasktransfer.core.validation import wrong_type
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.results.artefacts import Artefact
-from tasktransfer.results.old_records import upgraded
+from tasktransfer.results.old_records import OLD, upgraded
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.schema import (
     SCHEMA_VERSION,
     Provenance,
     Record,
-    Round,
     RowsFile,
+    Selected,
     Sizes,
     StageNode,
     TaskResult,
@@ -45,7 +45,7 @@ NOUNS: dict[type[Node], str] = {
 }
 """What a kind of node is called in records, commands and JSON."""
 
-_SAID_TWICE = ("dataset", "train_tasks", "select_on", "seed")
+_SAID_TWICE = ("dataset", "train_tasks", "seed")
 
 
 # --- building -----------------------------------------------------------------------------------
@@ -94,13 +94,6 @@ def record_of(
     return cast(Record, record)
 
 
-def training_result(rounds: Sequence[Round], best_round: int) -> TrainingResult:
-    """The rounds of a training in order, from 0 (the untrained model) or 1, and the number of the
-    one whose model was tested."""
-    dev_score = next(one["selection_score"] for one in rounds if one["round"] == best_round)
-    return {"rounds": list(rounds), "best_round": best_round, "dev_score": dev_score}
-
-
 def identity_of(node: Node) -> Any:
     """What a record says of its node."""
     said: dict[str, Any] = {
@@ -117,7 +110,6 @@ def identity_of(node: Node) -> Any:
         "model": node.model.name,
         "family": node.model.family,
         "train_tasks": list(node.train_tasks),
-        "select_on": list(node.select_on),
         "seed": node.seed,
         "parents": [parent.digest for parent in node.parents],
     }
@@ -139,8 +131,8 @@ def stage_of(record: Record) -> StageNode:
 
 
 class Chosen(NamedTuple):
-    """The round of a training that was chosen: its number, its selection score, and task → measure
-    → value on the dev split."""
+    """The round of a training that was chosen: its number, its selection score, and selecting task
+    → measure → value on the dev split."""
 
     number: int
     dev_score: float
@@ -149,10 +141,33 @@ class Chosen(NamedTuple):
 
 def chosen_round(record: Record, select_on: Sequence[str]) -> Chosen:
     """The round of a training whose model was kept and tested, as chosen on the dev splits of
-    these tasks."""
+    these tasks.
+
+    Raises:
+        RecordError: no round of the training was chosen on them.
+    """
     course = record["training"]
-    best = course["rounds"][course["best_round"] - course["rounds"][0]["round"]]
-    return Chosen(best["round"], course["dev_score"], best["dev"])
+    for one in course["selections"]:
+        if tuple(one["select_on"]) == tuple(select_on):
+            best = course["rounds"][one["round"] - course["rounds"][0]["round"]]
+            dev = {task: best["dev"][task] for task in select_on if task in best["dev"]}
+            return Chosen(best["round"], one["dev_score"], dev)
+    raise RecordError(
+        f"{record['node']['label']}: no round was chosen on {'+'.join(select_on)}, but on "
+        f"{', '.join('+'.join(tasks) for tasks in selected_on(record))}"
+    )
+
+
+def selected_on(record: Record) -> list[tuple[str, ...]]:
+    """The tasks of every selection of a training, as it says."""
+    return [tuple(one["select_on"]) for one in record["training"]["selections"]]
+
+
+def without_selection(stage: Stage, record: Record) -> str | None:
+    """Which rounds a training was not asked for when it was made, and is now; None: all were."""
+    made = {*selected_on(record)}
+    lacks = ["+".join(one.tasks) for one in stage.selections if one.tasks not in made]
+    return f"no round was chosen on {', '.join(lacks)}" if lacks else None
 
 
 def parts_of(record: Record) -> list[str]:
@@ -239,14 +254,15 @@ def parse_record(path: Path, content: bytes) -> Record:
     if not isinstance(value, dict):
         raise RecordError(f"{path}: a record is a JSON object, found {type(value).__name__}")
     schema = value.get("schema")
-    if schema == 2 and not isinstance(schema, bool):
+    if schema in OLD and not isinstance(schema, bool):
         try:
             value = upgraded(value)
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
     elif schema != SCHEMA_VERSION or isinstance(schema, bool):
         raise RecordError(
-            f"{path}: schema: found {schema!r}, this version reads schema 2 and {SCHEMA_VERSION}"
+            f"{path}: schema: found {schema!r}, this version reads schemas "
+            f"{', '.join(map(str, OLD))} and {SCHEMA_VERSION}"
         )
     _validate(path, value)
     return cast(Record, value)
@@ -288,7 +304,7 @@ def _contradictions(record: Record) -> Iterator[str]:
 
 
 def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
-    rounds, best = training["rounds"], training["best_round"]
+    rounds = training["rounds"]
     numbers = [one["round"] for one in rounds]
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         yield f"training.rounds: must be numbered one after the other, found {numbers}"
@@ -297,12 +313,20 @@ def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
             "training.rounds: must begin with 1, or with 0, the untrained model, found "
             f"{numbers[0]}"
         )
-    elif best not in numbers:
-        yield f"training.best_round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
     else:
-        selected, said = rounds[best - numbers[0]]["selection_score"], training["dev_score"]
-        if selected != said:
-            yield f"training.dev_score: {said}, but the best round's is {selected}"
+        for place, one in enumerate(training["selections"]):
+            yield from _selection_disagrees(f"training.selections[{place}]", one, numbers)
+
+
+def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Iterator[str]:
+    best, scores = one["round"], one["scores"]
+    if len(scores) != len(numbers):
+        yield f"{key}.scores: {len(scores)} of {len(numbers)} rounds"
+    elif best not in numbers:
+        yield f"{key}.round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
+    elif scores[best - numbers[0]] != one["dev_score"]:
+        said, of_round = one["dev_score"], scores[best - numbers[0]]
+        yield f"{key}.dev_score: {said}, but that of its round is {of_round}"
 
 
 def _out_of_range(record: Record) -> Iterator[str]:

@@ -6,17 +6,22 @@ one that was not kept has the stage trained once more (ADR 0023).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from tasktransfer.core.nodes import Round
-from tasktransfer.core.specs import Selection
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.nodes import Round, Stage
 from tasktransfer.errors import ModelError, RecordError
 from tasktransfer.results.artefacts import checked
 from tasktransfer.results.records import read_record
 from tasktransfer.results.state import RECORD
 
 CHECKPOINT = "checkpoint"
-"""Folder of the best round's parameters."""
+"""Folder of the best round's parameters; where other tasks than the training tasks have chosen it,
+in a folder of it that these name."""
+
+MOST_NAMES = 4
+"""Selecting tasks that name a folder; more have a digest in their place."""
 
 ROUNDS = "rounds"
 """Folder of every round's parameters by its number, where a stage keeps them
@@ -25,10 +30,20 @@ ROUNDS = "rounds"
 LAST = "last"
 
 
-def round_folder(stage_folder: str, at: Round) -> str:
+def round_folder(stage_folder: str, at: Round, selected_on: Sequence[str] = ()) -> str:
     """Where a round's parameters are, of which the last one has its number only once the stage is
-    done: see ``existing``."""
-    return f"{stage_folder}/{CHECKPOINT}" if at == "best" else f"{stage_folder}/{ROUNDS}/{at}"
+    done: see ``existing``. ``selected_on``: as ``Start.selected_on``."""
+    if at != "best":
+        return f"{stage_folder}/{ROUNDS}/{at}"
+    return str(choice_folder(Path(stage_folder, CHECKPOINT), selected_on))
+
+
+def choice_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
+    """Where in a checkpoint the round is that some tasks have chosen, see ``CHECKPOINT``."""
+    if not selected_on:
+        return checkpoint
+    few = len(selected_on) <= MOST_NAMES
+    return checkpoint / ("+".join(selected_on) if few else digest_of([*selected_on]))
 
 
 def existing(folder: str) -> str:
@@ -71,6 +86,8 @@ def checked_round(folder: str, digest: str) -> str:
     path = Path(existing(folder))
     if path.name == CHECKPOINT:
         checked(path.parent, digest, [CHECKPOINT])
+    elif path.parent.name == CHECKPOINT:
+        checked(path.parent.parent, digest, [f"{CHECKPOINT}/{path.name}"])
     elif path.parent.name == ROUNDS:
         checked(path.parent.parent, digest, [f"{ROUNDS}/{path.name}"])
     return str(path)
@@ -97,7 +114,7 @@ def kept_in(stage_folder: Path) -> list[int]:
     return sorted(int(each.name) for each in folders if each.name.isdigit())
 
 
-def lacking(stage_folder: Path, selection: Selection, last: int) -> list[int]:
-    """The rounds up to ``last`` that a selection keeps and that are not there."""
+def lacking(stage_folder: Path, stage: Stage, last: int) -> list[int]:
+    """The rounds up to ``last`` that a stage keeps and that are not there."""
     there = {*kept_in(stage_folder)}
-    return [n for n in range(last + 1) if selection.keeps(n) and n not in there]
+    return [n for n in range(last + 1) if stage.keeps(n) and n not in there]

@@ -100,17 +100,23 @@ def write_rows(
     Raises:
         RecordError: an index appears twice or is skipped, or a score is not within 0-100.
     """
-    kept, path = list(rows), folder / file
-    tasks = "+".join(dict.fromkeys(row.task for row in kept))
-    footer = {"schema": str(SCHEMA_VERSION), "node": digest, "dataset": dataset, "target": tasks}
-    table = _table_of(kept).replace_schema_metadata(footer)
+    return write_table(folder, _table_of(list(rows)), digest=digest, dataset=dataset, file=file)
+
+
+def write_table(
+    folder: Path, rows: pa.Table, *, digest: str, dataset: str, file: str = ROWS
+) -> RowsFile:
+    """``write_rows`` of what is a table already, with the columns of ``COLUMNS``."""
+    path, tasks = folder / file, rows["task"].unique().to_pylist()
+    footer = {"schema": str(SCHEMA_VERSION), "node": digest, "dataset": dataset}
+    table = rows.replace_schema_metadata({**footer, "target": "+".join(tasks)})
     _check_order(path, table)
     _check_values(path, table)
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as part:
         pq.write_table(table, part, compression="zstd")
         sha256 = sha256_of(part)
-    return {"file": file, "rows": len(kept), "sha256": sha256}
+    return {"file": file, "rows": table.num_rows, "sha256": sha256}
 
 
 def _table_of(rows: Sequence[Row]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The schema of a record: what every node of a plan leaves as ``metrics.json`` (schema 3).
+"""The schema of a record: what every node of a plan leaves as ``metrics.json`` (schema 4).
 
 One for all kinds: a training (stage), a fit, an evaluation, derived data. The TypedDicts are the
 one description: the checks of ``records`` and the JSON schema (``python -m
@@ -19,7 +19,7 @@ from tasktransfer.core.specs import Family
 from tasktransfer.core.validation import STRICT, refuse
 from tasktransfer.results.artefacts import Artefact, FileName
 
-SCHEMA_VERSION: Literal[3] = 3
+SCHEMA_VERSION: Literal[4] = 4
 
 
 def _refuse_not_finite(identity: dict[str, Any]) -> dict[str, Any]:
@@ -63,9 +63,6 @@ class StageNode(TypedDict):
     model: Name
     family: Family
     train_tasks: Annotated[list[Name], Field(description="tasks trained on, sorted")]
-    select_on: Annotated[
-        list[Name], Field(description="tasks whose dev split selects the best round, sorted")
-    ]
     seed: int
     parents: Annotated[
         list[Digest],
@@ -95,21 +92,29 @@ class Round(TypedDict):
     dev: Annotated[
         dict[str, dict[str, float]], Field(description="task: measure: value on the dev split")
     ]
-    selection_score: Annotated[float, Field(description="what the best round is chosen by")]
     seconds: Amount
 
 
+class Selected(TypedDict):
+    """The best round by the dev splits of some tasks; each is left, and tested where it was chosen
+    by one task alone."""
+
+    select_on: Annotated[list[Name], Field(description="tasks whose dev splits choose, sorted")]
+    round: Count
+    dev_score: Annotated[float, Field(description="what it was chosen by, at that round")]
+    scores: Annotated[list[float], Field(description="the same of every round, in their order")]
+
+
 class TrainingResult(TypedDict):
-    """The course of a training, and the round that was chosen."""
+    """The course of a training, and the rounds that were chosen."""
 
     rounds: list[Round]
-    best_round: Count
-    dev_score: Annotated[float, Field(description="selection score of the best round")]
+    selections: Annotated[list[Selected], Field(min_length=1)]
 
 
 class TaskResult(TypedDict):
-    """A task's result on the split that was judged: of a training the test split, with the best
-    round's model."""
+    """A task's result on the split that was judged: of a training the test split, with the model
+    of the round that the task has chosen."""
 
     measures: Annotated[dict[str, float], Field(description="measure: value, in its own unit")]
     score: Annotated[
@@ -225,9 +230,9 @@ class Provenance(TypedDict):
 
 @with_config(STRICT)
 class Record(TypedDict):
-    """What one node leaves (schema 3). Measures are in their own units (``metrics.MEASURES``)."""
+    """What one node leaves (schema 4). Measures are in their own units (``metrics.MEASURES``)."""
 
-    schema: Literal[3]
+    schema: Literal[4]
     node: Annotated[StageNode | OtherNode, Field(discriminator="kind")]
     synthetic: Annotated[bool, Field(description="of the tiny world, not of real dialogues")]
     data_revision: Name

@@ -139,7 +139,7 @@ class Study:
             if not data.recipe:
                 return data
         if named:  # derived data are all that the plan names: what they are derived from
-            return Data(dataset, named[0].revision)
+            return replace(named[0], settings={}, recipe="", uses=())
         raise ConfigError(f"{self.config_file}: the study reads no dataset named {dataset!r}")
 
     def instances(self, dataset: str) -> str:
@@ -211,11 +211,13 @@ class Study:
 
     def _encoded_folder(self, data: Data, model: str) -> str:
         """Folder of the instances of the study's tasks as token ids of a model. It is named after
-        the tasks too, so that a task which is added later is encoded."""
+        the tasks and their cards too: a task which is added later is encoded, and one whose texts
+        or labels change is encoded again."""
         identity = {
             **self.revisions.models[model].identity,
             "encoding": ENCODING_VERSION,
             "tasks": self.tasks(data),
+            "cards": data.cards_of(self.tasks(data)),
             **self.fidelity.of_encoding,
         }
         folder = Path(data.path if data.recipe else self.instances(data.name)).name
@@ -297,13 +299,13 @@ class Study:
         return f"{self.folder(node)}/{RECORD}"
 
     def checkpoint(self, stage: Stage) -> str:
-        """The folder of the stage's best round, where it is kept or still needed."""
+        """The folder of the stage's best rounds, where it is kept or still needed."""
         return round_folder(self.folder(stage), "best")
 
     def start(self, start: Start) -> str:
         """The folder of a stage's round that another node starts from."""
         assert start.stage is not None
-        return round_folder(self.folder(start.stage), start.at)
+        return round_folder(self.folder(start.stage), start.at, start.selected_on)
 
     def base_revision(self, stage: Stage) -> str | None:
         """The hub revision of a stage's base model; None for folders, and where nothing of it is

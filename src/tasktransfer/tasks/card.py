@@ -8,9 +8,10 @@ draws reads the card; nothing branches on a task's name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, Literal
 
+from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Family
 
 Kind = Literal[
@@ -51,6 +52,13 @@ OF_REPLIES = ("bleu", "bleu2", "bleu2_exchanged", "rouge_l", "meteor")
 """Metrics of reply tasks, and of them alone."""
 
 SPLITS = ("train", "dev", "test")
+
+CHANGES_NO_NUMBER = ("name", "short", "dataset", "description", "citation", "licence", "recipes")
+"""Fields of ``Task`` that are no part of its digest. The name and the recipe of its trainings are
+in the identity of whatever reads the task."""
+
+CARD_DIGITS = 16
+"""Hex digits of a card's digest: a node's JSON has one for every task of its dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +173,29 @@ class Task:
     def classes(self) -> int:
         """Number of classes of one answer; 0 for spans and replies."""
         return len(self.labels)
+
+
+def card_digest(task: Task) -> str:
+    """Digest of what of a card changes numbers: kind, labels, texts, how it is scored. A field at
+    its default stays out, so that a new field leaves old digests alone."""
+    said = _not_at_default(task)
+    numbers = {key: value for key, value in said.items() if key not in CHANGES_NO_NUMBER}
+    return digest_of(numbers)[:CARD_DIGITS]
+
+
+def _not_at_default(value: Any) -> Any:
+    """A card, or a part of one, as plain JSON values without what is at its default."""
+    if isinstance(value, tuple):
+        return [_not_at_default(item) for item in value]
+    if not is_dataclass(value):
+        return value
+    plain: dict[str, Any] = {}
+    for each in fields(value):
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        held = getattr(value, each.name)
+        if held != default:
+            plain[each.name] = _not_at_default(held)
+    return plain
 
 
 @dataclass(frozen=True, slots=True)

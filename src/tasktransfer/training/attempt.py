@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tasktransfer import errors
+from tasktransfer.core.nodes import Stage, with_all_selections
 from tasktransfer.errors import TaskTransferError, mendable
 from tasktransfer.files import sweep
 from tasktransfer.results.damage import damage, set_aside
+from tasktransfer.results.records import read_record, selected_on, without_selection
 from tasktransfer.results.rounds import CHECKPOINT, lacking, last_of
 from tasktransfer.results.state import CALL, RECORD, claim, history, remember
 from tasktransfer.training.device import device_pool, lease
@@ -36,6 +39,8 @@ def attempt(job: Job) -> None:
     call = os.environ.get(CALL)
     with claim(job.out, _say, label=job.stage.label) as tell:
         problem = damage(job.out, job.stage.digest, "all")
+        if problem is None:
+            job = replace(job, stage=with_what_was_asked(job.stage, job.out))
         if problem is None and is_there(job):
             _say(f"{job.out}: trained already, nothing to do")
             return
@@ -75,7 +80,20 @@ def is_there(job: Job) -> bool:
     wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint]
     if not all((job.out / name).exists() for name in wanted):
         return False
-    return not (job.keeps_rounds and lacking(job.out, job.stage.selection, last_of(job.out)))
+    if without_selection(job.stage, read_record(job.out / RECORD)):
+        return False
+    return not (job.keeps_rounds and lacking(job.out, job.stage, last_of(job.out)))
+
+
+def with_what_was_asked(stage: Stage, folder: Path) -> Stage:
+    """A stage with the selections that its record has besides: made once more for another, it takes
+    none from whoever asked for these."""
+    if stage.tests or not (folder / RECORD).exists():
+        return stage
+    made = {*selected_on(read_record(folder / RECORD))} - {one.tasks for one in stage.selections}
+    own = [tasks for tasks in made if {*tasks} <= {*stage.tasks}]
+    before = [replace(stage, selection=replace(stage.selection, tasks=tasks)) for tasks in own]
+    return with_all_selections(stage, before)
 
 
 def _set_aside(folder: Path, problem: str) -> None:

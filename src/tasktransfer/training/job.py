@@ -39,4 +39,4 @@ class Job:
     @property
     def keeps_rounds(self) -> bool:
         """Whether the parameters of every round are left."""
-        return self.stage.selection.keep == "every"
+        return self.stage.keeps_rounds

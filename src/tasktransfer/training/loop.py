@@ -18,8 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Selection
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import TrainingError
+from tasktransfer.metrics.measures import Measure
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.parts import freeze_all_but
 from tasktransfer.tasks.card import Task
@@ -29,7 +31,12 @@ from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
 from tasktransfer.training.samplers import Schedule, Update
-from tasktransfer.training.selection import DevMeasures, dev_measures, selecting_measure
+from tasktransfer.training.selection import (
+    DevMeasures,
+    dev_measures,
+    selecting_measure,
+    selection_score,
+)
 from tasktransfer.training.setup import Setup
 
 Splits = Mapping[str, EncodedSplit]
@@ -45,18 +52,31 @@ class Round:
     round: int
     train_loss: dict[str, float]
     dev: DevMeasures
-    selection_score: float
     seconds: float
 
 
 @dataclass(slots=True)
-class Trained:
-    """The history of a training, and the weights of its best round (on the CPU)."""
+class Best:
+    """The best round by one selection, its weights (on the CPU), and what every round scored."""
 
+    selection: Selection
+    score: float
+    round: int = 0
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    scores: list[float] = field(default_factory=list)
+
+    def is_settled(self, last: int) -> bool:
+        """Whether so many rounds brought nothing better that the choice is made."""
+        patience = self.selection.patience
+        return patience is not None and last - self.round >= patience
+
+
+@dataclass(slots=True)
+class Trained:
+    """The history of a training, and its best round by each of its selections."""
+
+    best: list[Best]
     rounds: list[Round] = field(default_factory=list)
-    best_round: int = 0
-    best_score: float = float("-inf")
-    best_weights: dict[str, Tensor] = field(default_factory=dict)
     tokens: int = 0
     samples: int = 0
     train_seconds: float = 0.0
@@ -69,9 +89,10 @@ class Trained:
         """The number of the last round; 0 before the first."""
         return self.rounds[-1].round if self.rounds else 0
 
-    def is_out_of(self, patience: int | None) -> bool:
-        """Whether so many rounds brought nothing better."""
-        return patience is not None and self.last - self.best_round >= patience
+    @property
+    def is_settled(self) -> bool:
+        """Whether no further round can be the best by any selection."""
+        return all(best.is_settled(self.last) for best in self.best)
 
 
 def train(
@@ -87,6 +108,8 @@ def train(
 ) -> Trained:
     """Train on ``train_splits`` as a stage says, choose the best round on ``dev_splits``.
 
+    Where the stage has several selections, each chooses as if it were alone: it ends where its own
+    patience does, and the training where the last of them ends.
     With ``snapshots`` it goes on from the last round that was kept there, if there is one.
     ``keep_round`` is called after every round, and first with 0 for the untrained model, whose dev
     measures are then recorded too; it is never the best.
@@ -103,17 +126,20 @@ def train(
     schedule = Schedule.of(stage, train_splits)
     moving = freeze_all_but(model, stage.trains)
     optimiser = _optimiser(moving, stage)
-    trained = _resumed(model, optimiser, snapshots) or Trained(best_score=measure.worst)
+    untrained = [Best(one, measure.worst) for one in stage.selections]
+    trained = _resumed(model, optimiser, snapshots, untrained) or Trained(untrained)
     if trained.rounds:
         progress.say(f"goes on after round {trained.last}, where it was interrupted")
         progress.skip(trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values())))
     elif keep_round is not None:
         started = time.perf_counter()
-        dev, score = dev_measures(model, stage, tasks, dev_splits, setup, progress)
+        dev, values = dev_measures(model, stage, tasks, dev_splits, setup, progress)
         trained.dev_seconds += time.perf_counter() - started
-        trained.rounds.append(Round(0, {}, dev, score, time.perf_counter() - started))
+        trained.rounds.append(Round(0, {}, dev, time.perf_counter() - started))
+        for best in trained.best:
+            best.scores.append(selection_score(values, best.selection))
         keep_round(0)
-    while trained.last < schedule.rounds and not trained.is_out_of(stage.selection.patience):
+    while trained.last < schedule.rounds and not trained.is_settled:
         number = trained.last + 1
         started = time.perf_counter()
         updates = list(schedule.round(number))
@@ -122,21 +148,37 @@ def train(
             model, moving, optimiser, stage, splits, number, updates, setup, progress
         )
         ended = time.perf_counter()
-        dev, score = dev_measures(model, stage, tasks, dev_splits, setup, progress)
+        dev, values = dev_measures(model, stage, tasks, dev_splits, setup, progress)
         done = time.perf_counter()
         _count(trained, updates, train_splits)
         trained.train_seconds += ended - started
         trained.dev_seconds += done - ended
-        trained.rounds.append(Round(number, train_loss, dev, score, done - started))
-        if measure.better(score, than=trained.best_score):
-            trained.best_round, trained.best_score = number, score
-            trained.best_weights = _copy_weights(model)
-        progress.round(number, train_loss, score, trained.best_round)
+        _choose(trained.best, number, values, measure, model)
+        trained.rounds.append(Round(number, train_loss, dev, done - started))
+        progress.round(number, train_loss, [(best.scores[-1], best.round) for best in trained.best])
         if keep_round is not None:
             keep_round(number)
         if snapshots is not None and number < schedule.rounds:
             snapshots.keep(partial(_state, model, optimiser, trained))
     return trained
+
+
+def _choose(
+    of: Sequence[Best],
+    number: int,
+    values: Mapping[str, Sequence[float]],
+    measure: Measure,
+    model: FamilyModel,
+) -> None:
+    """Note a round's score by every selection, and the model where it is the best so far; one copy
+    of the weights serves all that choose this round."""
+    weights: dict[str, Tensor] = {}
+    for best in of:
+        score, settled = selection_score(values, best.selection), best.is_settled(number - 1)
+        best.scores.append(score)
+        if not settled and measure.better(score, than=best.score):
+            weights = weights or _copy_weights(model)
+            best.round, best.score, best.weights = number, score, weights
 
 
 def _optimiser(moving: Sequence[nn.Parameter], stage: Stage) -> torch.optim.Optimizer:
@@ -218,14 +260,15 @@ def _state(
     model: FamilyModel, optimiser: torch.optim.Optimizer, trained: Trained
 ) -> dict[str, Any]:
     """All that the next round depends on; the order of the data follows from seed and epoch."""
-    history = asdict(replace(trained, best_weights={}))
-    newest_is_best = trained.best_round == trained.last
+    bare = [replace(best, weights={}) for best in trained.best]
+    # Weights that are the newest, or those of another selection, are written once.
+    rounds = {best.round: best.weights for best in trained.best if best.round != trained.last}
     return {
         "weights": model.module.state_dict(),
         "optimiser": optimiser.state_dict(),
         "random": random_state(),
-        "history": history,
-        "best_weights": None if newest_is_best else trained.best_weights,
+        "history": asdict(replace(trained, best=bare)),
+        "best_weights": rounds,
     }
 
 
@@ -233,6 +276,7 @@ def _resumed(
     model: FamilyModel,
     optimiser: torch.optim.Optimizer,
     snapshots: Snapshots | None,
+    untrained: Sequence[Best],
 ) -> Trained | None:
     """Put everything back to where an interrupted training was; None if there is none."""
     kept = snapshots.read() if snapshots is not None else None
@@ -241,9 +285,19 @@ def _resumed(
     model.module.load_state_dict(kept["weights"])
     optimiser.load_state_dict(kept["optimiser"])
     restore_random_state(kept["random"])
-    history = kept["history"]
-    trained = Trained(**history | {"rounds": [Round(**one) for one in history["rounds"]]})
-    trained.best_weights = kept["best_weights"] or _copy_weights(model)
+    history, newest = kept["history"], _copy_weights(model)
+    rounds = [Round(**one) for one in history["rounds"]]
+    best = [
+        Best(
+            one.selection,
+            said["score"],
+            said["round"],
+            kept["best_weights"].get(said["round"], newest),
+            said["scores"],
+        )
+        for one, said in zip(untrained, history["best"], strict=True)
+    ]
+    trained = Trained(**history | {"rounds": rounds, "best": best})
     trained.resumed_after.append(trained.last)
     return trained
 

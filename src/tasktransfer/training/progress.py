@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 
@@ -37,11 +37,12 @@ class Progress:
         self._skipped += count
 
     def round(
-        self, number: int, train_loss: Mapping[str, float], score: float, best_round: int
+        self, number: int, train_loss: Mapping[str, float], chosen: Sequence[tuple[float, int]]
     ) -> None:
-        """A round has ended."""
+        """A round has ended; ``chosen``: its score and the best round so far, by each selection."""
         losses = ", ".join(f"{task} {value:.4f}" for task, value in train_loss.items())
-        self._line(f" | round {number}: loss {losses} | dev {score:.2f} | best round {best_round}")
+        dev = ", ".join(f"{score:.2f} | best round {best}" for score, best in chosen)
+        self._line(f" | round {number}: loss {losses} | dev {dev}")
 
     def say(self, text: str) -> None:
         """One line of its own."""

@@ -11,7 +11,7 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.provenance import peak_memory_mb, provenance_of
-from tasktransfer.results.records import record_of, training_result
+from tasktransfer.results.records import record_of
 from tasktransfer.results.schema import (
     Cost,
     Provenance,
@@ -20,6 +20,7 @@ from tasktransfer.results.schema import (
     RowsFile,
     Sizes,
     TaskResult,
+    TrainingResult,
 )
 from tasktransfer.training.evaluate import Evaluation
 from tasktransfer.training.job import Job
@@ -51,10 +52,21 @@ def build_record(
         }
         for task, evaluation in tested.items()
     }
-    rounds = [cast(Round, asdict(one)) for one in trained.rounds]
+    training: TrainingResult = {
+        "rounds": [cast(Round, asdict(one)) for one in trained.rounds],
+        "selections": [
+            {
+                "select_on": list(best.selection.tasks),
+                "round": best.round,
+                "dev_score": best.score,
+                "scores": best.scores,
+            }
+            for best in trained.best
+        ],
+    }
     return record_of(
         job.stage,
-        training=training_result(rounds, trained.best_round),
+        training=training,
         results=results,
         sizes=sizes,
         synthetic=synthetic,

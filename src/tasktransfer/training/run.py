@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -26,7 +26,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.artefacts import checksums
 from tasktransfer.results.records import write_record
-from tasktransfer.results.rounds import CHECKPOINT, ROUNDS, kept_in, lacking
+from tasktransfer.results.rounds import CHECKPOINT, ROUNDS, choice_folder, kept_in, lacking
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Record, RowsFile
 from tasktransfer.results.state import RECORD
@@ -35,7 +35,7 @@ from tasktransfer.training.energy import meter
 from tasktransfer.training.evaluate import Evaluation, evaluate
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.job import Job
-from tasktransfer.training.loop import train
+from tasktransfer.training.loop import Best, train
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.record import (
     Clock,
@@ -73,7 +73,7 @@ def train_stage(job: Job) -> Record:
         synthetic = is_synthetic(job.encoded, read_manifest(job.encoded))
         splits = _read_splits(job, tasks)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
-    dev_splits = {t: splits[t, "dev"] for t in stage.select_on}
+    dev_splits = {t: splits[t, "dev"] for t in stage.measured_on}
     rounds = Schedule.of(stage, train_splits).rounds
     progress = Progress(_work(stage, splits, rounds), progress_label)
     notes: list[str] = []
@@ -107,14 +107,12 @@ def train_stage(job: Job) -> Record:
     )
     _remove_rounds_after(job.out, trained.last)
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
-    if trained.best_round != trained.last:
-        model.module.load_state_dict(trained.best_weights)
     with _timed(clock, "test"):
-        tested = _test(job, model, tasks, splits, setup, progress)
+        tested = _test(job, model, trained.best, tasks, splits, setup, progress)
     job.out.mkdir(parents=True, exist_ok=True)
     if job.save_checkpoint:
         with _timed(clock, "save"):
-            _save_checkpoint(model, job.out / CHECKPOINT)
+            _save_best(model, stage, trained.best, job.out / CHECKPOINT)
     kept = [*[CHECKPOINT] * job.save_checkpoint, ROUNDS]
     # By a clock that nobody sets: the wall clock may jump, and a record with negative time is none.
     clock["total"] = time.perf_counter() - began
@@ -141,7 +139,8 @@ def train_stage(job: Job) -> Record:
     write_record(job.out / RECORD, record)
     snapshots.clear()
     scores = ", ".join(f"{task} {one['score']:.2f}" for task, one in record["results"].items())
-    progress.say(f"done: dev {record['training']['dev_score']:.2f}, test {scores or 'not scored'}")
+    dev = ", ".join(f"{best.score:.2f}" for best in trained.best)
+    progress.say(f"done: dev {dev}, test {scores or 'not scored'}")
     return record
 
 
@@ -178,7 +177,7 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
         "test": stage.training.limit_test,
     }
     wanted = [(t, "train") for t in stage.train_tasks]
-    wanted += [(t, "dev") for t in stage.select_on]
+    wanted += [(t, "dev") for t in stage.measured_on]
     wanted += [(t, "test") for t in stage.tested]
     splits = {}
     for task, split in wanted:
@@ -204,31 +203,45 @@ def _work(stage: Stage, splits: Mapping[tuple[str, str], EncodedSplit], rounds: 
 def _test(
     job: Job,
     model: FamilyModel,
+    chosen: Sequence[Best],
     tasks: Mapping[str, Task],
     splits: Mapping[tuple[str, str], EncodedSplit],
     setup: Setup,
     progress: Progress,
 ) -> dict[str, Evaluation]:
-    """The best round's model on the test sets."""
-    tested = {}
-    for task in job.stage.tested:
-        tested[task] = evaluate(
-            model,
-            tasks[task],
-            splits[task, "test"],
-            setup,
-            job.stage.training.fidelity.scoring,
-            progress.advance,
-        )
+    """The best rounds' models on the test sets."""
+    stage, tested = job.stage, {}
+    for best in chosen:
+        model.module.load_state_dict(best.weights)
+        for task in stage.tested_by(best.selection):
+            tested[task] = evaluate(
+                model,
+                tasks[task],
+                splits[task, "test"],
+                setup,
+                stage.training.fidelity.scoring,
+                progress.advance,
+            )
     return tested
+
+
+def _save_best(model: FamilyModel, stage: Stage, chosen: Sequence[Best], folder: Path) -> None:
+    """The best rounds' models, all of them or none."""
+    with _whole(folder) as building:
+        for best in chosen:
+            model.module.load_state_dict(best.weights)
+            place = choice_folder(building, stage.told_apart(best.selection))
+            place.mkdir(exist_ok=True)
+            model.save(place)
 
 
 def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:
     """Leave a round's parameters where they are asked for, and where they lie already: a training
     that is made once more for other rounds takes none away, and all are of one trajectory."""
     place = folder / str(number)
-    if stage.selection.keeps(number) or place.is_dir():
-        _save_checkpoint(model, place)
+    if stage.keeps(number) or place.is_dir():
+        with _whole(place) as building:
+            model.save(building)
 
 
 def _remove_rounds_after(folder: Path, last: int) -> None:
@@ -241,17 +254,19 @@ def _not_kept(job: Job, state: Mapping[str, Any]) -> str:
     """Why a training cannot go on from a state: rounds before it are asked for and not there."""
     if not job.keeps_rounds:
         return ""
-    gone = lacking(job.out, job.stage.selection, state["history"]["rounds"][-1]["round"])
+    gone = lacking(job.out, job.stage, state["history"]["rounds"][-1]["round"])
     return f"rounds asked for and not kept: {', '.join(map(str, gone))}" if gone else ""
 
 
-def _save_checkpoint(model: FamilyModel, folder: Path) -> None:
-    """Write beside and rename, so that a checkpoint folder is always a whole one."""
+@contextmanager
+def _whole(folder: Path) -> Iterator[Path]:
+    """A folder to write into beside this one, which it replaces at the end, so that a checkpoint
+    folder is always a whole one."""
     building = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
     try:
-        model.save(building)
+        yield building
         shutil.rmtree(folder, ignore_errors=True)
         building.rename(folder)
     finally:

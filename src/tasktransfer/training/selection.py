@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.specs import Selection
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, TrainingError
 from tasktransfer.metrics.measures import MEASURES, OF_ROWS, Measure, of_rows_by_name, values_of
@@ -35,7 +36,7 @@ def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
             not; the message names those that can be.
     """
     name, family = stage.selection.measure, stage.model.family
-    for task in stage.select_on:
+    for task in stage.measured_on:
         offered = ["score", *(spec.key for spec in tasks[task].metrics), "loss"]
         offered += OF_ROWS if tasks[task].labels else []
         offered += [] if family in ("encoder", "dual_encoder") else ["perplexity"]
@@ -54,9 +55,9 @@ def dev_measures(
     splits: Mapping[str, EncodedSplit],
     setup: Setup,
     progress: Progress,
-) -> tuple[DevMeasures, float]:
-    """The measures of every selecting task, and the mean of the one that selects: a value a task,
-    or of ``score`` by the release's metrics one a metric of each task, as the toolkit has it.
+) -> tuple[DevMeasures, dict[str, list[float]]]:
+    """The measures of every selecting task, and of each task what is selected by: a value, or of
+    ``score`` by the release's metrics one a metric, as the toolkit has it.
 
     Raises:
         TrainingError: a loss is not a finite number.
@@ -64,14 +65,14 @@ def dev_measures(
     """
     name = stage.selection.measure
     measured: DevMeasures = {}
-    values = []
+    values: dict[str, list[float]] = {}
     for task, split in splits.items():
         if name in OF_LOSS:
             measured[task] = _of_loss(
                 name, dev_loss(model, split, setup, stage.training.batch_size), task
             )
             progress.advance(len(split))
-            values.append(measured[task][name])
+            values[task] = [measured[task][name]]
         else:
             evaluation = evaluate(
                 model, tasks[task], split, setup, stage.training.fidelity.scoring, progress.advance
@@ -82,12 +83,17 @@ def dev_measures(
                 numbers = (np.array(values_of(tasks[task], each)) for each in answers)
                 measured[task][name] = of_rows_by_name(name, *numbers)
             if name != "score":
-                values.append(measured[task][name])
+                values[task] = [measured[task][name]]
             elif stage.training.fidelity.selection_metrics == "release":
-                values += evaluation.metrics.values()
+                values[task] = list(evaluation.metrics.values())
             else:
-                values.append(evaluation.score)
-    return measured, float(np.mean(values))
+                values[task] = [evaluation.score]
+    return measured, values
+
+
+def selection_score(values: Mapping[str, Sequence[float]], selection: Selection) -> float:
+    """The mean of what a round is chosen by, over the selecting tasks (``dev_measures``)."""
+    return float(np.mean([value for task in selection.tasks for value in values[task]]))
 
 
 def _of_loss(name: str, loss: float, task: str) -> dict[str, float]:

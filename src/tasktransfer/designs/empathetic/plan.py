@@ -11,7 +11,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection
 from tasktransfer.core.steps import From, Step
-from tasktransfer.datasets import recipe_of
+from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.empathetic.config import (
     EmotionsConfig,
     EmpatheticConfig,
@@ -86,7 +86,7 @@ class _Seed:
         self.config, self.builder, self.seed = config, builder, seed
         self.models = revisions.models
         settings = {"few_sample": config.data.few_sample}
-        self.data = {name: Data(name, r, settings) for name, r in revisions.data.items()}
+        self.data = {name: data_of(name, r, settings) for name, r in revisions.data.items()}
 
     # --- methods --------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class _Seed:
         both = {**data.settings, **settings, "longer_by": settings["k"]}
         if setting == "retrieval":
             both["candidates"] = True
-        return Data(of, data.revision, both, "prepend", uses)
+        return replace(data, settings=both, recipe="prepend", uses=uses)
 
     # --- what is judged -------------------------------------------------------------------------
 

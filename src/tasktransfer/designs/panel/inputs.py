@@ -12,6 +12,7 @@ from tasktransfer.core.plan import PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Reads, Selection
 from tasktransfer.core.steps import Step
+from tasktransfer.datasets import data_of
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
 from tasktransfer.designs.panel.sources import cards
 from tasktransfer.results.revisions import Revisions
@@ -48,7 +49,7 @@ class Inputs:
     def __init__(self, config: PanelConfig, revisions: Revisions, builder: PlanBuilder) -> None:
         self.config, self.builder = config, builder
         self.name = config.dataset
-        self.base = Data(self.name, revisions.data[self.name])
+        self.base = data_of(self.name, revisions.data[self.name])
         self.models = revisions.models
         self.plain = self.model(config.models[0].name)
         self.twin = replace(self.plain, reads="pair")
@@ -66,7 +67,7 @@ class Inputs:
     def derived(self, recipe: str, settings: Mapping[str, Any], *uses: Any) -> Data:
         if recipe in RECIPE_VERSIONS:
             settings = {**settings, "version": RECIPE_VERSIONS[recipe]}
-        return Data(self.name, self.base.revision, settings, recipe, uses or (self.base,))
+        return replace(self.base, settings=settings, recipe=recipe, uses=uses or (self.base,))
 
     @cached_property
     def filtered(self) -> Data:

@@ -12,7 +12,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import recipe_of
+from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.probes.config import ProbedModel, ProbesConfig
 from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, reply_of
 from tasktransfer.results.revisions import Revisions
@@ -37,11 +37,11 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), recipe_of)
     rounds = tuple(sorted({at for _, at in _snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
-        read = Data(corpus, revisions.data[corpus])
+        read = data_of(corpus, revisions.data[corpus])
         probes = config.probes_of(corpus)
         if not probes:
             continue
-        labels = Data(corpus, read.revision, _label_settings(config, probes), RECIPE)
+        labels = replace(read, settings=_label_settings(config, probes), recipe=RECIPE)
         if config.probes.words:
             for name, reads in counts_of_words(config, revisions).items():
                 fit = _fit("probes_of_words", labels, probes, config, {"reads": reads})

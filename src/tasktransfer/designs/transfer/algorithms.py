@@ -70,7 +70,7 @@ PAPER_ALGORITHMS = ("baseline", "pretrain_finetune", "multitask", "multitask_fin
 
 TRANSFER_ALGORITHMS = tuple(name for name in ALGORITHMS if name != "baseline")
 
-STAGE_KINDS = ("baseline", "pretrain", "multitask", "finetune", "control")
+STAGE_KINDS = ("baseline", "multitask", "finetune", "control")
 """What trainings are called in paths and logs, see ``plan.kind_of``."""
 
 ORDERED = frozenset({"sequential"})

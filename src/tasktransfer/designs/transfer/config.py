@@ -115,7 +115,7 @@ class MultiSourceConfig(Section):
         return tuple(name for name in TRANSFER_ALGORITHMS if name in wanted)
 
 
-StageKind = Literal["baseline", "pretrain", "multitask", "finetune", "control"]
+StageKind = Literal["baseline", "multitask", "finetune", "control"]
 
 
 def _every_kind(value: Any) -> Any:
@@ -131,7 +131,7 @@ class TransferCheckpoints(CheckpointConfig):
         DISTINCT,
         BeforeValidator(_every_kind, json_schema_input_type=Literal["all"] | list[StageKind]),
     ] = Field(
-        default=("baseline", "pretrain"),
+        default=("baseline",),
         description="kinds of stages whose checkpoints stay on disk, or all",
     )
 

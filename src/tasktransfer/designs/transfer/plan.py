@@ -15,7 +15,7 @@ from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import recipe_of
+from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import TransferConfig
@@ -101,9 +101,9 @@ class _Given(NamedTuple):
 
 
 def _given(config: TransferConfig, revisions: Revisions) -> _Given:
-    names = config.dataset_names
+    names, few = config.dataset_names, {"few_sample": config.data.few_sample}
     return _Given(
-        {name: data_of(config, revisions, name) for name in names},
+        {name: data_of(name, revisions.data[name], few) for name in names},
         {name: config.training_for(name) for name in names},
         revisions.models,
     )
@@ -120,11 +120,6 @@ def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     return run_of(wanted, [*stages.values()][-1])
 
 
-def data_of(config: TransferConfig, revisions: Revisions, dataset: str) -> Data:
-    """The instances of a dataset."""
-    return Data(dataset, revisions.data[dataset], {"few_sample": config.data.few_sample})
-
-
 def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
     """What a training is called in paths and logs, read off the step and not off the algorithm, so
     that equal trainings of two algorithms have one name. ``control``: a training that no algorithm
@@ -134,17 +129,13 @@ def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
         return "finetune"
     if step.data is not None or step.training is not None:
         return "control"
-    if set(step.selection.tasks) != set(step.train_tasks):
-        return "multitask"
-    return "baseline" if len(step.train_tasks) == 1 else "pretrain"
+    return "baseline" if len(step.train_tasks) == 1 else "multitask"
 
 
 def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
-    """A readable name: ``DNLI``, ``CRE+DNLI@DNLI`` (selected on), ``DNLI_from_CRE``; of controls
-    ``DNLI_60_epochs``, ``DNLI_permuted_answers``."""
+    """A readable name: ``DNLI``, ``CRE+DNLI``, ``DNLI_from_CRE``; of controls ``DNLI_60_epochs``,
+    ``DNLI_permuted_answers``."""
     text = "+".join(shorts[task] for task in sorted(step.train_tasks))
-    if set(step.selection.tasks) != set(step.train_tasks):
-        text += "@" + "+".join(shorts[task] for task in sorted(step.selection.tasks))
     if step.training is not None:
         text += f"_{step.training.epochs}_epochs"
     if step.data is not None:

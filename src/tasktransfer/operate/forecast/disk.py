@@ -13,9 +13,9 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.results.finished import OnDisk
 from tasktransfer.results.rounds import CHECKPOINT
 
-RESUME_COPIES = 4
-"""Of the weights in the state of an interrupted training: they, Adam's two moments, the best
-epoch's."""
+RESUME_COPIES = 3
+"""Of the weights in the state of an interrupted training, the best rounds left out: they, and
+Adam's two moments."""
 
 TEMPORARY_A_DEVICE = 2
 """Checkpoints that do not stay, for each device: one that is being written, and one that a
@@ -42,9 +42,9 @@ def disk(
         and CHECKPOINT not in there.names.get(stage.digest, frozenset())
     ]
     passing = [estimates.of(s).checkpoint for s in to_write if not study.keeps(s.kind)]
-    largest = max((estimates.of(stage).checkpoint for stage in left), default=0)
+    largest = max((_state(estimates, stage) for stage in left), default=0)
     at_once = min(len(passing), TEMPORARY_A_DEVICE * devices) * max(passing, default=0)
-    resuming = min(len(left), devices) * RESUME_COPIES * largest
+    resuming = min(len(left), devices) * largest
     to_come = {
         "kept_checkpoints": sum(
             estimates.of(s).checkpoint for s in to_write if study.keeps(s.kind)
@@ -55,6 +55,12 @@ def disk(
     used, free, needed = bytes_under(results), _free(results), sum(to_come.values())
     short = free is not None and needed > free
     return {"there": used, **to_come, "peak": used + needed, "free": free, "short": short}
+
+
+def _state(estimates: Estimates, stage: Stage) -> int:
+    """Bytes of a state to go on from."""
+    best = len(stage.selections)
+    return (RESUME_COPIES + best) * estimates.of(stage).checkpoint // best
 
 
 def bytes_under(path: Path | str) -> int:

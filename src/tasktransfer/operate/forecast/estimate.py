@@ -148,7 +148,10 @@ class Estimates:
 
     def of(self, stage: Stage) -> Cost:
         """What one training takes."""
-        key = (stage.dataset, stage.model.name, stage.train_tasks, stage.select_on, stage.training)
+        key = (
+            *(stage.dataset, stage.model.name, stage.train_tasks),
+            *(tuple(one.tasks for one in stage.selections), stage.training),
+        )
         if key not in self._costs:
             self._costs[key] = self._cost(stage)
         return self._costs[key]
@@ -164,7 +167,7 @@ class Estimates:
             speed.start
             + tokens * speed.train
             + updates * speed.update
-            + evaluated_tokens * speed.evaluation(stage.dataset, stage.select_on)
+            + evaluated_tokens * speed.evaluation(stage.dataset, stage.measured_on)
         )
         predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.tested)
         return Cost(
@@ -173,7 +176,7 @@ class Estimates:
             evaluated=sum(volume.units * times for volume, times in evaluated),
             evaluated_tokens=evaluated_tokens,
             seconds=seconds,
-            checkpoint=4 * self.model(model).parameters,
+            checkpoint=4 * self.model(model).parameters * len(stage.selections),
             results=RECORD_BYTES
             + EPOCH_BYTES * training.epochs
             + PREDICTIONS_BYTES
@@ -182,7 +185,7 @@ class Estimates:
 
     def _evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
         """(volume, how often it is predicted)."""
-        for task in stage.select_on:
+        for task in stage.measured_on:
             yield self.sizes.of(stage, task, "dev"), stage.training.epochs
         for task in stage.tested:
             yield self.sizes.of(stage, task, "test"), 1

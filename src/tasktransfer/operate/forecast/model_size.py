@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,11 @@ from tasktransfer.config import TINY
 from tasktransfer.core.architecture import of_weights
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
+from tasktransfer.files.tensors import tensor_shapes
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
 Basis = Literal["its files", "its name", "its recipe", "a guess: as large as BERT base"]
-
-LONGEST_HEADER = 100_000_000
-"""Bytes; what safetensors itself accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,24 +133,3 @@ def _from_folder(folder: Path) -> ModelSize | None:
     return ModelSize(
         parameters, first(_HIDDEN, 768), layers, first(("vocab_size",), 30522), "its files"
     )
-
-
-def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
-    """The shapes of the tensors in a safetensors file; None if it is damaged or cut off.
-
-    Only its header is read: 8 bytes with the header's length, then JSON with type, shape and place
-    of every tensor; the last tensor ends where the file ends.
-    """
-    try:
-        with file.open("rb") as stream:
-            (length,) = struct.unpack("<Q", stream.read(8))
-            if length > LONGEST_HEADER:
-                return None
-            header = json_text.loads(stream.read(length))
-        header.pop("__metadata__", None)
-        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
-        whole = file.stat().st_size == 8 + length + end
-        shapes = {name: [int(n) for n in entry["shape"]] for name, entry in header.items()}
-        return shapes if whole else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error):
-        return None

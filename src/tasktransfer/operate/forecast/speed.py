@@ -101,7 +101,7 @@ def read_samples(study: Study) -> list[Sample]:
     taken: dict[tuple[str, str, tuple[str, ...]], int] = defaultdict(int)
     samples = []
     for stage in study.plan.stages:
-        group = (stage.dataset, stage.model.name, stage.select_on)
+        group = (stage.dataset, stage.model.name, stage.measured_on)
         if taken[group] < SAMPLES and (sample := _sample(stage, study.record(stage))):
             taken[group] += 1
             samples.append(sample)
@@ -129,7 +129,7 @@ def measured(samples: Iterable[tuple[Sample, int, int]]) -> Speed | None:
     per_task: dict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(list)
     for sample, _, tokens in rows:
         if tokens:
-            key = (sample.stage.dataset, sample.stage.select_on)
+            key = (sample.stage.dataset, sample.stage.measured_on)
             per_task[key].append(sample.evaluation / tokens)
     return Speed(
         train=median(sample.train / tokens for sample, tokens, _ in rows),

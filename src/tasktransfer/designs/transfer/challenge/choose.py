@@ -31,7 +31,7 @@ from tasktransfer.designs.transfer.challenge.rules import ineligible
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import chosen_round, read_record
+from tasktransfer.results.records import chosen_round, read_record, without_selection
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
 
@@ -145,6 +145,8 @@ def finished(study: Study, run: Run) -> Finished | None:
             f"{path}: it is the record of stage {record['node']['digest'][:12]}, and "
             f"{run.stages[-1].digest[:12]} belongs here; delete its folder and run the stage again"
         )
+    if without_selection(run.stages[-1], record):
+        return None
     reasons = ineligible(run.about["dataset"], run.about["sources"], run.about["target"], record)
     if reasons:
         raise RecordError(f"{path}: it may not be submitted: {'; '.join(reasons)}")
@@ -185,7 +187,7 @@ def _candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Ca
         if len(done) == len(runs):
             done.sort(key=lambda one: (-one.dev_score, one.run.seed))
             candidates[group] = Candidate(group[1], group[2], tuple(done))
-    if problems:
+    if problems := [*dict.fromkeys(problems)]:  # several runs may end with one stage
         raise RecordError(
             f"{len(problems)} records cannot be used; run their stages again, or leave them out of "
             "the config:\n  " + "\n  ".join(problems)

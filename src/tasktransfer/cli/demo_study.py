@@ -24,7 +24,7 @@ SNAKEFILE = f"""\
 #
 # Written by tasktransfer {tasktransfer.__version__}; ./profiles/default is in force by itself.
 
-from tasktransfer.operate.demo import WORKFLOW
+from tasktransfer.cli.demo_study import WORKFLOW
 
 
 module tasktransfer:

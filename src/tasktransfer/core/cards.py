@@ -1,0 +1,34 @@
+"""Nodes with other digests of their tasks' cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Pool, Stage, Start
+
+CardsOf = Callable[[str], Mapping[str, str]]
+"""Dataset → task → digest of its card."""
+
+AnyNode = TypeVar("AnyNode", bound=Data | Stage | Fit | Evaluation)
+
+
+def with_cards(nodes: Sequence[AnyNode], cards_of: CardsOf) -> tuple[AnyNode, ...]:
+    """The same nodes in the same order, all of whose data have these cards."""
+    done: dict[int, Any] = {}
+    """id of an object → what it became: parts that nodes share stay shared."""
+
+    def changed(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(changed(item) for item in part)
+        if not isinstance(part, Data | Stage | Fit | Evaluation | Outcome | Start | Pool):
+            return part
+        if id(part) not in done:
+            values = {field.name: changed(getattr(part, field.name)) for field in fields(part)}
+            if isinstance(part, Data):
+                values["cards"] = cards_of(part.name)
+            done[id(part)] = replace(part, **values)
+        return done[id(part)]
+
+    return tuple(changed(node) for node in nodes)

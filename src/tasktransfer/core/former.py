@@ -1,0 +1,93 @@
+"""Identities as they were before schema 4 of the records, so that older results are found.
+
+What changed since (CHANGELOG): by whose dev splits a training chooses its round is no part of its
+identity, so that two former trainings may be one, and what starts from it says which round; and the
+cards of its tasks are part of it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
+
+SINCE = ("parent_selected_on", "cards")
+"""Keys that former identities had not."""
+
+
+class Former:
+    """The former identities of a plan's nodes; each is made once."""
+
+    def __init__(self) -> None:
+        self._digests: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def digests(self, node: Node) -> dict[str, tuple[str, ...]]:
+        """Former digest → the selecting tasks, of a stage; one for each of its selections."""
+        if not isinstance(node, Stage):
+            return {self.digest(node): ()}
+        alone = (replace(node, selection=one, also_selected=()) for one in node.selections)
+        return {self.digest(stage): stage.select_on for stage in alone}
+
+    def digest(self, node: Node) -> str:
+        """The former digest of a node, of a stage by its own selection."""
+        key = node.digest, node.select_on if isinstance(node, Stage) else ()
+        if key not in self._digests:
+            self._digests[key] = digest_of(self.identity(node))
+        return self._digests[key]
+
+    def identity(self, node: Node) -> dict[str, Any]:
+        """The former identity of a node, of a stage by its own selection."""
+        identity = {key: value for key, value in node.identity.items() if key not in SINCE}
+        data = node if isinstance(node, Data) else node.data
+        if data.recipe:
+            uses = [self.digest(used) for used in data.uses]
+            derived = {k: v for k, v in identity["derived"].items() if k not in SINCE}
+            identity["derived"] = {**derived, "uses": uses}
+        match node:
+            case Stage():
+                return {**identity, **self._of_stage(node)}
+            case Fit():
+                return {**identity, "on": self._start(node.on) if node.on else None}
+            case Evaluation():
+                return {**identity, **self._of_evaluation(node)}
+        return identity
+
+    def _of_stage(self, stage: Stage) -> dict[str, Any]:
+        said: dict[str, Any] = {"select_on": list(stage.select_on)}
+        if stage.starts_whole:
+            return {**said, "parent": self._start(stage.starts[0])["stage"]}
+        return {**said, "starts": [self._start(s) for s in stage.starts]} if stage.starts else said
+
+    def _of_evaluation(self, evaluation: Evaluation) -> dict[str, Any]:
+        of = evaluation.of
+        judged = self._outcome(of) if isinstance(of, Outcome) else self.digest(of)
+        pools = [[self.digest(pool.data), pool.task] for pool in evaluation.pools]
+        return {"of": judged, **({"pools": pools} if pools else {})}
+
+    def _outcome(self, outcome: Outcome) -> str:
+        return digest_of({**outcome.identity, "starts": [self._start(s) for s in outcome.starts]})
+
+    def _start(self, start: Start) -> dict[str, Any]:
+        identity = {key: value for key, value in start.identity.items() if key != "selected_on"}
+        return {**identity, "stage": self.digest(start.stage) if start.stage else None}
+
+
+def changed_cards(node: Node) -> list[str]:
+    """The tasks of a node, with their dataset, whose cards are not what they were. Former records
+    do not say what they were: they are taken for those of the last release that was so."""
+    data = node if isinstance(node, Data) else node.data
+    identity = node.identity.get("derived", {}) if isinstance(node, Data) else node.identity
+    then, cards = _cards_then().get(data.name, {}), identity.get("cards", {})
+    return [f"{data.name}/{task}" for task in cards if then.get(task) != cards[task]]
+
+
+@cache
+def _cards_then() -> dict[str, dict[str, str]]:
+    """Dataset → task → digest of its card, when cards became part of identities."""
+    text = resources.files("tasktransfer.core").joinpath("former_cards.json").read_text("utf-8")
+    return cast(dict[str, dict[str, str]], json.loads(text))

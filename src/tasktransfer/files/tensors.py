@@ -1,0 +1,32 @@
+"""The header of a safetensors file, without its tensors."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from tasktransfer.files import json_text
+
+LONGEST_HEADER = 100_000_000
+"""Bytes; what safetensors itself accepts."""
+
+
+def tensor_shapes(file: Path) -> dict[str, list[int]] | None:
+    """The shapes of the tensors in a safetensors file; None if it is damaged or cut off.
+
+    Only its header is read: 8 bytes with the header's length, then JSON with type, shape and place
+    of every tensor; the last tensor ends where the file ends.
+    """
+    try:
+        with file.open("rb") as stream:
+            (length,) = struct.unpack("<Q", stream.read(8))
+            if length > LONGEST_HEADER:
+                return None
+            header = json_text.loads(stream.read(length))
+        header.pop("__metadata__", None)
+        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+        whole = file.stat().st_size == 8 + length + end
+        shapes = {name: [int(n) for n in entry["shape"]] for name, entry in header.items()}
+        return shapes if whole else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error):
+        return None

@@ -1,0 +1,213 @@
+"""Records of older releases under the digests of today, where their numbers are the same.
+
+A release may change what stands in identities, and with it every digest, while nothing that was
+computed changes (``core.former``, ADR 0029). Such records are written once more, as of the nodes
+of today, into a folder that is merged as any other. Two former trainings that differ only in what
+chose their round become one. What cannot be known is refused, and said.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pyarrow as pa
+
+from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.former import Former, changed_cards
+from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.errors import RecordError
+from tasktransfer.operate.offered import check_files
+from tasktransfer.results.artefacts import Artefact
+from tasktransfer.results.places import Place, places
+from tasktransfer.results.records import identity_of, read_record, selected_on, write_record
+from tasktransfer.results.rounds import CHECKPOINT, choice_folder
+from tasktransfer.results.rows import read_rows, write_table
+from tasktransfer.results.schema import Record, TrainingResult
+from tasktransfer.results.state import RECORD
+from tasktransfer.results.study import Study
+
+Tasks = tuple[str, ...]
+
+
+class Half(NamedTuple):
+    """A former record of a node, and the tasks that chose its round."""
+
+    place: Place
+    record: Record
+    select_on: Tasks
+
+
+@dataclass
+class Rekeyed:
+    """What was written under digests of today. ``taken``: former digests (12 hex digits) that are
+    in it or were refused; ``refused``: path there → why."""
+
+    folder: Path
+    nodes: int = 0
+    records: int = 0
+    taken: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def rekeyed(study: Study, other: Path) -> Iterator[Rekeyed]:
+    """The records of older releases in a results folder that are nodes of a study today, as a
+    results folder of today, for as long as it is open."""
+    with tempfile.TemporaryDirectory(prefix="tasktransfer-") as folder:
+        told = Rekeyed(Path(folder))
+        for node, halves in _former_places(study, other):
+            told.taken |= {place.digest for place, _ in halves}
+            try:
+                _refuse_other_cards(node)
+                _write(node, [Half(p, _record(p), tasks) for p, tasks in halves], told.folder)
+                told.nodes, told.records = told.nodes + 1, told.records + len(halves)
+            except RecordError as error:
+                told.refused |= {place.path: str(error) for place, _ in halves}
+        yield told
+
+
+def _former_places(study: Study, other: Path) -> Iterator[tuple[Node, list[tuple[Place, Tasks]]]]:
+    """Nodes of the plan that have records there under former digests, with these."""
+    now = study.plan.by_digest
+    there = {place.digest: place for place in places(other) if place.digest not in now}
+    if not there:
+        return
+    former = Former()
+    for node in study.plan.nodes:
+        digests = {digest[:SHORT]: tasks for digest, tasks in former.digests(node).items()}
+        found = [
+            (there[digest], tasks)
+            for digest, tasks in digests.items()
+            if digest in there and (there[digest].folder / RECORD).is_file()
+        ]
+        if found:
+            yield node, sorted(found, key=lambda half: half[1])
+
+
+def _refuse_other_cards(node: Node) -> None:
+    for one in with_ancestors((node,)):
+        if changed := changed_cards(one):
+            raise RecordError(
+                f"{node.path}: the card of {changed[0]} is not that of the release whose records "
+                "are re-keyed, so that its numbers may be others"
+            )
+
+
+def _record(place: Place) -> Record:
+    record = read_record(place.folder / RECORD)
+    if not record["node"]["digest"].startswith(place.digest):
+        raise RecordError(f"{place.folder / RECORD}: is the record of another node")
+    check_files(place, record)
+    return record
+
+
+def _write(node: Node, halves: Sequence[Half], folder: Path) -> None:
+    """The record of a node of today, its rows, and its weights where they are there."""
+    if isinstance(node, Stage):
+        _refuse_unequal(node, halves)
+    out, first = folder / node.path, halves[0]
+    out.mkdir(parents=True, exist_ok=True)
+    record = cast(dict[str, Any], {**first.record, "node": identity_of(node)})
+    record["results"] = _united(half.record["results"] for half in halves)
+    record["sizes"] = _largest_sizes(halves)
+    if "training" in first.record:
+        record["training"] = _course(halves)
+    record["rows"] = None
+    tables = [
+        read_rows(half.place.folder / rows["file"], rows)
+        for half in halves
+        if (rows := half.record["rows"])
+    ]
+    if tables:
+        table = pa.concat_tables([one.replace_schema_metadata() for one in tables])
+        dataset = first.record["node"]["dataset"]
+        record["rows"] = write_table(out, table, digest=node.digest, dataset=dataset)
+    record.pop("artefacts", None)
+    if artefacts := _weights(node, halves, out):
+        record["artefacts"] = artefacts
+    note = "re-keyed: the same numbers had the digest " + " and ".join(
+        half.record["node"]["digest"] for half in halves
+    )
+    made = first.record["provenance"]
+    record["provenance"] = {**made, "notes": [*made["notes"], note]}
+    write_record(out / RECORD, cast(Record, record))
+
+
+def _refuse_unequal(stage: Stage, halves: Sequence[Half]) -> None:
+    """One training has one course: its losses, and dev measures where both have them."""
+    for half in halves:
+        if selected_on(half.record) != [half.select_on]:
+            raise RecordError(f"{half.place.path}: its round was chosen on other tasks")
+    lacks = {one.tasks for one in stage.selections} - {half.select_on for half in halves}
+    if lacks:
+        tasks = ", ".join("+".join(each) for each in sorted(lacks))
+        raise RecordError(
+            f"{halves[0].place.path}: the training is one with that which chose its round on "
+            f"{tasks}, and no record of this is there: it has to be trained once more"
+        )
+    losses = [[one["train_loss"] for one in half.record["training"]["rounds"]] for half in halves]
+    rounds = min(map(len, losses))
+    if any(course[:rounds] != losses[0][:rounds] for course in losses):
+        paths = " and ".join(half.place.path for half in halves)
+        raise RecordError(f"{paths}: are one training today, and their losses differ")
+
+
+def _course(halves: Sequence[Half]) -> TrainingResult:
+    """The rounds of the training that went on for longest, with the dev measures of all.
+
+    Raises:
+        RecordError: a selection's training ended earlier than another's, so that it lacks scores.
+    """
+    longest = max((half.record["training"]["rounds"] for half in halves), key=len)
+    selections = [one for half in halves for one in half.record["training"]["selections"]]
+    if any(len(one["scores"]) != len(longest) for one in selections):
+        paths = " and ".join(half.place.path for half in halves)
+        raise RecordError(f"{paths}: are one training today, and went on for different times")
+    dev = [
+        _united(half.record["training"]["rounds"][place]["dev"] for half in halves)
+        for place in range(len(longest))
+    ]
+    rounds = [{**one, "dev": measured} for one, measured in zip(longest, dev, strict=True)]
+    return cast(TrainingResult, {"rounds": rounds, "selections": selections})
+
+
+def _united(parts: Any) -> dict[str, Any]:
+    """Mappings by task as one, sorted by task."""
+    united = {task: value for part in parts for task, value in part.items()}
+    return {task: united[task] for task in sorted(united)}
+
+
+def _largest_sizes(halves: Sequence[Half]) -> dict[str, dict[str, int]]:
+    """Instances by task and split: a training that did not read a split says 0."""
+    sizes: dict[str, dict[str, int]] = defaultdict(dict)
+    for half in halves:
+        for task, of_task in half.record["sizes"].items():
+            for split, count in of_task.items():
+                sizes[task][split] = max(count, sizes[task].get(split, 0))
+    return {task: sizes[task] for task in sorted(sizes)}
+
+
+def _weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str, Artefact]:
+    """Copy the weights of a stage's best rounds to where they are today; what of their checksums is
+    known. A round by its number is the same for all selections."""
+    artefacts: dict[str, Artefact] = {}
+    if not isinstance(node, Stage):
+        return artefacts
+    for half in halves:
+        source, said = half.place.folder / CHECKPOINT, half.record.get("artefacts", {})
+        if not source.is_dir():
+            return {}
+        own = next(one for one in node.selections if one.tasks == half.select_on)
+        place = choice_folder(Path(CHECKPOINT), node.told_apart(own))
+        shutil.copytree(source, out / place, symlinks=True, dirs_exist_ok=True)
+        for name, one in said.items():
+            if name.startswith(f"{CHECKPOINT}/"):
+                artefacts[(place / name.removeprefix(f"{CHECKPOINT}/")).as_posix()] = one
+    return artefacts

@@ -1,0 +1,83 @@
+"""What two records of one node differ in, but for how and when they were made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasktransfer.results.records import comparable, is_stage, selected_on
+from tasktransfer.results.schema import Record
+
+
+def differences(ours: Record, theirs: Record) -> list[str]:
+    """Where two records of one node differ, but for provenance and times: ``key: ours, theirs``.
+    The digest of the file of rows is left out: equal rows may be packed otherwise. Of a training
+    that was asked for other selections here than there, what both have is compared."""
+    shared = shared_tasks(ours, theirs)
+    mine, other = (_flat(_comparable(record, shared)) for record in (ours, theirs))
+    absent = object()
+    return [
+        f"{key}: {mine.get(key, absent)!r} here, {other.get(key, absent)!r} there"
+        if key in mine and key in other
+        else f"{key}: only {'here' if key in mine else 'there'}"
+        for key in sorted(mine.keys() | other.keys())
+        if mine.get(key, absent) != other.get(key, absent)
+    ]
+
+
+def shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
+    """The tasks that chose a round both here and there, each alone; None: the selections are the
+    same, so that all of the records can be compared."""
+    if not (is_stage(ours) and is_stage(theirs)):
+        return None
+    here, there = {*selected_on(ours)}, {*selected_on(theirs)}
+    return None if here == there else {tasks[0] for tasks in here & there if len(tasks) == 1}
+
+
+def _comparable(record: Record, shared: set[str] | None) -> dict[str, Any]:
+    # Equal classifiers and tables may be packed otherwise, as rows.
+    kept = comparable(record)
+    if "training" in kept:
+        # The untrained model is measured where it is asked for, and that is no part of a training.
+        rounds = [one for one in kept["training"]["rounds"] if one["round"] > 0]
+        if shared is not None:
+            return _of_tasks(kept, rounds, shared)
+        selections = [
+            {**one, "scores": one["scores"][-len(rounds) :]}
+            for one in kept["training"]["selections"]
+        ]
+        kept["training"] = {"rounds": rounds, "selections": selections}
+    else:
+        kept["node"] = {**kept["node"], "label": None}  # what a study calls it is its own
+    rows = kept["rows"]
+    return {**kept, "rows": rows and {**rows, "sha256": None, "file": None}}
+
+
+def _of_tasks(
+    kept: dict[str, Any], rounds: list[dict[str, Any]], tasks: set[str]
+) -> dict[str, Any]:
+    """What of a training follows from its updates, and from some selecting tasks."""
+    selections = kept["training"]["selections"]
+    return {
+        "node": kept["node"],
+        "losses": [one["train_loss"] for one in rounds],
+        "dev": [{t: v for t, v in one["dev"].items() if t in tasks} for one in rounds],
+        "chosen": {
+            one["select_on"][0]: [one["round"], one["dev_score"]]
+            for one in selections
+            if {*one["select_on"]} <= tasks
+        },
+        "results": {t: v for t, v in kept["results"].items() if t in tasks},
+    }
+
+
+def _flat(value: Any, path: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        parts = [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{path}[{number}]", item) for number, item in enumerate(value)]
+    else:
+        return {path: value}
+    leaves: dict[str, Any] = {} if parts else {path: type(value).__name__}
+    for key, item in parts:
+        leaves |= _flat(item, key)
+    return leaves
