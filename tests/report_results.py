@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from tasktransfer.designs.transfer.collect.planned import identity
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
+from tasktransfer.designs.transfer.collect.rows import identity
 from tasktransfer.tables.metadata import Metadata
 
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")

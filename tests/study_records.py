@@ -44,7 +44,8 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     random."""
     folder = Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
-    runs = {run.about["target"]: run for run in all_runs(study.plan) if run.stages[-1].digest == stage.digest}
+    ending = (run for run in study.plan.runs if run.stages[-1].digest == stage.digest)
+    runs = {run.about["target"]: run for run in ending}
     rows: list[Row] = []
     test, predictions = {}, None
     for task in stage.tested:

@@ -9,7 +9,6 @@ import pytest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config, open_study
 from tasktransfer.designs.transfer import commands
-from tasktransfer.designs.transfer.collect.planned import study_plan
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import table2
@@ -128,5 +127,5 @@ def test_sources_and_licences_travel_with_it(pack: Pack) -> None:
     assert pack.facts["provenance"] == (ROOT / "shipped" / "PROVENANCE.md").read_text()
 
 
-def test_its_cuts_are_in_the_plan_that_tables_are_collected_by(study: Study) -> None:
-    assert study_plan(study, study.plan).cuts == "limit_train 900, limit_test 1200"
+def test_its_cuts_are_in_its_tables(results: Results) -> None:
+    assert results.metadata.cuts == "limit_test 1200, limit_train 900"

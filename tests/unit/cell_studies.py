@@ -14,13 +14,14 @@ import pytest
 import yaml
 
 from study_records import write_records
-from tasktransfer.core.runs import Run
 from tasktransfer.core.nodes import SHORT, Stage
+from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.planned import study_plan
+from tasktransfer.designs.transfer.collect.collect import tables_of
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics import cells as module
+from tasktransfer.results.collect import gather as collected
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
 
@@ -58,7 +59,7 @@ def quality(run: Run) -> float:
 
 
 def gather(study: Study) -> Tables:
-    return collect_runs(RESULTS, study_plan(study, study.plan).runs)[0]
+    return tables_of(collected(study))
 
 
 def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:
@@ -72,7 +73,7 @@ def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) ->
 
 def of_plan(study: Study, run: Run) -> Stage:
     """A run's last training as the plan has it, with all of its selections."""
-    stage = study.node(run.scored.digest[:SHORT])
+    stage = study.node(run.stages[-1].digest[:SHORT])
     assert isinstance(stage, Stage)
     return stage
 

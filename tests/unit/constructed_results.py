@@ -12,17 +12,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
-from record_factory import Run, Scorer, write_study
+from record_factory import Run, Scorer, constructed
 
-from tasktransfer.datasets import ALL_TASKS
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import write
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Results, Statistics
-from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.controls import controls
-
-SHORTS = {task.name: task.short for task in ALL_TASKS}
 
 
 def results_of(
@@ -35,9 +32,7 @@ def results_of(
     **changes: Any,
 ) -> Results:
     """Write records, collect them and compute their cells; the other statistics are empty."""
-    changes.setdefault("shorts", SHORTS)
-    plan = write_study(folder, runs, score, leave_out=leave_out, **changes)
-    tables, metadata = collect(folder, plan, folder / "tables")
+    tables, metadata = write(constructed(folder, runs, score, leave_out=leave_out, **changes))
     statistics = {name: frame(name, []) for name in columns.STATISTICS}
     statistics["cells"] = cells(tables, folder)
     return Results(tables, Statistics(**statistics), metadata, lengths)

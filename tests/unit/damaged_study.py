@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tasktransfer.designs.transfer.collect.planned import StudyPlan, study_plan
-from tasktransfer.designs.transfer.collect.store import collect
 
 from constructed_records import edit
 from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.collect import collect
 from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.study import Study
@@ -55,20 +53,8 @@ def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
     )
 
 
-def gather(study: Study, by_hand: bool = False) -> Tables:
-    """The tables of a study; ``by_hand``: of ``plan_by_hand``."""
-    return asked(plan_by_hand(study) if by_hand else study_plan(study, study.plan))
-
-
-def plan_by_hand(study: Study) -> StudyPlan:
-    """A plan that names records alone, no digests and no trainings before them."""
-    plan = study_plan(study, study.plan)
-    return replace(plan, runs=tuple(replace(run, digest="", stages=()) for run in plan.runs))
-
-
-def asked(plan: StudyPlan) -> Tables:
-    """The tables that a plan asks for."""
-    return collect(RESULTS, plan, Path("tables"))[0]
+def gather(study: Study) -> Tables:
+    return collect(study)[0]
 
 
 def edited(**changes: Any) -> Damage:

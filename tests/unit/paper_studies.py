@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from record_factory import ALGORITHMS, Run, write_study
+from record_factory import ALGORITHMS, Run, constructed
 
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.planned import StudyPlan
+from tasktransfer.designs.transfer.collect.collect import write
 from tasktransfer.designs.transfer.collect.results import Results, Statistics
-from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.results.collect import Collected
 
 MODELS = {"bert": "BERT", "gpt2": "GPT-2", "t5": "T5"}
 SEEDS = (0, 1)
@@ -47,12 +47,11 @@ LUCK = 3.0
 
 
 def gather(folder: Path, runs: list[Run], score: Callable[[Run], float], **changes: Any) -> Results:
-    plan = write_study(folder, runs, score, **changes)
-    return results_of(folder, plan)
+    return results_of(constructed(folder, runs, score, **changes))
 
 
-def results_of(folder: Path, plan: StudyPlan) -> Results:
-    tables, metadata = collect(folder, plan, folder / "tables")
+def results_of(collected: Collected) -> Results:
+    tables, metadata = write(collected)
     empty = {name: columns.frame(name, []) for name in columns.STATISTICS}
     return Results(tables, Statistics(**empty), metadata, None)
 

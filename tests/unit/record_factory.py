@@ -1,32 +1,40 @@
-"""Run records with known scores, for tests of everything that reads records.
+"""Studies of known scores, for tests of everything that reads records.
 
-These are constructed, never trained; they live in temporary folders only.
+These are constructed, never trained; they live in temporary folders only. Their tasks need not
+exist, and their plans may ask for what no config does.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from constructed_records import constructed_record, result
 from tasktransfer.core.nodes import Data, Stage
-from tasktransfer.core.plan import PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.runs import Run as PlannedRun
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.versions import RECIPE_VERSION
+from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.algorithms import steps
-from tasktransfer.designs.transfer.collect.planned import Expected, StudyPlan
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import kind_of
+from tasktransfer.designs.transfer.runs import RunName as Run
+from tasktransfer.designs.transfer.runs import name_of, run_of
+from tasktransfer.results.collect import NO_RECORD, Collected, Missing
+from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.schema import Record
+from tasktransfer.results.state import WAITING
+from tasktransfer.results.study import Study
 
 FAMILIES: dict[str, Family] = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 TRAINING = Training()
 AS_ALL: Mapping[str, Any] = {}
+PAPER = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "paper.yaml"
 
-Run = tuple[str, str, str, tuple[str, ...], str, int]
-"""dataset, model, algorithm, sources, target, seed"""
 Scorer = Callable[[Run], float]
 
 
@@ -36,14 +44,48 @@ def make_record(
     stage_of: Mapping[str, Any] = AS_ALL,
     **changes: Any,
 ) -> Record:
-    """A valid record of a run's last stage, made of ``stage_of`` (see ``stages_of``). ``changes``
-    replace top-level keys."""
-    stage = stages_of(run, **stage_of)[-1]
-    record = constructed_record(stage, (score / 2, score), test={run[4]: result(score)})
-    return record | changes  # type: ignore[return-value,operator]
+    """A valid record of a run's last stage, asked for by this run alone, made of ``stage_of`` (see
+    ``make_plan``). ``changes`` replace top-level keys."""
+    stage = stage_of_run(run, **stage_of)
+    return _record(stage, {run[4]: score}) | changes  # type: ignore[return-value,operator]
 
 
-def stages_of(
+def _record(stage: Stage, scores: Mapping[str, float]) -> Record:
+    """Of two rounds the second is chosen; the score of a task on dev is that on test."""
+    tested = {task: result(score) for task, score in scores.items()}
+    record = constructed_record(stage, (0.0, 1.0), test=tested)
+    for one in record["training"]["selections"]:
+        (task,) = one["select_on"]
+        one["dev_score"], one["scores"] = scores[task], [scores[task] / 2, scores[task]]
+    for share, of_round in zip((0.5, 1.0), record["training"]["rounds"], strict=True):
+        of_round["dev"] = {t: {"accuracy": share * score} for t, score in scores.items()}
+    return record
+
+
+def stage_of_run(run: Run, **stage_of: Any) -> Stage:
+    """The last training of a run, as it asks for it."""
+    return make_plan([run], stage_of).runs[0].stages[-1]
+
+
+def record_path(run: Run, **stage_of: Any) -> str:
+    """Where a run's record belongs, relative to the results folder."""
+    return f"{stage_of_run(run, **stage_of).path}/metrics.json"
+
+
+def make_plan(runs: Iterable[Run], stage_of: Mapping[str, Any] = AS_ALL) -> Plan:
+    """Runs with their trainings, on constructed data and models (``stage_of``: see
+    ``_planned``)."""
+    builder = PlanBuilder(
+        lambda step, starts: (kind_of(step, starts), "+".join(step.train_tasks)),
+        lambda *_: stage_of.get("recipe", RECIPE_VERSION),
+    )
+    for run in runs:
+        builder.add(_planned(builder, run, **stage_of))
+    return builder.plan()
+
+
+def _planned(
+    builder: PlanBuilder,
     run: Run,
     *,
     training: Training = TRAINING,
@@ -51,10 +93,9 @@ def stages_of(
     few_sample: bool = True,
     weights: str | None = None,
     recipe: int = RECIPE_VERSION,
-) -> tuple[Stage, ...]:
-    """The trainings of a run, on constructed data and models; ``weights``: None is a folder's."""
+) -> PlannedRun:
+    """A run of the plan; ``weights``: None is a folder's. ``recipe`` is the builder's."""
     dataset, model, algorithm, sources, target, seed = run
-    builder = PlanBuilder(lambda step, starts: (kind_of(step, starts), target), lambda *_: recipe)
     stages = builder.stages(
         steps(algorithm, sources, target),
         Data(dataset, revision, {"few_sample": few_sample}),
@@ -62,13 +103,22 @@ def stages_of(
         training,
         seed,
     )
-    return tuple(stages.values())
+    return run_of(run, [*stages.values()][-1])
 
 
-def record_path(run: Run) -> str:
-    """Where the factory puts a run's record, relative to the results folder."""
-    dataset, model, algorithm, sources, target, seed = run
-    return f"stages/{dataset}/{model}/{algorithm}/{'+'.join(sources)}_{target}/{seed}/metrics.json"
+def make_study(folder: Path, plan: Plan) -> Study:
+    """A study with results in a folder and a plan that its config need not have."""
+    changed = {"study": "constructed", "results": str(folder)}
+    revisions = Revisions(dict.fromkeys(_config().dataset_names, "r1"), {})
+    config = _config().model_copy(update=changed)
+    return Study(config, "constructed.yaml", {}, revisions, (), lambda *_: plan)
+
+
+@cache
+def _config() -> TransferConfig:
+    config = load_config(PAPER, {"multi_source": {"mode": "off"}})
+    assert isinstance(config, TransferConfig)
+    return config
 
 
 def single_source_runs(
@@ -94,37 +144,38 @@ def single_source_runs(
     return runs
 
 
-def write_study(
+def constructed(
     folder: Path,
     runs: Iterable[Run],
     score: Scorer,
     *,
     leave_out: Callable[[Run], bool] = lambda run: False,
-    shorts: Mapping[str, str] | None = None,
     stage_of: Mapping[str, Any] = AS_ALL,
-    **changes: Any,
-) -> StudyPlan:
-    """Write the records of a study; gives what its tables are collected by.
+    synthetic: Container[str] = (),
+) -> Collected:
+    """What would be read of a study with these records; nothing is written to the folder.
 
-    ``leave_out`` says which planned runs leave no record. Written without ``write_record``, whose
-    fsync takes longer than the rest of a test; the records are checked when they are read.
+    ``leave_out`` says which planned runs leave no record; others that end with their training leave
+    none either. ``synthetic``: datasets whose dialogues are generated.
     """
-    runs = list(runs)
-    for run in runs:
-        if not leave_out(run):
-            path = folder / record_path(run)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(make_record(run, score(run), stage_of, **changes)))
-    return make_plan(runs, shorts, stage_of)
+    plan = make_plan(runs, stage_of)
+    ending: dict[str, list[Run]] = {}
+    for run in plan.runs:
+        ending.setdefault(run.stages[-1].digest, []).append(name_of(run))
+    records = {
+        stage.digest: _record(stage, {run[4]: score(run) for run in of_stage})
+        for stage in plan.stages
+        if (of_stage := ending.get(stage.digest)) and not any(map(leave_out, of_stage))
+    }
+    for record in records.values():
+        record["synthetic"] = record["node"]["dataset"] in synthetic
+    study = make_study(folder, plan)
+    there = {run: run.stages[-1].digest in records for run in plan.runs}
+    missing = (_hole(run) for run in plan.runs if not there[run])
+    done = tuple(run for run in plan.runs if there[run])
+    return Collected(study, plan.runs, records, done, tuple(missing), (), {})
 
 
-def make_plan(
-    runs: Iterable[Run],
-    shorts: Mapping[str, str] | None = None,
-    stage_of: Mapping[str, Any] = AS_ALL,
-) -> StudyPlan:
-    """Runs whose records are where the factory puts them."""
-    listed = (
-        Expected(*run, record_path(run), stages_of(run, **stage_of)[-1].digest) for run in runs
-    )
-    return StudyPlan("constructed", "c" * 64, dict(shorts or {}), tuple(listed))
+def _hole(run: PlannedRun) -> Missing:
+    stage = run.stages[-1]
+    return Missing(run, stage, stage, WAITING, NO_RECORD, None, "run snakemake again")

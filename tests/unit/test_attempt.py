@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from record_factory import make_record, stages_of
+from record_factory import make_plan, make_record
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.errors import (
@@ -34,7 +34,7 @@ from tasktransfer.training.job import Job
 
 RUN = ("DailyDialog", "bert", "baseline", (), "dialogue_nli", 0)
 RECORD = make_record(RUN, 50.0)
-(STAGE,) = stages_of(RUN)
+(STAGE,) = make_plan([RUN]).stages
 
 
 def job(out: Path, *, stage: Stage = STAGE, checkpoint: bool = False) -> Job:

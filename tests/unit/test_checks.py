@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 from cell_studies import of_plan
-from test_cells import RESULTS, a_run, record_of, study
+from test_cells import a_run, record_of, study
 
 from study_records import write_stage
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.planned import study_plan
-from tasktransfer.designs.transfer.collect.store import CHECKED, collect
+from tasktransfer.designs.transfer.collect.collect import collect
 from tasktransfer.results import tallies
+from tasktransfer.results.collect import CHECKED
 from tasktransfer.results.study import Study
 
 __all__ = ["study"]
-TABLES = Path("tables")
+TABLES = Path("results/tables")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ RECORDS = 96 - 18
 
 def gather() -> tuple[int, list[str]]:
     study = open_study("study.yaml")
-    tables, _ = collect(RESULTS, study_plan(study, study.plan), TABLES)
+    tables, _ = collect(study)
     return len(tables.runs), tables.problems["error"].tolist()
 
 

@@ -19,8 +19,8 @@ from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Tables, collect_runs
-from tasktransfer.designs.transfer.collect.planned import study_plan
+from tasktransfer.designs.transfer.collect.collect import tables_of
+from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.commands import submission_records
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
@@ -40,6 +40,7 @@ from tasktransfer.designs.transfer.statistics.controls import (
     verdict,
 )
 from tasktransfer.designs.transfer.statistics.top1 import top1
+from tasktransfer.results.collect import gather as collected
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
 
@@ -76,7 +77,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def gather(study: Study) -> Tables:
-    return collect_runs(RESULTS, study_plan(study, study.plan).runs)[0]
+    return tables_of(collected(study))
 
 
 def judged(tables: Tables) -> pd.DataFrame:

@@ -21,11 +21,13 @@ from damaged_study import (
     written_study,
 )
 
+from old_records import as_schema_2
 from study_records import write_records, write_stage
 from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.files import json_text
+from tasktransfer.results.records import read_record
 from tasktransfer.results.state import ROWS
 from tasktransfer.results.study import Study
 
@@ -167,18 +169,15 @@ KINDS: dict[str, tuple[Damage, str]] = {
 }
 
 
-@pytest.mark.parametrize("by_hand", [False, True], ids=["plan", "plan by hand"])
 @pytest.mark.parametrize("algorithm", ["baseline", "multitask"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_damage_is_named_and_moves_no_number(
-    study: Study, kind: str, algorithm: str, by_hand: bool
-) -> None:
+def test_damage_is_named_and_moves_no_number(study: Study, kind: str, algorithm: str) -> None:
     damage, said = KINDS[kind]
     run = a_run(study, algorithm)
     record = Path(study.record(run.stages[-1]))
-    without = _without(study, record, by_hand)
+    without = _without(study, record)
     damage(record)
-    tables = gather(study, by_hand)
+    tables = gather(study)
     assert tables.problems["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
     (error,) = tables.problems["error"]
     assert said in error
@@ -188,15 +187,15 @@ def test_damage_is_named_and_moves_no_number(
     lost = tables.missing[tables.missing["path"] == record.relative_to(RESULTS).as_posix()]
     assert len(lost) == (2 if algorithm == "multitask" else 1), "both runs that end with it"
     assert set(lost["state"]) == {"damaged"} and set(lost["error"]) == {error}
-    assert set(lost["reason"]) == {"damaged record, see problems"}
+    assert set(lost["reason"]) == {f"damaged: {error}"}
 
 
-def _without(study: Study, record: Path, by_hand: bool) -> Tables:
+def _without(study: Study, record: Path) -> Tables:
     """The tables of the same study without that run."""
     kept = record.parent.with_name("put aside")
     record.parent.rename(kept)
     hidden = kept.rename(Path("hidden"))
-    tables = gather(study, by_hand)
+    tables = gather(study)
     assert tables.problems.empty
     hidden.rename(record.parent)
     return tables
@@ -207,6 +206,25 @@ def _same_numbers(tables: Tables, without: Tables) -> None:
         pd.testing.assert_frame_equal(getattr(tables, name), getattr(without, name))
     found = aggregate(tables.deltas, tables.missing)
     pd.testing.assert_frame_equal(found, aggregate(without.deltas, without.missing))
+
+
+def test_a_record_without_a_planned_test_result_is_damaged(study: Study) -> None:
+    record = Path(study.record(a_run(study).stages[-1]))
+    edited(results={}, rows=None)(record)
+    tables = gather(study)
+    assert set(tables.missing["path"]) == {record.relative_to(RESULTS).as_posix()}
+    assert set(tables.missing["state"]) == {"damaged"}
+    assert "has no test result of dialogue_nli" in " ".join(tables.missing["error"])
+
+
+def test_records_of_older_schemas_make_the_same_tables(study: Study) -> None:
+    tables = gather(study)
+    for path in sorted(RESULTS.rglob("metrics.json"))[::2]:
+        if "baseline" in path.parts or "finetune" in path.parts:
+            path.write_text(json.dumps(as_schema_2(read_record(path))))
+    mixed = gather(study)
+    assert mixed.problems.empty
+    _same_numbers(mixed, tables)
 
 
 def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from record_factory import Run, make_record, record_path, single_source_runs, write_study
+from record_factory import Run, constructed, make_record, single_source_runs
 
 from small_models import make_model
 from tasktransfer.cli import main
@@ -20,13 +20,14 @@ from tasktransfer.data.prepared import instances_folder
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.planned import StudyPlan
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
 from tasktransfer.designs.transfer.tables.paper_tables import printed_tables, write_all_tables
 from tasktransfer.encoding.encoded import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 
@@ -191,21 +192,17 @@ def mixed(folder: Path) -> Results:
     def score(run: Run) -> float:
         return 50.0 + 2 * len(run[3])
 
-    plan = write_study(folder, runs, score)
-    for run in runs:
-        if run[0] == "Friends":
-            record = make_record(run, score(run), synthetic=True)
-            (folder / record_path(run)).write_text(json.dumps(record))
-    return collected(folder, plan)
+    return computed(constructed(folder, runs, score, synthetic=["Friends"]))
 
 
-def collected(folder: Path, plan: StudyPlan) -> Results:
-    from tasktransfer.designs.transfer.collect.store import collect  # noqa: PLC0415
+def computed(collected: Collected) -> Results:
+    from tasktransfer.designs.transfer.collect.collect import write  # noqa: PLC0415
     from tasktransfer.designs.transfer.statistics.study_statistics import compute  # noqa: PLC0415
 
-    collect(folder, plan, folder / "tables")
-    compute(folder / "tables", folder)
-    return read_results(folder / "tables")
+    write(collected)
+    tables = collected.study.tables
+    compute(Path(tables), collected.study.config.results)
+    return read_results(tables)
 
 
 def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
@@ -262,8 +259,6 @@ def test_a_record_is_corrected_by_its_own_data_only(tmp_path: Path) -> None:
     run = ("Friends", "bert", "baseline", (), "question_answering", 0)
     for revision, few_sample, corrected in (("r2", True, 0), ("r1", False, 0), ("r1", True, 1)):
         root = tmp_path / f"{revision}-{few_sample}"
-        plan = write_study(root, [run], lambda run: 50.0)
         folder = Path(instances_folder(root, "Friends", revision, few_sample=few_sample))
         prepare("Friends", tmp_path / "world", few_sample, folder)
-        found = collected(root, plan)
-        assert found.tables.runs["synthetic"].tolist() == [bool(corrected)]
+        assert as_prepared(make_record(run, 50.0), root)["synthetic"] == bool(corrected)

@@ -14,8 +14,7 @@ from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.planned import study_plan
-from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.collect.collect import collect
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
@@ -48,7 +47,7 @@ def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> R
 
 def missing(study: Study) -> pd.DataFrame:
     """Rows by (algorithm, target, seed)."""
-    tables, _ = collect(Path("results"), study_plan(study, study.plan), Path("tables"))
+    tables, _ = collect(study)
     return tables.missing.set_index(["algorithm", "target", "seed"])
 
 

@@ -20,10 +20,11 @@ from paper_studies import (
     several_score,
     some,
 )
-from record_factory import ALGORITHMS, Run, single_source_runs, write_study
+from record_factory import ALGORITHMS, Run, constructed, single_source_runs
 
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.style import heading
 from tasktransfer.designs.transfer.outputs import PRINTED, PRINTED_ENDINGS
@@ -249,9 +250,9 @@ def test_tables_of_several_sources_say_what_chose_them(
     tmp_path: Path, chosen_by: str, said: str
 ) -> None:
     runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
-    plan = write_study(tmp_path, runs, several_score)
-    plan = replace(plan, sources_chosen_by=chosen_by)
-    write_all_tables(results_of(tmp_path, plan), tmp_path / "printed")
+    results = results_of(constructed(tmp_path, runs, several_score))
+    said_by_config = replace(results.metadata, facts={SOURCES_CHOSEN_BY: chosen_by})
+    write_all_tables(replace(results, metadata=said_by_config), tmp_path / "printed")
     for name in ("table3", "table6"):
         assert said in (tmp_path / "printed" / f"{name}.md").read_text()
     assert "chosen by" not in (tmp_path / "printed" / "table2.md").read_text()
@@ -259,8 +260,8 @@ def test_tables_of_several_sources_say_what_chose_them(
 
 def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
     runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
-    plan = write_study(tmp_path, runs, several_score)
-    results = results_of(tmp_path, replace(plan, cuts="limit_test 1200"))
+    results = results_of(constructed(tmp_path, runs, several_score))
+    results = replace(results, metadata=replace(results.metadata, cuts="limit_test 1200"))
     write_all_tables(results, tmp_path / "printed")
     for name in ("table2", "table3", "table6"):
         assert (
@@ -290,6 +291,6 @@ def test_the_weights_in_the_records_decide(tmp_path: Path, weights: str, compare
     name = "bert" if not compared else "whatever"
     runs = single_source_runs("Friends", [name], tasks, [0], ["multitask"])
     of = {"weights": weights}
-    results = results_of(tmp_path, write_study(tmp_path, runs, lambda _: 50.0, stage_of=of))
+    results = results_of(constructed(tmp_path, runs, lambda _: 50.0, stage_of=of))
     assert set(results.tables.runs["weights"]) == {weights}
     assert ("published_average_score" in some(table2(results)).columns) is compared

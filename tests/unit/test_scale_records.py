@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tasktransfer.designs.transfer.collect.planned import expected_run
 
 from scale_records import paper_study, write_stage
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.collect import collect_runs
-from tasktransfer.designs.transfer.collect.planned import expected_run
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.results.study import Study

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from record_factory import single_source_runs, write_study
+from record_factory import constructed, single_source_runs
 
 from constructed_records import result
-from tasktransfer.designs.transfer.collect.store import collect
+from tasktransfer.designs.transfer.collect.collect import tables_of
 from tasktransfer.designs.transfer.selection import ChooseBy
 from tasktransfer.designs.transfer.statistics.select_sources import (
     Selection,
@@ -17,6 +19,7 @@ from tasktransfer.designs.transfer.statistics.select_sources import (
     select_from_tables,
 )
 from tasktransfer.errors import RecordError
+from tasktransfer.results.collect import Collected
 
 TASKS = "abcd"
 # Delta of source -> target; benefit of a target is the mean of its column: a 2, b 5, c 5, d -1.
@@ -89,21 +92,20 @@ def test_asking_for_too_much_is_refused() -> None:
         select(deltas().assign(n_sources=2))
 
 
-def change_test_scores(folder: Path) -> None:
+def with_other_test_scores(collected: Collected) -> Collected:
     """Every record's test score becomes another, at random; what was seen on dev stays."""
     random = np.random.default_rng(7)
-    for path in folder.rglob("metrics.json"):
-        record = json.loads(path.read_text())
-        record["results"] = {
-            task: result(float(random.uniform(0, 100))) for task in record["results"]
-        }
-        path.write_text(json.dumps(record))
+    records = copy.deepcopy(dict(collected.records))
+    for record in records.values():
+        for task in record["results"]:
+            record["results"][task] = result(float(random.uniform(0, 100)))
+    return replace(collected, records=records)
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_from_tables_to_json(tmp_path: Path, split: ChooseBy) -> None:
     runs = single_source_runs("DailyDialog", ["bert"], TASKS, [0], ["multitask"])
-    plan = write_study(
+    collected = constructed(
         tmp_path, runs, lambda run: 50.0 + (DELTAS[run[3][0], run[4]] if run[3] else 0.0)
     )
     wanted = {
@@ -114,20 +116,19 @@ def test_from_tables_to_json(tmp_path: Path, split: ChooseBy) -> None:
     }
     out = tmp_path / "selection.json"
 
-    def chosen() -> list[Selection]:
-        collect(tmp_path, plan, tmp_path / "tables")
-        return select_from_tables(tmp_path / "tables", out, 1, 2, split)
+    def chosen(collected: Collected) -> list[Selection]:
+        return select_from_tables(tables_of(collected), out, 1, 2, split)
 
-    assert chosen() == [wanted]
+    assert chosen(collected) == [wanted]
     assert json.loads(out.read_text()) == [wanted]
-    change_test_scores(tmp_path)
-    assert (chosen() == [wanted]) == (split == "dev")
+    assert (chosen(with_other_test_scores(collected)) == [wanted]) == (split == "dev")
 
 
 def test_a_model_that_failed_altogether_is_not_overlooked(tmp_path: Path) -> None:
     runs = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0], ["multitask"])
-    plan = write_study(tmp_path, runs, lambda run: 50.0, leave_out=lambda run: run[1] == "t5")
-    collect(tmp_path, plan, tmp_path / "tables")
+    tables = tables_of(
+        constructed(tmp_path, runs, lambda run: 50.0, leave_out=lambda run: run[1] == "t5")
+    )
     with pytest.raises(RecordError, match="16 single-source or baseline runs are missing"):
-        select_from_tables(tmp_path / "tables", tmp_path / "selection.json")
+        select_from_tables(tables, tmp_path / "selection.json")
     assert not (tmp_path / "selection.json").exists()

@@ -18,10 +18,11 @@ import yaml
 from tasktransfer.config.overrides import from_texts
 from tasktransfer.core.nodes import Start
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.planned import study_plan
+from tasktransfer.designs.transfer.collect.collect import metadata_in
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import overview
 from tasktransfer.results import revisions
+from tasktransfer.results.collect import gather
 from tasktransfer.results.revisions import UNKNOWN
 from tasktransfer.results.study import Study
 
@@ -302,12 +303,11 @@ def test_what_stages_leave_is_known_before_the_choice() -> None:
 
 def test_the_tables_are_collected_by_the_plan() -> None:
     study = opened()
-    read = study_plan(study, study.plan)
-    assert [f"results/{run.record}" for run in read.runs] == [
-        study.record(run.stages[-1]) for run in study.plan.runs
-    ]
-    assert read.shorts["dialogue_nli"] == "DNLI"
-    assert read.sources_chosen_by == ""
+    collected = gather(study)
+    assert collected.planned == study.plan.runs
+    metadata = metadata_in(collected)
+    assert metadata.shorts["dialogue_nli"] == "DNLI"
+    assert metadata.facts == {}
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_the_tables_are_collected_by_the_plan() -> None:
 )
 def test_tables_say_what_chose_the_sources(asked: dict[str, Any], said: str) -> None:
     study = opened(multi_source=asked)
-    assert study_plan(study, study.plan).sources_chosen_by == said
+    assert metadata_in(gather(study)).facts == {"sources_chosen_by": said}
 
 
 def test_arguments_open_the_same_study_again() -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from record_factory import Run, single_source_runs, write_study
+from record_factory import Run, constructed, single_source_runs
 from small_study import SMALL
 
 from tasktransfer.cli import main
+from tasktransfer.designs.transfer.collect.collect import write
 from tasktransfer.designs.transfer.collect.columns import STATISTICS, names
 from tasktransfer.designs.transfer.collect.results import read_results
-from tasktransfer.designs.transfer.collect.store import collect
 from tasktransfer.designs.transfer.statistics import study_statistics
 from tasktransfer.designs.transfer.statistics.study_statistics import compute
 from tasktransfer.errors import RecordError
@@ -40,7 +40,7 @@ def score(run: Run) -> float:
 
 def study(root: Path, runs: list[Run] = RUNS) -> Path:
     """A collected study; gives the folder of its tables."""
-    collect(root, write_study(root, runs, score), root / "tables")
+    write(constructed(root, runs, score))
     return root / "tables"
 
 

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import json
 import math
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,27 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from record_factory import (
+    AS_ALL,
     Run,
+    constructed,
     make_plan,
     make_record,
+    make_study,
     record_path,
     single_source_runs,
-    write_study,
+    stage_of_run,
 )
-from tasktransfer.designs.transfer.collect.planned import TABLES_VERSION
-from tasktransfer.designs.transfer.collect.store import collect, read_tables, write_tables
 
-from old_records import as_schema_2
 from tasktransfer.core.digests import digest_of
+from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Training
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import collect, tables_of, write
 from tasktransfer.designs.transfer.collect.columns import TABLES, names
-from tasktransfer.designs.transfer.collect.results import Tables
+from tasktransfer.designs.transfer.collect.results import read_tables
+from tasktransfer.designs.transfer.outputs import TABLES_VERSION
 from tasktransfer.errors import RecordError
-from tasktransfer.results.records import read_record, write_record
+from tasktransfer.results.mixtures import Comparison, facts_of
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
@@ -42,10 +44,6 @@ def score(run: Run) -> float:
     return base + (0.0 if not sources else 4.0 if sources == ("a_task",) else -5.0)
 
 
-def gather(tmp_path: Path, plan: Path) -> Tables:
-    return collect(tmp_path, plan, tmp_path / "tables")[0]
-
-
 def one(frame: pd.DataFrame, **keys: Any) -> Any:
     for key, value in keys.items():
         frame = frame[frame[key] == value]
@@ -54,7 +52,7 @@ def one(frame: pd.DataFrame, **keys: Any) -> Any:
 
 
 def test_each_run_is_a_row_and_each_delta_is_against_its_own_seed(tmp_path: Path) -> None:
-    tables = gather(tmp_path, write_study(tmp_path, RUNS, score))
+    tables = tables_of(constructed(tmp_path, RUNS, score))
     assert len(tables.runs) == 6 + 12
     assert len(tables.deltas) == 12
     row = one(tables.deltas, source="a_task", target="b_task", seed=1)
@@ -70,7 +68,7 @@ def test_each_run_is_a_row_and_each_delta_is_against_its_own_seed(tmp_path: Path
 
 
 def test_scores_are_long_over_test_and_the_best_dev_epoch(tmp_path: Path) -> None:
-    tables = gather(tmp_path, write_study(tmp_path, RUNS, score))
+    tables = tables_of(constructed(tmp_path, RUNS, score))
     found = tables.scores[
         (tables.scores.source == "a_task")
         & (tables.scores.target == "b_task")
@@ -85,12 +83,12 @@ def test_scores_are_long_over_test_and_the_best_dev_epoch(tmp_path: Path) -> Non
 
 
 def test_what_is_written_is_read_back_with_its_footer(tmp_path: Path) -> None:
-    plan = write_study(tmp_path, RUNS, score, synthetic=True, shorts={"a_task": "A"})
-    tables, metadata = collect(tmp_path, plan, tmp_path / "tables")
+    collected = constructed(tmp_path, RUNS, score, synthetic=["DailyDialog"])
+    tables, metadata = write(collected)
     again, same = read_tables(tmp_path / "tables")
     assert same == metadata
     assert (metadata.study, metadata.synthetic, metadata.records) == ("constructed", True, 18)
-    assert metadata.shorts == {"a_task": "A"}
+    assert metadata.shorts["dialogue_nli"] == "DNLI"
     for name in TABLES:
         left, right = getattr(tables, name), getattr(again, name)
         assert list(right.columns) == names(name)
@@ -104,7 +102,7 @@ def test_holes_are_listed_with_their_reason(tmp_path: Path) -> None:
         ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1),
         ("DailyDialog", "bert", "baseline", (), "c_task", 0),
     }
-    tables = gather(tmp_path, write_study(tmp_path, RUNS, score, leave_out=lambda r: r in gone))
+    tables = tables_of(constructed(tmp_path, RUNS, score, leave_out=lambda r: r in gone))
     missing = tables.missing
     assert one(missing, source="a_task", target="b_task").reason == "no record"
     assert one(missing, algorithm="baseline").target == "c_task"
@@ -121,121 +119,62 @@ def test_holes_are_listed_with_their_reason(tmp_path: Path) -> None:
 
 
 def test_a_zero_baseline_has_a_delta_but_no_percentage(tmp_path: Path) -> None:
-    plan = write_study(tmp_path, RUNS, lambda run: 7.0 if run[3] else 0.0)
-    deltas = gather(tmp_path, plan).deltas
+    collected = constructed(tmp_path, RUNS, lambda run: 7.0 if run[3] else 0.0)
+    deltas = tables_of(collected).deltas
     assert (deltas.delta == 7.0).all()
     assert deltas.improvement.isna().all()
-
-
-@pytest.mark.parametrize("damage", ["truncate", "nan", "version", "other run"])
-def test_a_damaged_record_is_named_and_left_out(tmp_path: Path, damage: str) -> None:
-    plan = write_study(tmp_path, RUNS, score)
-    run = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
-    path = tmp_path / record_path(run)
-    text = path.read_text()
-    if damage == "truncate":
-        path.write_text(text[: len(text) // 2])
-    elif damage == "nan":
-        path.write_text(text.replace('"score": 55.0', '"score": NaN'))
-    elif damage == "version":
-        path.write_text(text.replace('"schema": 4', '"schema": 7'))
-    else:
-        path.write_text(json.dumps(make_record((*run[:5], 9), 1.0)))
-    tables = gather(tmp_path, plan)
-    assert tables.problems.path.tolist() == [record_path(run)]
-    assert record_path(run) in tables.problems.error.iloc[0]
-    assert len(tables.runs) == 17
-    assert one(tables.missing, source="a_task", target="b_task").reason.startswith("damaged")
-
-
-def test_a_second_record_of_a_planned_stage_is_a_problem_and_changes_nothing(
-    tmp_path: Path,
-) -> None:
-    plan = write_study(tmp_path, RUNS, score)
-    run = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
-    write_record(tmp_path / "stages" / "copy" / "metrics.json", make_record(run, 99.0))
-    tables = gather(tmp_path, plan)
-    assert tables.problems.path.tolist() == ["stages/copy/metrics.json"]
-    said = tables.problems.error.iloc[0]
-    assert "a_task -> b_task seed 1" in said or "b_task -> a_task seed 1" in said
-    back = (*run[:3], ("b_task",), "a_task", 1)
-    places = [record_path(one) for one in (run, back)]  # one training, constructed at two places
-    assert any(f"belongs at {place}; this one is left out" in said for place in places)
-    assert one(tables.runs, source="a_task", target="b_task", seed=1).score == 55.0
-    assert tables.missing.empty
-
-
-def test_a_record_without_the_planned_test_result_is_a_problem(tmp_path: Path) -> None:
-    plan = write_study(tmp_path, RUNS, score)
-    run = ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1)
-    path = tmp_path / record_path(run)
-    path.write_text(json.dumps(make_record(run, 55.0, results={})))
-    tables = gather(tmp_path, plan)
-    assert tables.problems.path.tolist() == [record_path(run)]
-    said = "has no test result of b_task, planned DailyDialog bert multitask a_task -> b_task"
-    assert said in tables.problems.error.iloc[0]
-    assert one(tables.missing, source="a_task", target="b_task").state == "damaged"
-
-
-def test_records_of_both_schemas_make_the_same_tables(tmp_path: Path) -> None:
-    plan = write_study(tmp_path, RUNS, score)
-    tables = gather(tmp_path, plan)
-    for run in RUNS[::2]:
-        path = tmp_path / record_path(run)
-        path.write_text(json.dumps(as_schema_2(read_record(path))))
-    mixed = gather(tmp_path, plan)
-    for name in TABLES:
-        pd.testing.assert_frame_equal(getattr(mixed, name), getattr(tables, name))
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"synthetic": True}, "synthetic of DailyDialog is"),
+        ({"record": {"synthetic": True}}, "synthetic of DailyDialog is"),
         ({"stage_of": {"revision": "r2"}}, "data_revision of DailyDialog is 'r1'"),
         ({"stage_of": {"few_sample": False}}, "few_sample of DailyDialog"),
         (
-            {"stage_of": {"training": Training(epochs=7)}},
-            "training.epochs of DailyDialog bert is 30",
+            {"stage_of": {"training": Training(fidelity=Fidelity(scoring="tlidb"))}},
+            "scoring of DailyDialog bert is 'default'",
         ),
+        ({"stage_of": {"weights": "sha256:other"}}, "model.weights of bert is 'sha256:bert'"),
         ({"stage_of": {"recipe": 99}}, "provenance.recipe of DailyDialog b_task, encoder is"),
         (
-            {"sizes": {"b_task": {"train": 9, "dev": 9, "test": 4}}},
+            {"record": {"sizes": {"b_task": {"train": 9, "dev": 9, "test": 4}}}},
             "sizes.b_task of DailyDialog",
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
-    tmp_path: Path, changes: dict[str, Any], said: str
-) -> None:
+def test_what_cannot_be_compared_is_refused(changes: dict[str, Any], said: str) -> None:
     """Whatever the plan says: no plan of one config asks for such records."""
-    plan = write_study(tmp_path, RUNS, score)
     run = ("DailyDialog", "bert", "baseline", (), "b_task", 1)
-    record = make_record(run, 51.0, **changes)
-    write_record(tmp_path / record_path(run), record)
-    digests = {record_path(run): record["node"]["digest"]}
-    asked = (replace(one, digest=digests.get(one.record, one.digest)) for one in plan.runs)
+    comparison = Comparison()
+    for one in RUNS:
+        add(comparison, one)
     with pytest.raises(RecordError) as refusal:
-        gather(tmp_path, replace(plan, runs=tuple(asked)))
+        add(comparison, run, changes.get("stage_of", {}), **changes.get("record", {}))
     assert said in str(refusal.value)
-    assert record_path(run) in str(refusal.value)
     assert str(refusal.value).count("metrics.json") == 2
-    assert not (tmp_path / "tables").exists()
 
 
-def test_two_datasets_may_have_two_data_revisions(tmp_path: Path) -> None:
-    friends = single_source_runs("Friends", ["bert"], TASKS[:2], [0], ["multitask"])
-    write_study(tmp_path, RUNS, score)
-    newer = {"revision": "r2"}
-    write_study(tmp_path, friends, score, stage_of=newer)
-    ours, theirs = make_plan(RUNS), make_plan(friends, stage_of=newer)
-    plan = replace(ours, runs=(*ours.runs, *theirs.runs))
-    assert len(gather(tmp_path, plan).runs) == 18 + 4
+def add(
+    comparison: Comparison, run: Run, stage_of: Mapping[str, Any] = AS_ALL, **changes: Any
+) -> None:
+    """Hold the record of a run against those before it."""
+    record = make_record(run, 51.0, stage_of, **changes)
+    facts = facts_of(stage_of_run(run, **stage_of), record)
+    comparison.add(dict(facts), record_path(run, **stage_of))
+
+
+def test_two_datasets_may_have_two_data_revisions() -> None:
+    comparison = Comparison()
+    for run in RUNS:
+        add(comparison, run)
+    for run in single_source_runs("Friends", ["bert"], TASKS[:2], [0], ["multitask"]):
+        add(comparison, run, {"revision": "r2"})
 
 
 def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
     several = ("DailyDialog", "bert", "multitask", ("a_task", "b_task"), "c_task", 0)
-    tables = gather(tmp_path, write_study(tmp_path, [*RUNS, several], score))
+    tables = tables_of(constructed(tmp_path, [*RUNS, several], score))
     row = one(tables.deltas, n_sources=2)
     assert (row.source, list(row.sources), row.delta) == (
         "a_task+b_task",
@@ -244,27 +183,25 @@ def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
     )
 
 
-def test_nothing_usable_is_an_error_with_the_first_problem(tmp_path: Path) -> None:
-    plan = write_study(tmp_path, RUNS, score, leave_out=lambda run: True)
-    with pytest.raises(RecordError, match="no usable record of 18 planned runs"):
-        gather(tmp_path, plan)
+def test_nothing_usable_is_an_error_with_the_first_holes(tmp_path: Path) -> None:
+    study = make_study(tmp_path, make_plan(RUNS))
+    with pytest.raises(RecordError, match="none of 18 planned runs has a usable record"):
+        collect(study)
     path = tmp_path / record_path(RUNS[0])
     path.parent.mkdir(parents=True)
     path.write_text("{")
-    with pytest.raises(RecordError, match=r"the first: .*not valid JSON"):
-        gather(tmp_path, plan)
+    with pytest.raises(RecordError, match=r"damaged: .*not valid JSON"):
+        collect(study)
+    assert not (tmp_path / "tables").exists()
 
 
 def test_damaged_tables_are_refused(tmp_path: Path) -> None:
-    plan = write_study(tmp_path, RUNS, score)
-    tables, metadata = collect(tmp_path, plan, tmp_path / "tables")
+    write(constructed(tmp_path, RUNS, score))
     file = tmp_path / "tables" / "runs.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[:-30])
     with pytest.raises(RecordError, match=r"runs\.parquet: cannot be read"):
         read_tables(tmp_path / "tables")
-    write_tables(tmp_path / "other", tables, metadata)
-    assert len(read_tables(tmp_path / "other")[0].runs) == 18
 
 
 def test_analysis_needs_no_torch() -> None:

@@ -167,7 +167,7 @@ def _of_stage(record: Record) -> Facts:
         "model": node["identity"].get("model"),
         "scores": {task: result["score"] for task, result in record["results"].items()},
         "selections": [
-            {key: one[key] for key in ("select_on", "round", "dev_score")}  # type: ignore[literal-required]
+            {key: one[key] for key in ("select_on", "round", "dev_score")}
             for one in course["selections"]
         ],
         "epochs": len(course["rounds"]),

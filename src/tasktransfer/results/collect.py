@@ -33,7 +33,7 @@ from tasktransfer.results.costs import hours_of
 from tasktransfer.results.finished import examined, keep_checks
 from tasktransfer.results.mixtures import Comparison, facts_of
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import read_record
+from tasktransfer.results.records import read_record, without_selection
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
@@ -329,11 +329,9 @@ def _holes(reading: _Reading, run: Run) -> Iterator[Missing]:
     """The nodes with numbers of a run that are not done, and why."""
     study, states = reading.study, reading.states
     for wanted in run.results_in:
-        untested = _untested(wanted, reading.records.get(wanted.digest))
-        if untested:
-            error = f"{study.record(wanted)}: has no test result of {untested}"
-            reason = _reason(wanted, DAMAGED, error, parent=False)
-            yield Missing(run, wanted, wanted, DAMAGED, reason, error, _remedy(study, wanted))
+        record = reading.records.get(wanted.digest)
+        if record is not None and isinstance(wanted, Stage):
+            yield from _holes_in(study, run, wanted, record)
         if states[wanted.digest][0] == DONE:
             continue
         damaged = states[wanted.digest][0] == DAMAGED
@@ -344,10 +342,16 @@ def _holes(reading: _Reading, run: Run) -> Iterator[Missing]:
         yield Missing(run, wanted, node, state, reason, error_of_node, _remedy(study, node))
 
 
-def _untested(node: Node, record: Record | None) -> str:
-    """The tasks that a run's training should have been tested on and was not."""
-    tested = node.tested if isinstance(node, Stage) and record is not None else ()
-    return ", ".join(task for task in tested if record and task not in record["results"])
+def _holes_in(study: Study, run: Run, stage: Stage, record: Record) -> Iterator[Missing]:
+    """What a training that is done lacks of what a run asks of it: its best round was not asked for
+    when the training was made, or it has no test result."""
+    remedy = _remedy(study, stage)
+    if lacks := without_selection(stage, record):
+        yield Missing(run, stage, stage, WAITING, lacks, None, remedy)
+    elif untested := [task for task in stage.tested if task not in record["results"]]:
+        error = f"{study.record(stage)}: has no test result of {', '.join(untested)}"
+        reason = _reason(stage, DAMAGED, error, parent=False)
+        yield Missing(run, stage, stage, DAMAGED, reason, error, remedy)
 
 
 def _reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:

@@ -8,11 +8,14 @@ what precision ``auto`` became, and whether dialogues were generated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.errors import RecordError
+from tasktransfer.results.records import selected_on
 from tasktransfer.results.schema import Record
+from tasktransfer.results.tallies import fidelity_of
 
 _REMEDY = "keep them in separate results folders, or collect with the plan of one study"
 PRECISION = "provenance.host.precision"
@@ -64,10 +67,7 @@ def facts_of(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
     compared with."""
     yield from facts_of_data(record)
     if isinstance(node, Stage):
-        limits = [f"{key} {limit}" for key, limit in record["provenance"].get("cuts", {}).items()]
-        of = ", ".join([node.data.label, node.model.family, *sorted(limits)])
-        for task in record["results"]:
-            yield (f"sizes.{task}", of), record["sizes"].get(task)
+        yield from _facts_of_training(node, record)
     host = record["provenance"].get("host")
     if host is None or isinstance(node, Data):
         return
@@ -76,6 +76,19 @@ def facts_of(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
     asked = node.training.identity.get("precision", "") if isinstance(node, Stage) else ""
     name = f"{dataset} {models}, {kind}s{f' ({asked})' * bool(asked)}"
     yield (PRECISION, name), host["precision"]
+
+
+def _facts_of_training(stage: Stage, record: Record) -> Iterator[tuple[Aspect, Any]]:
+    identity, model = record["node"]["identity"], stage.model
+    yield ("model", model.name), identity["model"]
+    yield ("scoring", f"{stage.dataset} {model.name}"), fidelity_of(identity)
+    tasks = "+".join(sorted({*stage.train_tasks, *chain(*selected_on(record))}))
+    of_tasks = f"{stage.dataset} {tasks}, {model.family}"
+    yield ("provenance.recipe", of_tasks), record["provenance"]["recipe"]
+    limits = [f"{key} {limit}" for key, limit in record["provenance"].get("cuts", {}).items()]
+    of = ", ".join([stage.data.label, model.family, *sorted(limits)])
+    for task in record["results"]:
+        yield (f"sizes.{task}", of), record["sizes"].get(task)
 
 
 def _models(node: Stage | Fit | Evaluation) -> tuple[str, ...]:
