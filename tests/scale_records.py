@@ -16,6 +16,8 @@ import hashlib
 import io
 import json
 import sys
+from collections import defaultdict
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -72,9 +74,11 @@ def write_scale_study(
 
 def _write_share(folder: Path, factor: int, models: int, instances: int, share: int) -> None:
     study = paper_study(folder, factor, models)
-    runs = {run.stages[-1].digest: run for run in transfer_runs(study.plan)}
+    runs: dict[str, list[Run]] = defaultdict(list)
+    for run in transfer_runs(study.plan):
+        runs[run.stages[-1].digest].append(run)
     for stage in study.plan.stages[share::PROCESSES]:
-        write_stage(study, stage, runs.get(stage.digest), instances)
+        write_stage(study, stage, runs[stage.digest], instances)
 
 
 @cache
@@ -94,29 +98,27 @@ def paper_study(folder: Path, factor: int = 1, models: int = 3) -> Study:
 def write_stage(
     study: Study,
     stage: Stage,
-    run: Run | None,
+    runs: Iterable[Run],
     instances: int = INSTANCES,
     take: str = "",
 ) -> Path:
-    """One stage's record and, where a run ends with it, its predictions; gives the record's path.
-    Another ``take`` is another result of the same run.
+    """One stage's record and, of the runs that end with it, its predictions; gives the record's
+    path. Another ``take`` is another result of the same runs.
 
     Written without the package's writers, whose fsync takes longer than all the rest.
     """
     of_stage = Path(study.folder(stage))
     of_stage.mkdir(parents=True, exist_ok=True)
     test: dict[str, TaskResult] = {}
-    predictions: RowsFile | None = None
-    if run is not None:
+    tables: list[pa.Table] = []
+    for run in runs:
         test_set = _test_set(run.about["dataset"], run.about["target"], instances)
         predicted = _predict(test_set, run, take)
         values = metrics.evaluate(test_set.task, predicted, test_set.golds)
         score = metrics.score(test_set.task, values)
         test[run.about["target"]] = {"measures": values, "score": score, "instances": instances}
-        content = _predictions_file(test_set, predicted, stage)
-        (of_stage / ROWS).write_bytes(content)
-        sha256 = hashlib.sha256(content).hexdigest()
-        predictions = {"file": ROWS, "rows": instances, "sha256": sha256}
+        tables.append(_predictions(test_set, predicted))
+    predictions = _write_predictions(of_stage, stage, tables) if tables else None
     scores = _dev_scores(stage)
     record = record_of(
         stage,
@@ -258,7 +260,16 @@ def _chance(*names: str) -> np.random.Generator:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _predictions_file(test_set: TestSet, predicted: Coded, stage: Stage) -> bytes:
+def _write_predictions(folder: Path, stage: Stage, tables: list[pa.Table]) -> RowsFile:
+    footer = {"schema": str(SCHEMA_VERSION), "node": stage.digest, "dataset": stage.dataset}
+    stream = io.BytesIO()
+    rows = pa.concat_tables(tables).replace_schema_metadata(footer)
+    pq.write_table(rows, stream, compression="zstd")
+    (folder / ROWS).write_bytes(content := stream.getvalue())
+    return {"file": ROWS, "rows": len(rows), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _predictions(test_set: TestSet, predicted: Coded) -> pa.Table:
     n = len(test_set.ids)
     score = metrics.instance_scores(test_set.task, predicted, test_set.golds)
     columns = {
@@ -270,17 +281,8 @@ def _predictions_file(test_set: TestSet, predicted: Coded, stage: Stage) -> byte
         "gold": _lists(test_set.golds),
         "score": pa.array(score),
     }
-    footer = {
-        "schema": str(SCHEMA_VERSION),
-        "node": stage.digest,
-        "dataset": stage.dataset,
-        "target": test_set.task.name,
-    }
-    stream = io.BytesIO()
     every = [columns.get(one.name, pa.nulls(n, one.type)) for one in COLUMNS]
-    table = pa.Table.from_arrays(every, schema=COLUMNS.with_metadata(footer))
-    pq.write_table(table, stream, compression="zstd")
-    return stream.getvalue()
+    return pa.Table.from_arrays(every, schema=COLUMNS)
 
 
 def _lists(answers: Coded) -> pa.ListArray:

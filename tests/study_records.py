@@ -50,7 +50,7 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     test, predictions = {}, None
     for task in stage.tested:
         right = quality(runs[task]) if task in runs else None
-        of_task, test[task] = _tested(stage, get_task(stage.dataset, task), right)
+        of_task, test[task] = tested(stage, get_task(stage.dataset, task), right)
         rows += of_task
     if rows:
         predictions = write_rows(folder, rows, digest=stage.digest, dataset=stage.dataset)
@@ -70,7 +70,8 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     return path
 
 
-def _tested(stage: Stage, task: Task, quality: float | None) -> tuple[list[Row], TaskResult]:
+def tested(stage: Stage, task: Task, quality: float | None = None) -> tuple[list[Row], TaskResult]:
+    """Answers of a training with a right one as often as ``quality`` says, and their measures."""
     labels = list(task.labels)
     golds = [(str(one),) for one in _random(task.name).choice(labels, TEST_SIZE)]
     draw = _random(f"{stage.digest} {task.name}")

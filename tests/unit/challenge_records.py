@@ -104,7 +104,7 @@ def finish(
         test={target: result(told[target].test, len(IDS)) for target in sorted(told)},
         size=(20, 7, len(IDS)),
         synthetic=True,
-        rows=write_rows(folder, rows, digest=stage.digest, dataset=run.dataset),
+        rows=write_rows(folder, rows, digest=stage.digest, dataset=run.about["dataset"]),
         rules=study.config.rules,
     )
     for one in record["training"]["selections"]:

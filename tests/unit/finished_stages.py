@@ -10,7 +10,9 @@ from typing import Any
 import yaml
 
 from constructed_records import constructed_record, make_provenance, result
+from study_records import TEST_SIZE, tested
 from tasktransfer.core.nodes import Stage
+from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.results.artefacts import checksums
 from tasktransfer.results.rounds import choice_folder
@@ -43,10 +45,12 @@ def finish(
     checkpoint: bool | None = None,
     folder: Path | None = None,
     answer: str = "joy",
+    measured: bool = False,
     **provenance: Any,
 ) -> Path:
     """Leave what a training of this stage would; gives its folder. ``checkpoint``: None as the
-    study keeps it."""
+    study keeps it. ``measured``: results are those of its answers, so that they can be collected;
+    else all answers and results are the same whatever the task."""
     folder = folder or Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
     record = make(stage, score, **provenance)
@@ -56,6 +60,12 @@ def finish(
             for task in stage.tested
             for i in range(4)
         ]
+        if measured:
+            each = {task: tested(stage, get_task(stage.dataset, task)) for task in stage.tested}
+            rows = [row for of_task, _ in each.values() for row in of_task]
+            record["results"] = {task: of_task for task, (_, of_task) in each.items()}
+            for task in each:
+                record["sizes"][task]["test"] = TEST_SIZE
         record["rows"] = write_rows(
             folder,
             rows,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from constructed_records import constructed_record, result
-from tasktransfer.core.nodes import Data, Stage
+from tasktransfer.core.nodes import Data, Stage, with_all_selections
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run as PlannedRun
 from tasktransfer.core.specs import Family, ModelSpec, Training
@@ -76,7 +76,7 @@ def make_plan(runs: Iterable[Run], stage_of: Mapping[str, Any] = AS_ALL) -> Plan
     """Runs with their trainings, on constructed data and models (``stage_of``: see
     ``_planned``)."""
     builder = PlanBuilder(
-        lambda step, starts: (kind_of(step, starts), "+".join(step.train_tasks)),
+        lambda step, starts: (kind_of(step, starts), "+".join(sorted(step.train_tasks))),
         lambda *_: stage_of.get("recipe", RECIPE_VERSION),
     )
     for run in runs:
@@ -155,25 +155,23 @@ def constructed(
 ) -> Collected:
     """What would be read of a study with these records; nothing is written to the folder.
 
-    ``leave_out`` says which planned runs leave no record; others that end with their training leave
-    none either. ``synthetic``: datasets whose dialogues are generated.
+    ``leave_out`` says which planned runs leave nothing. ``synthetic``: datasets whose dialogues are
+    generated.
     """
     plan = make_plan(runs, stage_of)
-    ending: dict[str, list[Run]] = {}
-    for run in plan.runs:
-        ending.setdefault(run.stages[-1].digest, []).append(name_of(run))
-    records = {
-        stage.digest: _record(stage, {run[4]: score(run) for run in of_stage})
-        for stage in plan.stages
-        if (of_stage := ending.get(stage.digest)) and not any(map(leave_out, of_stage))
-    }
-    for record in records.values():
-        record["synthetic"] = record["node"]["dataset"] in synthetic
-    study = make_study(folder, plan)
-    there = {run: run.stages[-1].digest in records for run in plan.runs}
-    missing = (_hole(run) for run in plan.runs if not there[run])
+    there = {run: not leave_out(name_of(run)) for run in plan.runs}
     done = tuple(run for run in plan.runs if there[run])
-    return Collected(study, plan.runs, records, done, tuple(missing), (), {})
+    ending: dict[str, list[PlannedRun]] = {}
+    for run in done:
+        ending.setdefault(run.stages[-1].digest, []).append(run)
+    records: dict[str, Record] = {}
+    for digest, of_stage in ending.items():
+        stage = with_all_selections(of_stage[0].stages[-1], [run.stages[-1] for run in of_stage])
+        scores = {run.about["target"]: score(name_of(run)) for run in of_stage}
+        records[digest] = _record(stage, scores)
+        records[digest]["synthetic"] = stage.dataset in synthetic
+    missing = tuple(_hole(run) for run in plan.runs if not there[run])
+    return Collected(make_study(folder, plan), plan.runs, records, done, missing, (), {})
 
 
 def _hole(run: PlannedRun) -> Missing:

@@ -26,7 +26,6 @@ from cell_studies import (
     replace_column,
 )
 
-from constructed_records import edit
 from study_records import write_stage
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Tables
@@ -124,9 +123,11 @@ def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
 
 
 def test_without_rows_the_seeds_alone_are_judged(study: Study) -> None:
-    path = record_of(study, a_run(study))
-    edit(path, rows=None)
     tables = gather(study)
+    here = tables.runs["digest"] == a_run(study).stages[-1].digest
+    assert here.sum() == 2, "the way back is the same training"
+    for name in ("predictions", "predictions_rows", "predictions_sha256"):
+        tables.runs[name] = tables.runs[name].astype(object).where(~here, None)
     row = one(cells(tables, RESULTS), **A_CELL)
     deltas = tables.deltas
     for key, value in A_CELL.items():

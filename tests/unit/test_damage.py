@@ -144,8 +144,8 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "truncated": (truncated, "not valid JSON"),
     "empty": (empty, "not valid JSON"),
     "no UTF-8": (no_utf8, "not valid JSON"),
-    "folder": (a_folder, "cannot be read"),
-    "broken link": (a_broken_link, "cannot be read"),
+    "folder": (a_folder, "not a file"),
+    "broken link": (a_broken_link, "a link to a file that is not there"),
     "schema": (edited(schema=5), "schema: found 5"),
     "no object": (lambda record: record.write_text("[1]"), "a record is a JSON object"),
     "NaN": (
@@ -156,16 +156,16 @@ KINDS: dict[str, tuple[Damage, str]] = {
         edited(training__selections__0__dev_score=float("inf")),
         "training.selections[0].dev_score: found inf",
     ),
-    "another run": (another_run, "holds"),
-    "other hyperparameters": (another_seed_trained_differently, "holds the stage"),
+    "another run": (another_run, "node.digest: "),
+    "other hyperparameters": (another_seed_trained_differently, "node.digest: "),
     "other data revision than its digest": (edited(data_revision="r2"), "data_revision: 'r2'"),
     "no predictions": (no_predictions, "no such file"),
     "altered predictions": (altered_predictions, "SHA-256"),
-    "fewer predictions": (fewer_predictions, "30 rows, the record says "),
+    "fewer predictions": (fewer_predictions, "SHA-256"),
     "fewer predictions, owned to": (fewer_predictions_that_the_record_owns_to, "30 instances"),
     "predictions of another run": (predictions_of_another_run, "holds the rows of the node"),
-    "torn predictions": (torn_predictions, "cannot be read as Parquet"),
-    "predictions folder": (predictions_folder, "cannot be read"),
+    "torn predictions": (torn_predictions, "SHA-256"),
+    "predictions folder": (predictions_folder, "no such file"),
 }
 
 

@@ -116,7 +116,7 @@ def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
         runs,
         noise,
         leave_out=lambda run: noise(run) % 1 > 0.9,
-        synthetic=True,
+        synthetic=["DailyDialog", "Friends"],
     )
     sizes = {task: 50 * 2**place for place, task in enumerate(tasks)}
     cells = results.statistics.cells
@@ -132,7 +132,12 @@ def smallest(tmp_path_factory: pytest.TempPathFactory) -> Results:
         "Friends", ["t"], list(DATASETS["Friends"].tasks)[:2], [0], ["multitask"]
     )
     several = ("Friends", "t", "multitask", ("question_answering", runs[0][4]), runs[1][4], 0)
-    results = results_of(tmp_path_factory.mktemp("small"), [*runs, several], noise, synthetic=True)
+    results = results_of(
+        tmp_path_factory.mktemp("small"),
+        [*runs, several],
+        noise,
+        synthetic=["DailyDialog", "Friends"],
+    )
     results = with_shuffled_sources(results)
     return dataclasses.replace(results, lengths=lengths_of("Friends", 3))
 

@@ -134,7 +134,7 @@ def test_a_record_that_was_found_right_is_not_read_again(monkeypatch: pytest.Mon
     finish_all(study)
     look(study)
     damage.checked.cache_clear()
-    monkeypatch.setattr(damage, "damage", lambda *_: "read again")
+    monkeypatch.setattr(damage, "examined", lambda *_: ("read again", None))
     assert len(look(study).finished) == 7
     record = Path(study.record(study.plan.stages[0]))
     before = record.stat()

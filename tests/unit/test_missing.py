@@ -145,7 +145,7 @@ def test_the_command_counts_states_and_names_damage(
     assert main(["collect", "--config", "study.yaml"]) == 0
     said = capsys.readouterr().out
     assert "12 runs, 4 missing (1 failed, 1 damaged, 2 waiting)" in said
-    assert f"left out: {record}: not valid JSON" in said
+    assert f"left out, damaged: {record}: not valid JSON" in said
     holes = Path(study.holes).read_text()
     assert f"{record}: not valid JSON" in holes
     assert "failed: out of memory" in holes
@@ -153,6 +153,6 @@ def test_the_command_counts_states_and_names_damage(
     tables.unlink()
     assert main(["collect", "--config", "study.yaml", "--complete"]) == 6
     said = capsys.readouterr().err
-    assert "3 planned runs or trainings left no usable record, so no table was written" in said
+    assert "4 of 16 planned runs lack a usable record, so no table was written" in said
     assert f"{record}: not valid JSON" in said
     assert not tables.exists()

@@ -52,7 +52,7 @@ def test_what_ran_in_another_precision_is_refused(study: Study) -> None:
     with pytest.raises(RecordError) as refusal:
         gather(study)
     said = str(refusal.value)
-    assert "provenance.host.precision of DailyDialog tiny-bert is 'float32'" in said
+    assert "provenance.host.precision of DailyDialog tiny-bert, stages (auto) is 'float32'" in said
     assert said.count("metrics.json") == 2
     assert "name the precision in the config" in said
 

@@ -9,7 +9,7 @@ import re
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from report_results import Asked, RunName, make_results, path_of
-from tasktransfer.designs.transfer.collect.missing import STATES as KNOWN_STATES
+from tasktransfer.designs.transfer.collect.collect import ALONE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.cell_grid import (
     MISSING_LABEL,
@@ -31,6 +31,7 @@ from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.holes import STATES
 from tasktransfer.designs.transfer.report.page import figure_caption, render, write_report
 from tasktransfer.designs.transfer.report.statistics_tables import statistics_tables
+from tasktransfer.results.state import DAMAGED, State
 
 ROOT = Path(__file__).resolve().parents[2]
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -202,7 +203,7 @@ _BASELINE_OF_B = ("baseline", (), B)
 
 
 def test_the_states_of_missing_runs_are_all_explained() -> None:
-    assert set(STATES) == set(KNOWN_STATES)
+    assert set(STATES) == {*get_args(State), DAMAGED, ALONE}
 
 
 def test_names_and_errors_from_files_are_text_and_never_markup() -> None:

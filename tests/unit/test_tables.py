@@ -87,7 +87,7 @@ def test_what_is_written_is_read_back_with_its_footer(tmp_path: Path) -> None:
     tables, metadata = write(collected)
     again, same = read_tables(tmp_path / "tables")
     assert same == metadata
-    assert (metadata.study, metadata.synthetic, metadata.records) == ("constructed", True, 18)
+    assert (metadata.study, metadata.synthetic, metadata.records) == ("constructed", True, 12)
     assert metadata.shorts["dialogue_nli"] == "DNLI"
     for name in TABLES:
         left, right = getattr(tables, name), getattr(again, name)
@@ -192,7 +192,7 @@ def test_nothing_usable_is_an_error_with_the_first_holes(tmp_path: Path) -> None
     path.write_text("{")
     with pytest.raises(RecordError, match=r"damaged: .*not valid JSON"):
         collect(study)
-    assert not (tmp_path / "tables").exists()
+    assert not (tmp_path / "tables" / "runs.parquet").exists()
 
 
 def test_damaged_tables_are_refused(tmp_path: Path) -> None:

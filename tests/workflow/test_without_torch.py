@@ -170,4 +170,4 @@ def test_the_commands_of_explain_make_a_training_again(study: Study, drawn: Any)
         record.write_bytes(content)
         assert done.returncode == 0, done.stdout + done.stderr
         jobs = {line.split()[0] for line in done.stdout.splitlines() if line.split()[1:] == ["1"]}
-        assert jobs & {"baseline", "multitask", "finetune", "pretrain"} == rules
+        assert jobs & {"baseline", "multitask", "finetune"} == rules

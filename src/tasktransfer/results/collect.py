@@ -150,14 +150,15 @@ class Collected:
         if self.runs and not (complete and holes):
             return
         more = [f"and {len(holes) - SHOWN:,} more"] * (len(holes) > SHOWN)
-        found = (
-            f"{len(planned) - len(self.runs):,} of {len(planned):,} planned runs"
-            if self.runs
-            else f"none of {len(planned):,} planned runs"
-        )
-        what = "lack a usable record" if self.runs else "has a usable record"
+        if not self.runs:
+            found = f"none of {len(planned):,} planned runs has a usable record"
+        elif self.missing:
+            lacking = len(planned) - len(self.runs)
+            found = f"{lacking:,} of {len(planned):,} planned runs lack a usable record"
+        else:
+            found = f"{len(self.problems):,} records are damaged"
         raise RecordError(
-            f"{results}: {found} {what}, so no table was written; run snakemake again"
+            f"{results}: {found}, so no table was written; run snakemake again"
             f"{', or collect without --complete' if self.runs else ''}:\n  "
             + "\n  ".join([*holes[:SHOWN], *more])
         )
