@@ -86,8 +86,8 @@ def run(name: str, code: str, folder: Path, factor: int) -> float:
 def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None:
     """The last run of the study, with the one or the other result."""
     study = paper_study(folder, factor)
-    run = transfer_runs(study.plan)[-1]
-    write_stage(study, run.stages[-1], run, instances, take)
+    run = transfer_runs(study.plan)[-1]  # a fine-tuning: no other run ends with it
+    write_stage(study, run.stages[-1], [run], instances, take)
 
 
 if __name__ == "__main__":

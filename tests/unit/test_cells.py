@@ -126,7 +126,7 @@ def test_without_rows_the_seeds_alone_are_judged(study: Study) -> None:
     tables = gather(study)
     here = tables.runs["digest"] == a_run(study).stages[-1].digest
     assert here.sum() == 2, "the way back is the same training"
-    for name in ("predictions", "predictions_rows", "predictions_sha256"):
+    for name in ("predictions", "predictions_rows", "predictions_sha256", "test_set"):
         tables.runs[name] = tables.runs[name].astype(object).where(~here, None)
     row = one(cells(tables, RESULTS), **A_CELL)
     deltas = tables.deltas
