@@ -15,7 +15,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small study, run once to the end."""
     made = sandbox(tmp_path_factory.mktemp("dag") / "finished")
     made.write()
-    assert made.run() == {"baseline": 2, "multitask": 2, "finetune": 4, "collect": 1}
+    assert made.run() == {"baseline": 2, "multitask": 1, "finetune": 4, "collect": 1}
     return made.folder
 
 
