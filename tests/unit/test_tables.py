@@ -135,7 +135,7 @@ def test_a_zero_baseline_has_a_delta_but_no_percentage(tmp_path: Path) -> None:
             {"stage_of": {"training": Training(fidelity=Fidelity(scoring="tlidb"))}},
             "scoring of DailyDialog bert is 'default'",
         ),
-        ({"stage_of": {"weights": "sha256:other"}}, "model.weights of bert is 'sha256:bert'"),
+        ({"stage_of": {"weights": "sha256:other"}}, "weights of bert is 'sha256:bert'"),
         ({"stage_of": {"recipe": 99}}, "provenance.recipe of DailyDialog b_task, encoder is"),
         (
             {"record": {"sizes": {"b_task": {"train": 9, "dev": 9, "test": 4}}}},

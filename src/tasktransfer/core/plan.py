@@ -148,6 +148,11 @@ class PlanBuilder:
             self._nodes.setdefault(node.digest, node)
         self._asked.update(stages_asked_for((*run.judged, *run.evaluations), self._asked))
 
+    def expect(self, stage: Stage) -> None:
+        """A stage that a choice may ask for, whose result it must not wait for: if it is in the
+        plan for another selection, it chooses a round for this one too."""
+        self._asked[id(stage)] = stage
+
     def stages(
         self,
         steps: Sequence[Step],

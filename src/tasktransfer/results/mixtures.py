@@ -79,8 +79,9 @@ def facts_of(node: Node, record: Record) -> Iterator[tuple[Aspect, Any]]:
 
 
 def _facts_of_training(stage: Stage, record: Record) -> Iterator[tuple[Aspect, Any]]:
-    identity, model = record["node"]["identity"], stage.model
-    yield ("model", model.name), identity["model"]
+    identity: dict[str, Any] = record["node"]["identity"]
+    model = stage.model
+    yield ("weights", model.name), identity["model"]["weights"]
     yield ("scoring", f"{stage.dataset} {model.name}"), fidelity_of(identity)
     tasks = "+".join(sorted({*stage.train_tasks, *chain(*selected_on(record))}))
     of_tasks = f"{stage.dataset} {tasks}, {model.family}"

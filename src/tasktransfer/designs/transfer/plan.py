@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import combinations, product
 from typing import NamedTuple
 
 from tasktransfer.core.nodes import Data, Stage, Start
@@ -82,7 +83,23 @@ def build(
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
+    for stage in _perhaps_chosen(config, builder, given):
+        builder.expect(stage)
     return builder.plan()
+
+
+def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Stage]:
+    """Pre-trainings on the pairs of sources that ``auto`` may pick. Where pairs are trained on for
+    multitask, these are the same trainings, over before the choice is made: they keep a round for
+    it from the start."""
+    asked = config.multi_source
+    if (asked.mode, asked.sources_per_target) != ("auto", 2):
+        return
+    for model, seed, dataset in product(config.models, config.seeds, config.datasets):
+        for pair in combinations(dataset.tasks, 2):
+            for target in [task for task in dataset.tasks if task not in pair][:1]:
+                name = (dataset.name, model.name, "pretrain_finetune", pair, target, seed)
+                yield _run(builder, given, name).stages[0]
 
 
 def _builder(config: TransferConfig) -> PlanBuilder:
