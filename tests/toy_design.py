@@ -1,16 +1,14 @@
 """A design in one file, as a plugin brings it: everything that the core offers, used once.
 
 Two stages, the second from the first with a frozen body and on derived data; a fit; evaluations by
-Spearman's correlation; a table and a figure of its own.
+Spearman's correlation; a figure of its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 from pydantic import Field
 
 from tasktransfer.config import CommonConfig, TrainingConfig
@@ -26,19 +24,12 @@ from tasktransfer.results.collect import gather
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 from tasktransfer.tables import COMMON
-from tasktransfer.tables.collected import metadata_of, write_collected
+from tasktransfer.tables.collected import common_columns, metadata_of, write_collected
 from tasktransfer.tables.store import read_frame
 
 DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
-
-COLUMNS = (
-    ("method", pa.string(), "what is judged"),
-    ("model", pa.string(), "model, as the study names it"),
-    ("seed", pa.int64(), "random seed"),
-    ("spearman", pa.float64(), "Spearman's correlation of predicted and right topic, -1 to 1"),
-    ("instances", pa.int64(), "test instances"),
-    ("record", pa.string(), "the evaluation's record, relative to the results folder"),
-)
+ABOUT = ("task",)
+"""What runs are about, as ``Run.about`` has it."""
 
 
 class ToyTraining(TrainingConfig):
@@ -85,7 +76,7 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
 
 
 def outputs(study: Study) -> Outputs:
-    tables = tuple(f"tables/{name}.parquet" for name in (*COMMON, "spearman"))
+    tables = tuple(f"tables/{name}.parquet" for name in COMMON)
     figure = Shown("figures/spearman.png", "Figures", labels={"figure": "spearman"})
     return Outputs(tables, figures=("figures/spearman.png",), shown=(figure,))
 
@@ -93,27 +84,21 @@ def outputs(study: Study) -> Outputs:
 def collect(study: Study, complete: bool) -> None:
     collected = gather(study)
     collected.require(complete=complete)
-    rows: list[tuple[Any, ...]] = []
-    for run in collected.runs:
-        evaluation = run.evaluations[0]
-        result = collected.record(evaluation)["results"][SECOND]
-        correlation, instances = result["measures"]["spearman"], result["instances"]
-        place = f"{evaluation.path}/metrics.json"
-        rows.append((run.method, run.model, run.seed, correlation, instances, place))
-    tables, columns = {"spearman": rows}, {"spearman": COLUMNS}
     assert isinstance(study.config, ToyConfig)
     part = study.config.part
     metadata = metadata_of(collected, cuts=f"part {part}" if part else "")
-    write_collected(collected, tables, columns, metadata, ("task",))
+    write_collected(collected, {}, {}, metadata, ABOUT)
 
 
 def figures(study: Study) -> None:
     from matplotlib.figure import Figure
 
-    frame, metadata = read_frame(Path(study.tables, "spearman.parquet"), COLUMNS)
+    columns = common_columns(ABOUT)["scores"]
+    frame, metadata = read_frame(Path(study.tables, "scores.parquet"), columns)
     figure = Figure(layout="constrained")
     axes = figure.subplots()
-    means = frame.groupby("method", sort=False)["spearman"].mean()
+    measured = frame[frame["measure"] == "spearman"]
+    means = measured.groupby("method", sort=False)["value"].mean()
     axes.bar(means.index, means)
     axes.set(ylabel="Spearman's correlation", ylim=(-1, 1))
     figure.suptitle(f"{metadata.mark}{metadata.study}")

@@ -7,11 +7,11 @@ import math
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.empathetic.columns import ROWS, SCORES, SUMMARY
+from tasktransfer.designs.empathetic.columns import MEASURED, ROWS, SUMMARY
 from tasktransfer.designs.empathetic.show import layout_of, table9
 from tasktransfer.designs.empathetic.statistics import judged_once, statistics
 
-SCORED = [name for name, _, _ in SCORES]
+SCORED = [name for name, _, _ in MEASURED]
 NATS = {("base", 0): 4.2, ("base", 1): 4.3, ("pretrained", 0): 5.2, ("pretrained", 1): 5.32}
 """Method and seed → nats a token."""
 

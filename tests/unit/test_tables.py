@@ -32,6 +32,7 @@ from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.outputs import TABLES_VERSION
 from tasktransfer.errors import RecordError
 from tasktransfer.results.mixtures import Comparison, facts_of
+from tasktransfer.tables.collected import RESOURCES
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
@@ -217,14 +218,14 @@ def test_analysis_needs_no_torch() -> None:
     assert printed.strip() == "[]"
 
 
-COLUMNS_OF_VERSION = {1: "43c41a5ddc16", 2: "0764c2d14e91", 3: "f0489821f2a5"}
+COLUMNS_OF_VERSION = {1: "43c41a5ddc16", 2: "0764c2d14e91", 3: "f0489821f2a5", 4: "4b0d8313fa7f"}
 """TABLES_VERSION -> digest of the names and types of all columns."""
 
 
 def test_changed_columns_come_with_another_version() -> None:
     """Or finished studies would keep tables that cannot be read any more."""
-    every = {**columns.TABLES, **columns.STATISTICS}
+    every = {**columns.TABLES, **columns.STATISTICS, "resources": RESOURCES}
     found = {table: [[name, str(kind)] for name, kind, _ in every[table]] for table in every}
     assert digest_of(found)[:12] == COLUMNS_OF_VERSION[TABLES_VERSION], (
-        "raise TABLES_VERSION in planned.py and put the new digest here"
+        "raise outputs.TABLES_VERSION and put the new digest here"
     )

@@ -166,7 +166,7 @@ def one_snapshot_more(folder: Path, config: dict[str, Any], stage_folder: Path) 
     snakemake(folder, "all")
     assert {"0", "1", "2", "4", "6"} == {each.name for each in (stage_folder / ROUNDS).iterdir()}
     assert all(file.stat().st_mtime_ns == made for file, made in fits.items())
-    scores = pd.read_parquet(folder / "results" / "tables" / "scores.parquet")
+    scores = pd.read_parquet(folder / "results" / "tables" / "probed.parquet")
     assert "epoch 2" in set(scores["snapshot"])
     assert "Nothing to be done" in snakemake(folder, "all")
 

@@ -15,8 +15,9 @@ import yaml
 from tasktransfer.designs import open_study
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import rows_beside
+from tasktransfer.tables.collected import RESOURCES, common_columns
 from tasktransfer.tables.store import read_frame
-from toy_design import COLUMNS
+from toy_design import ABOUT
 
 OTHERS = (("fit", 1), ("data", 1), ("evaluation", 4))
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,8 +96,19 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_its_table_and_figure_are_there(study: Path) -> None:
-    frame, metadata = read_frame(study / "results/tables/spearman.parquet", COLUMNS)
-    assert list(frame["method"]) == ["frozen", "fit"]
+    columns = common_columns(ABOUT)["scores"]
+    frame, metadata = read_frame(study / "results/tables/scores.parquet", columns)
+    measured = frame[frame["measure"] == "spearman"]
+    # Each method on the whole test split and on a part of it.
+    assert list(measured["method"]) == ["frozen", "frozen", "fit", "fit"]
+    assert set(measured["split"]) == {"test"} and measured["value"].between(-1, 1).all()
+    costs, _ = read_frame(study / "results/tables/resources.parquet", RESOURCES)
+    assert costs["kind"].value_counts().to_dict() == {
+        "evaluation": 4,
+        "stage": 2,
+        "fit": 1,
+        "data": 1,
+    }
     assert metadata.synthetic and metadata.study == "toy"
     assert (study / "results/figures/spearman.png").stat().st_size > 1000
 

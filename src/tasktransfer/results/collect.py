@@ -17,11 +17,11 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.nodes import SHORT, Node, Stage
@@ -29,7 +29,6 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.prepared import says_synthetic
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replacing
-from tasktransfer.results.costs import hours_of
 from tasktransfer.results.finished import examined, keep_checks
 from tasktransfer.results.mixtures import Comparison, facts_of
 from tasktransfer.results.prepared import as_prepared
@@ -365,45 +364,3 @@ def _reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:
 def _remedy(study: Study, node: Node) -> str:
     log = log_in(Path(study.folder(node)))
     return f"see {log}, and run snakemake again" if log else "run snakemake again"
-
-
-def tables_of(collected: Collected, about: Sequence[str]) -> dict[str, list[tuple[Any, ...]]]:
-    """Rows of the tables that every design has, columns as in ``tables.collected``.
-
-    Args:
-        about: keys of ``Run.about`` that are columns, in their order.
-    """
-
-    def named(run: Run) -> tuple[Any, ...]:
-        values = (run.about.get(key) for key in about)
-        return run.method, run.model, run.seed, *(_text(value) for value in values)
-
-    return {
-        "runs": [
-            (
-                *named(run),
-                [f"{node.path}/{RECORD}" for node in run.results_in],
-                sum(
-                    hours_of(collected.record(node))
-                    for node in with_ancestors(run.results_in)
-                    if collected.has(node)
-                ),
-            )
-            for run in collected.runs
-        ],
-        "missing": [
-            (
-                *(*named(hole.run), f"{hole.wanted.path}/{RECORD}", hole.state, hole.reason),
-                *(hole.node.path, hole.error, hole.remedy),
-            )
-            for hole in collected.missing
-        ],
-        "problems": list(collected.problems),
-    }
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    parts: Iterable[Any] = value if isinstance(value, list | tuple) else [value]
-    return "+".join(map(str, parts))

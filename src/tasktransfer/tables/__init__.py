@@ -4,5 +4,5 @@ Write and read with ``store``, print with ``printed`` (CSV, Markdown, LaTeX), ``
 and ``html`` (a template's tables); ``numbers`` spells every number the same way in all of them.
 """
 
-COMMON = ("runs", "missing", "problems")
+COMMON = ("runs", "scores", "resources", "missing", "problems")
 """Tables that ``collect`` writes for every design, by name (``tables.collected``)."""

@@ -1,20 +1,48 @@
-"""What every design's ``collect`` writes: its own tables, and beside them runs, holes, problems."""
+"""What every design's ``collect`` writes: runs, scores, resources, holes and problems, and beside
+them its own tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.results.collect import Collected, tables_of
+from tasktransfer.core.ancestors import with_ancestors
+from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
+from tasktransfer.core.runs import Run
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.costs import hardware_of, hours_of
+from tasktransfer.results.records import chosen_round
+from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import Columns, frame_of, read_frame, write_frame
 
+Row = tuple[Any, ...]
 Rows = Iterable[Sequence[Any]]
+
+RESOURCES: Columns = (
+    ("kind", pa.string(), "stage (a training), fit, evaluation or data (derived)"),
+    ("label", pa.string(), "what it is called in its study"),
+    ("model", pa.string(), "model that is trained; null: none is"),
+    ("seed", pa.int64(), "random seed; null: has none of its own"),
+    ("path", pa.string(), "its folder, relative to the results folder"),
+    ("hours", pa.float64(), "wall time, hours"),
+    ("rounds", pa.int64(), "rounds of a training, the untrained model not counted"),
+    ("tokens", pa.int64(), "tokens that a training has read"),
+    ("samples_per_second", pa.float64(), "of a training"),
+    ("peak_memory_mb", pa.float64(), "of a training, MiB"),
+    ("peak_gpu_memory_mb", pa.float64(), "of a training, MiB; null: not on a GPU"),
+    ("parameters", pa.int64(), "of the model; null: not counted"),
+    ("trained_parameters", pa.int64(), "those of them that moved; null: not counted"),
+    ("hardware", pa.string(), "GPU, or CPU with threads; null: not known"),
+    ("precision", pa.string(), "of the arithmetic; null: not known"),
+    ("commit", pa.string(), "of the code that made it"),
+    ("recipe", pa.int64(), "version of what made it"),
+)
 
 
 def common_columns(about: Sequence[str]) -> dict[str, Columns]:
@@ -31,6 +59,16 @@ def common_columns(about: Sequence[str]) -> dict[str, Columns]:
             ("records", pa.list_(pa.string()), "its records, relative to the results folder"),
             ("hours", pa.float64(), "wall time of all that it uses, as far as records are there"),
         ),
+        "scores": (
+            *run,
+            ("task", pa.string(), "task that is measured"),
+            ("split", pa.string(), "split; dev of a training: with the round that it has chosen"),
+            ("measure", pa.string(), "measure; score: what the task is judged by, 0-100"),
+            ("value", pa.float64(), "in the measure's own unit"),
+            ("instances", pa.int64(), "instances of the split that were measured"),
+            ("path", pa.string(), "folder of the node, relative to the results folder"),
+        ),
+        "resources": RESOURCES,
         "missing": (
             *run,
             ("path", pa.string(), "where its record is expected, relative to the results folder"),
@@ -45,6 +83,93 @@ def common_columns(about: Sequence[str]) -> dict[str, Columns]:
             ("error", pa.string(), "why it was left out"),
         ),
     }
+
+
+def common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of ``tables.COMMON``."""
+
+    def named(run: Run) -> Row:
+        values = (run.about.get(key) for key in about)
+        return run.method, run.model, run.seed, *(_text(value) for value in values)
+
+    runs, nodes = collected.runs, collected.study.plan.nodes
+    return {
+        "runs": [(*named(run), *_made_by(collected, run)) for run in runs],
+        "scores": [
+            (*named(run), *row)
+            for run in runs
+            for node in run.results_in
+            for row in _scores(collected, node)
+        ],
+        "resources": [_resources(collected, node) for node in nodes if collected.has(node)],
+        "missing": [
+            (
+                *(*named(hole.run), f"{hole.wanted.path}/{RECORD}", hole.state, hole.reason),
+                *(hole.node.path, hole.error, hole.remedy),
+            )
+            for hole in collected.missing
+        ],
+        "problems": list(collected.problems),
+    }
+
+
+def _made_by(collected: Collected, run: Run) -> Row:
+    used = [node for node in with_ancestors(run.results_in) if collected.has(node)]
+    records = [f"{node.path}/{RECORD}" for node in run.results_in]
+    return records, sum(hours_of(collected.record(node)) for node in used)
+
+
+def _scores(collected: Collected, node: Node) -> Iterator[Row]:
+    """What a run's node measured; of a training, what its round was chosen by too."""
+    record = collected.record(node)
+    split = node.split if isinstance(node, Evaluation) else "test"
+    for task, result in record["results"].items():
+        if isinstance(node, Stage) and task not in node.tested:
+            continue  # tested with a round that another run asks for
+        measures = dict(result["measures"])
+        if result["score"] is not None:
+            measures["score"] = result["score"]
+        for measure, value in measures.items():
+            yield task, split, measure, value, result["instances"], node.path
+    if isinstance(node, Stage):
+        for task, measured in chosen_round(record, node.select_on).dev.items():
+            size = record["sizes"][task]["dev"]
+            for measure, value in measured.items():
+                yield task, "dev", measure, value, size, node.path
+
+
+def _resources(collected: Collected, node: Node) -> Row:
+    record = collected.record(node)
+    provenance = record["provenance"]
+    cost: Mapping[str, Any] = provenance.get("training") or {}
+    counts: Mapping[str, Any] = cost.get("parameters") or {}
+    host = provenance.get("host")
+    rounds = None
+    if isinstance(node, Stage):
+        rounds = sum(one["round"] > 0 for one in record["training"]["rounds"])
+    return (
+        record["node"]["kind"],
+        node.label,
+        node.model.name if isinstance(node, Stage) else None,
+        node.seed if isinstance(node, Stage | Fit) else None,
+        node.path,
+        hours_of(record),
+        rounds,
+        *(cost.get(key) for key in ("tokens", "samples_per_second")),
+        *(cost.get(key) for key in ("peak_memory_mb", "peak_gpu_memory_mb")),
+        *(counts.get(key) for key in ("all", "trained")),
+        hardware_of(record) if host else None,
+        host["precision"] if host else None,
+        provenance["commit"],
+        provenance["recipe"],
+    )
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    parts: Iterable[Any] = value if isinstance(value, list | tuple) else [value]
+    return "+".join(map(str, parts))
 
 
 def metadata_of(
@@ -110,7 +235,7 @@ def write_collected(
     folder = Path(collected.study.tables)
     folder.mkdir(parents=True, exist_ok=True)
     every = {**common_columns(about), **columns}
-    for name, rows in {**tables_of(collected, about), **tables}.items():
+    for name, rows in {**common_rows(collected, about), **tables}.items():
         frame = rows if isinstance(rows, pd.DataFrame) else frame_of(rows, every[name])
         write_frame(folder / f"{name}.parquet", frame, every[name], metadata)
     collected.tell()

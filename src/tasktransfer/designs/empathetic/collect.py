@@ -47,9 +47,9 @@ def collect(study: Study, complete: bool) -> None:
     there = [(run, each) for run in study.plan.runs for each in run.evaluations]
     there = [(run, each) for run, each in there if collected.has(each)]
     tables: dict[str, list[Row]] = {
-        "scores": [row for run, each in there for row in _scores(collected, run, each)],
+        "measured": [row for run, each in there for row in _measured(collected, run, each)],
         "rows": [row for run, each in there for row in _rows(collected, run, each)],
-        "resources": list(_resources(collected)),
+        "costs": list(_costs(collected)),
         **of_dialogues(study),
     }
     order = {"method": list(dict.fromkeys(run.method for run in study.plan.runs))}
@@ -67,7 +67,7 @@ def _pool(evaluation: Evaluation) -> str:
     return str(evaluation.settings.get("pool", ""))
 
 
-def _scores(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Row]:
+def _measured(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Row]:
     task = evaluation.task
     result = collected.record(evaluation)["results"][task]
     for measure, value in result["measures"].items():
@@ -93,7 +93,7 @@ def _rows(collected: Collected, run: Run, evaluation: Evaluation) -> Iterator[Ro
         yield *_key(run), named, _pool(evaluation), *names, emotion, home, tally
 
 
-def _resources(collected: Collected) -> Iterator[Row]:
+def _costs(collected: Collected) -> Iterator[Row]:
     for run in collected.study.plan.runs:
         stages = [stage for stage in run.stages if collected.has(stage)]
         if isinstance(run.outcome, Fit) or not stages or len(stages) < len(run.stages):

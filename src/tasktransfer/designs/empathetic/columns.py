@@ -18,7 +18,7 @@ _CELL: Columns = (
     ("measure", pa.string(), "measure, in its own unit (percent, or a perplexity)"),
     ("pool", pa.string(), "where candidates are from; empty: no pool"),
 )
-SCORES: Columns = (
+MEASURED: Columns = (
     *_RUN,
     ("measure", pa.string(), "measure, in its own unit (percent, or a perplexity)"),
     ("pool", pa.string(), "where candidates are from; empty: no pool"),
@@ -36,7 +36,7 @@ ROWS: Columns = (
     ("chosen_from", pa.string(), "dataset of the retrieved reply; empty: none was retrieved"),
     ("tally", pa.list_(pa.float64()), "what the instance adds to the measure's sums"),
 )
-RESOURCES: Columns = (
+COSTS: Columns = (
     *_RUN,
     ("parameters", pa.int64(), "parameters, positions of retrieval counted; 0: not counted"),
     ("hours", pa.float64(), "wall time of the method's last training, hours"),
@@ -91,9 +91,9 @@ POOLS_CHOSEN: Columns = (
     ("percent", pa.float64(), "share of them, mean over seeds, percent"),
 )
 TABLES = {
-    "scores": SCORES,
+    "measured": MEASURED,
     "rows": ROWS,
-    "resources": RESOURCES,
+    "costs": COSTS,
     "labels": LABELS,
     "shared": SHARED,
 }

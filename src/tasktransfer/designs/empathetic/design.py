@@ -20,7 +20,7 @@ from tasktransfer.tasks.card import Instance
 if TYPE_CHECKING:
     from tasktransfer.data.recipes import Ingredients, Split
 
-TABLES = (*COMMON, "scores", "rows", "resources", "labels", "shared")
+TABLES = (*COMMON, "measured", "rows", "costs", "labels", "shared")
 STATISTICS = ("summary", "differences", "by_emotion", "pools_chosen")
 PRINTED = {
     "table2": "Table 2: automatic measures beside the published",
@@ -89,7 +89,7 @@ EMPATHETIC = Design(
     statistics=_statistics,
     figures=_figures,
     stand_ins=stand_ins,
-    tables_version=2,
+    tables_version=3,
     of_dialogues=("tables/labels.parquet", "tables/shared.parquet"),
     recipes={"prepend": _prepend},
     datasets=(EMPATHETIC_DIALOGUES, *OTHERS),

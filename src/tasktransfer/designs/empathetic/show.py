@@ -73,7 +73,7 @@ def show(study: Study) -> None:
             f"{caption}",
         ),
         "table3": (published("table3"), CITED),
-        "table4": (_table4(read["resources"]), f"Time and hardware of these records. {caption}"),
+        "table4": (_table4(read["costs"]), f"Time and hardware of these records. {caption}"),
         "table5": (_table5(), CITED),
         "table7": (_table7(read["labels"]), caption),
         "table9": (table9(read["summary"]), caption),
@@ -164,9 +164,9 @@ def _table2(summary: pd.DataFrame, metadata: Metadata, block: int) -> pd.DataFra
     return _marked(ordered.reset_index(drop=True))
 
 
-def _table4(resources: pd.DataFrame) -> pd.DataFrame:
+def _table4(costs: pd.DataFrame) -> pd.DataFrame:
     """Parameters and time: ours of the records, the paper's as printed."""
-    mine = resources[resources["setting"] != "classifier"]
+    mine = costs[costs["setting"] != "classifier"]
     grouped = mine.groupby(["setting", "method"], sort=False)
     frame = grouped.agg(
         parameters=("parameters", "max"),

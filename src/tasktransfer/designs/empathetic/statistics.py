@@ -43,7 +43,7 @@ def make_statistics(study: Study) -> None:
     """Write the statistics' tables from the collected ones."""
     folder = Path(study.tables)
     rows, metadata = read_frame(folder / "rows.parquet", columns.ROWS, "collect again")
-    scores, _ = read_frame(folder / "scores.parquet", columns.SCORES, "collect again")
+    scores, _ = read_frame(folder / "measured.parquet", columns.MEASURED, "collect again")
     frames = statistics(rows, judged_once(scores))
     for name, frame in frames.items():
         write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)

@@ -53,7 +53,7 @@ def collect(study: Study, complete: bool) -> None:
         "few_shot": [row for run in collected.runs for row in _few_shot(collected, run)],
         "pairs": [row for data in derived for row in _pairs(collected, data)],
         "leaks": [row for data in derived for row in _leaks(collected, data)],
-        "resources": list(_resources(collected)),
+        "trainings": list(_trainings(collected)),
     }
     metadata = _metadata(collected, tables["pairs"])
     write_collected(collected, tables, TABLES, metadata, ABOUT)
@@ -197,7 +197,7 @@ def _leaks(collected: Collected, data: Data) -> Iterator[Row]:
         )
 
 
-def _resources(collected: Collected) -> Iterator[Row]:
+def _trainings(collected: Collected) -> Iterator[Row]:
     for stage in collected.study.plan.stages:
         if not collected.has(stage):
             continue

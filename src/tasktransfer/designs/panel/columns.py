@@ -73,7 +73,7 @@ LEAKS: Columns = (
     ("items", WHOLE, "items of the set that share an utterance with the corpus"),
     ("dropped", YES, "whether the dialogues that share were left out"),
 )
-RESOURCES: Columns = (
+TRAININGS: Columns = (
     ("kind", TEXT, "kind of training"),
     ("label", TEXT, "training"),
     ("seed", WHOLE, "seed"),
@@ -187,7 +187,7 @@ TABLES = {
     "few_shot": FEW_SHOT,
     "pairs": PAIRS,
     "leaks": LEAKS,
-    "resources": RESOURCES,
+    "trainings": TRAININGS,
 }
 STATISTICS = {
     "correlations": CORRELATIONS,

@@ -19,7 +19,7 @@ from tasktransfer.tasks.card import Instance
 if TYPE_CHECKING:  # imports pyarrow
     from tasktransfer.data.recipes import Ingredients, Recipe, Split
 
-TABLES = (*COMMON, "ratings", "choices", "few_shot", "pairs", "leaks", "resources", "items")
+TABLES = (*COMMON, "ratings", "choices", "few_shot", "pairs", "leaks", "trainings", "items")
 STATISTICS = ("correlations", "experts", "tests", "averages", "few", "hits", "ceilings")
 PRINTED = {
     "table1": "Table I: dialogues and pairs",
@@ -103,7 +103,7 @@ PANEL = Design(
     statistics=_statistics,
     figures=_figures,
     stand_ins=stand_ins,
-    tables_version=2,
+    tables_version=3,
     of_dialogues=("tables/items.parquet",),
     recipes={name: _recipe(name) for name in inputs.RECIPES},
     datasets=(PANEL_DIALOGUES, PANEL_TINY),

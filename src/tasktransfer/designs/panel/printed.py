@@ -82,7 +82,7 @@ def write_printed(study: Study) -> None:
         "table6": (published("table6"), "Few-shot transfer of MDD-Eval and PoE-avg: cited."),
         "table7": (table7(read["hits"]), f"Hits@1, percent. {OTHER_SETTING}"),
         "table8": (_table8(read), f"Merged experts, Spearman x 100. {OTHER_SETTING}"),
-        "resources": (_resources(read["resources"]), "Times of these records; published, cited."),
+        "resources": (_resources(read["trainings"]), "Times of these records; published, cited."),
         "tests": (
             read["tests"],
             "Differences of correlations, of ratings averaged over seeds and per seed, by drawing "
@@ -260,8 +260,8 @@ def _table8(read: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return frame.drop(columns="name")
 
 
-def _resources(resources: pd.DataFrame) -> pd.DataFrame:
-    grouped = resources.groupby("kind", sort=False)
+def _resources(trainings: pd.DataFrame) -> pd.DataFrame:
+    grouped = trainings.groupby("kind", sort=False)
     frame = grouped.agg(
         trainings=("label", "size"),
         hours=("hours", "mean"),

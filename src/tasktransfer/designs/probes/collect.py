@@ -34,7 +34,7 @@ from tasktransfer.tasks.card import SPLITS
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 
-SCORES: Columns = (
+PROBED: Columns = (
     ("corpus", TEXT, "dialogues"),
     ("model", TEXT, "model, as the study names it; words: counts of words that models read"),
     ("snapshot", TEXT, "untrained, best, last, epoch n, as it is, or words"),
@@ -85,7 +85,7 @@ PROJECTIONS: Columns = (
     ("second", NUMBER, "the same on the second"),
 )
 TABLES: dict[str, Columns] = {
-    "scores": SCORES,
+    "probed": PROBED,
     "rounds": ROUNDS,
     "labels": LABELS,
     "projections": PROJECTIONS,
@@ -107,7 +107,7 @@ def collect(study: Study, complete: bool) -> None:
     by_vectors = _by_vectors(collected, runs)
     stages = [stage for stage in study.plan.stages if collected.has(stage)]
     tables = {
-        "scores": list(score_rows(probes_config(study), runs, collected.records)),
+        "probed": list(probed_rows(probes_config(study), runs, collected.records)),
         "rounds": [
             row
             for stage in stages
@@ -115,7 +115,7 @@ def collect(study: Study, complete: bool) -> None:
         ],
         "labels": _labels(collected),
     }
-    tables["projections"] = list(_projections(study, frame_of(tables["scores"], SCORES)))
+    tables["projections"] = list(_projections(study, frame_of(tables["probed"], PROBED)))
     write_collected(collected, tables, TABLES, _metadata(collected), ABOUT)
 
 
@@ -143,7 +143,7 @@ def _metadata(collected: Collected) -> Metadata:
     )
 
 
-def score_rows(
+def probed_rows(
     config: ProbesConfig, runs: Sequence[Run], records: Mapping[str, Record]
 ) -> Iterator[tuple[Any, ...]]:
     """A row a run; the best epoch once more by this name, where all are probed."""

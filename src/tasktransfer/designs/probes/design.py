@@ -20,7 +20,7 @@ from tasktransfer.tasks.card import Instance
 if TYPE_CHECKING:  # imports pyarrow
     from tasktransfer.data.recipes import Ingredients, Split
 
-TABLES = (*COMMON, "scores", "rounds", "labels", "projections")
+TABLES = (*COMMON, "probed", "rounds", "labels", "projections")
 STATISTICS = ("intervals", "replies", "claims", "agreement")
 PRINTED = (
     *(f"table{number}" for number in range(3, 10)),
@@ -87,6 +87,6 @@ PROBES = Design(
     stand_ins=stand_ins,
     recipes={RECIPE: _dialogue_labels},
     datasets=(MULTIWOZ, PERSONACHAT),
-    tables_version=3,
+    tables_version=4,
     of_dialogues=("tables/labels.parquet",),
 )

@@ -39,7 +39,7 @@ DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
 
 def write_figures(study: Study) -> None:
     """Draw every figure, PNG and PDF."""
-    scores, metadata = read_table(study, "scores")
+    scores, metadata = read_table(study, "probed")
     rounds, _ = read_table(study, "rounds")
     projections, _ = read_table(study, "projections")
     claims = read_statistics(study, "claims")

@@ -81,7 +81,7 @@ REFERENCES = {
 
 def write_statistics(study: Study) -> None:
     """Write the statistics of the tables that are there."""
-    scores, metadata = read_table(study, "scores")
+    scores, metadata = read_table(study, "probed")
     rounds, _ = read_table(study, "rounds")
     scored = {str(place): _scored(study, place) for place in scores["record"].unique()}
     frames = {

@@ -39,7 +39,7 @@ _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
 def write_printed(study: Study) -> None:
     """Write every printed table, CSV and Markdown."""
-    scores, metadata = read_table(study, "scores")
+    scores, metadata = read_table(study, "probed")
     rounds, _ = read_table(study, "rounds")
     labels, _ = read_table(study, "labels")
     intervals, replies = (read_statistics(study, name) for name in ("intervals", "replies"))

@@ -29,7 +29,7 @@ def _outputs(study: Study) -> Outputs:
     ]
     names = [f"{name}_{dataset}" for name, dataset in drawings]
     return Outputs(
-        tables=_in("tables", outputs.TABLES, ["parquet"]),
+        tables=_in("tables", outputs.COLLECTED, ["parquet"]),
         statistics=_in("tables", outputs.STATISTICS, ["parquet"]),
         data_tables=data_tables if counted else (),
         reference=outputs.REFERENCE if _counts_dialogues(study, (outputs.REFERENCE,)) else "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-TABLES_VERSION = 3
+TABLES_VERSION = 4
 """Raise this when the columns of the collected tables change: they are collected again then. It is
 not with the columns because the Snakefile must not import pandas."""
 
@@ -23,6 +23,9 @@ TABLES = (
     "control_missing",
 )
 """What ``collect`` writes of the records, as Parquet; columns in ``collect.columns``."""
+
+COLLECTED = (*TABLES, "resources")
+"""The same, with what is the same for every design (``tables.collected``)."""
 
 STATISTICS = (
     "cells",
