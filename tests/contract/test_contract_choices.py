@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import record_edits as edits
 import yaml
+from cases import cases
 from contract_studies import KINDS, STUDIES, run
-from falls_short import cases
 
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.selection import SELECTION
@@ -36,7 +36,7 @@ def choices(study: Study) -> dict[str, Any]:
     return {**stages, **columns}
 
 
-@cases("choices", [(design,) for design in STUDIES])
+@cases([(design,) for design in STUDIES])
 def test_other_test_scores_change_no_choice(study: Study, design: str) -> None:
     before = choices(study)
     count = sum(edits.exchange_tests(study, kind) for kind in KINDS[design] if kind != "data")
@@ -44,7 +44,7 @@ def test_other_test_scores_change_no_choice(study: Study, design: str) -> None:
     assert choices(study) == before
 
 
-@cases("choices", [("probes",)])
+@cases([("probes",)])
 def test_snapshots_are_chosen_by_dev_scores(study: Study) -> None:
     """The printed tables of snapshots that measures choose, with other BLEU on the test split."""
     names = ("table6", "table8", "table9")

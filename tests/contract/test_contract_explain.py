@@ -6,8 +6,8 @@ import json
 
 import pytest
 import record_edits as edits
+from cases import cases
 from contract_studies import CELLS, KINDS
-from falls_short import cases
 
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Fit
@@ -15,7 +15,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.results.study import Study
 
 
-@cases("explain a node", [(design, kind) for design, kinds in KINDS.items() for kind in kinds])
+@cases([(design, kind) for design, kinds in KINDS.items() for kind in kinds])
 def test_a_node_is_explained(study: Study, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     *_, node = edits.nodes_of(study, what)
     words = ["explain", node.digest[:12], "--config", "study.yaml"]
@@ -33,7 +33,7 @@ def test_a_node_is_explained(study: Study, what: str, capsys: pytest.CaptureFixt
     assert study.record(node) in told
 
 
-@cases("explain a cell", [(design,) for design in CELLS])
+@cases([(design,) for design in CELLS])
 def test_a_cell_is_traced_to_the_records_of_all_its_seeds(
     study: Study, design: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from contract_studies import CITED, STUDIES, design_name
-from falls_short import cases
 
 from tasktransfer.designs import design_of
 from tasktransfer.results.study import Study
@@ -45,14 +45,14 @@ def captions(study: Study, design: str) -> dict[str, str]:
     }
 
 
-@cases("cuts in tables", [(design,) for design in STUDIES])
+@cases([(design,) for design in STUDIES])
 def test_every_table_says_what_was_cut(study: Study, design: str) -> None:
     for name, footer in footers(study).items():
         for limit, value in limits(STUDIES[design]):
             assert f"{limit} {value}" in footer["cuts"], name
 
 
-@cases("cuts in captions", [(design,) for design in SHOWN])
+@cases([(design,) for design in SHOWN])
 def test_every_caption_says_what_was_cut(study: Study, design: str) -> None:
     told = captions(study, design)
     assert told
@@ -62,7 +62,7 @@ def test_every_caption_says_what_was_cut(study: Study, design: str) -> None:
             assert f"{limit} {value}" in caption, name
 
 
-@cases("stand-ins in tables", [(name,) for name in (*WITH_STAND_INS, "toy")])
+@cases([(name,) for name in (*WITH_STAND_INS, "toy")])
 def test_every_table_says_what_stands_in(study: Study) -> None:
     wanted = design_of(study.config).stand_ins(study.config)
     assert wanted
@@ -71,7 +71,7 @@ def test_every_table_says_what_stands_in(study: Study) -> None:
             assert footer["facts"].get(f"stand-in: {one}") == instead, name
 
 
-@cases("stand-ins in captions", [(name,) for name in WITH_STAND_INS])
+@cases([(name,) for name in WITH_STAND_INS])
 def test_every_caption_says_what_stands_in(study: Study, design: str) -> None:
     wanted = design_of(study.config).stand_ins(study.config)
     assert wanted
@@ -81,7 +81,7 @@ def test_every_caption_says_what_stands_in(study: Study, design: str) -> None:
             assert instead in caption, name
 
 
-@cases("generated", [(design,) for design in SHOWN])
+@cases([(design,) for design in SHOWN])
 def test_no_published_value_stands_beside_a_generated_world(study: Study, design: str) -> None:
     for file in sorted(Path(study.figures).glob("*.csv")):
         if file.stem not in CITED[design]:

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 import record_edits as edits
+from cases import cases
 from contract_studies import STUDIES
-from falls_short import cases
 from listing import collect
 
 from tasktransfer.core.nodes import Data, Fit, Node
@@ -19,7 +19,7 @@ ERROR = "loss is not a number in round 3"
 STATES = ("waiting", "running", "failed", "interrupted", "parent failed", "parent waiting")
 
 
-@cases("missing", [(design, state) for design in STUDIES for state in STATES])
+@cases([(design, state) for design in STUDIES for state in STATES])
 def test_a_missing_run_is_listed_with_state_and_reason(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

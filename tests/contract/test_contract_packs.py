@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import cases
 from contract_studies import STUDIES
-from falls_short import cases
 
 from benchmarks.compare_results import MACHINE, compare
 from tasktransfer.cli import main
@@ -17,7 +17,7 @@ DIALOGUES = ("figures/one_dialogue.md",)
 """What shows dialogues themselves, which no pack holds."""
 
 
-@cases("pack and merge", [(design,) for design in STUDIES])
+@cases([(design,) for design in STUDIES])
 def test_a_packed_study_gives_equal_tables_and_figures_elsewhere(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

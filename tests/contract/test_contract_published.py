@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from falls_short import cases
+from cases import cases
 from real_worlds import REAL
 from test_contract_marks import published_beside
 
@@ -38,14 +38,14 @@ AVERAGED: dict[str, dict[str, Callable[[pd.DataFrame], pd.Series]]] = {
 """Study → printed table → which of its rows are averages over other members than the paper's."""
 
 
-@cases("real", [(name,) for name in REAL])
+@cases([(name,) for name in REAL])
 def test_published_values_stand_beside_a_real_study(study: Study) -> None:
     """Else the next test says nothing."""
     tables = [pd.read_csv(file) for file in Path(study.figures).glob("*.csv")]
     assert any(len(published_beside(table)) for table in tables)
 
 
-@cases("same members", [(name,) for name in AVERAGED])
+@cases([(name,) for name in AVERAGED])
 def test_published_averages_stand_beside_averages_over_the_same_members_only(
     study: Study, design: str
 ) -> None:

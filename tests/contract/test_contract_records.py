@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import record_edits as edits
+from cases import cases
 from contract_studies import KINDS, STUDIES, WITH_ROWS
-from falls_short import cases
 from listing import collect
 
 from tasktransfer.errors import RecordError
@@ -19,7 +19,7 @@ REFUSED = RecordError.exit_code
 KINDS_OF_ALL = [(design, kind) for design, kinds in KINDS.items() for kind in kinds]
 
 
-@cases("precisions", [case for case in KINDS_OF_ALL if case[1] in ("stage", "evaluation")])
+@cases([case for case in KINDS_OF_ALL if case[1] in ("stage", "evaluation")])
 def test_one_record_of_another_precision_is_refused(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -34,7 +34,7 @@ def test_one_record_of_another_precision_is_refused(
         assert told.text.count(RECORD) == 2
 
 
-@cases("synthetic beside real", KINDS_OF_ALL)
+@cases(KINDS_OF_ALL)
 def test_generated_beside_real_dialogues_are_refused(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,7 +49,7 @@ def test_generated_beside_real_dialogues_are_refused(
     assert told.text.count(RECORD) == 2
 
 
-@cases("of another stage", [(design, thing) for design in STUDIES for thing in edits.OTHERWISE])
+@cases([(design, thing) for design in STUDIES for thing in edits.OTHERWISE])
 def test_the_record_of_another_stage_is_not_taken_for_this_ones(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,7 +63,6 @@ def test_the_record_of_another_stage_is_not_taken_for_this_ones(
 
 
 @cases(
-    "damage",
     [
         *((*case, "cut off") for case in KINDS_OF_ALL),
         *((design, kind, "other rows") for design, kinds in WITH_ROWS.items() for kind in kinds),

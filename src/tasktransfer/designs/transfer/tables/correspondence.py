@@ -145,11 +145,17 @@ def compared(frame: pd.DataFrame) -> bool:
     return any(str(name).startswith("published_") for name in frame.columns)
 
 
-def why_not_compared(frame: pd.DataFrame, comparable: Correspondence) -> str:
-    """A caption's sentence on why a table has no published values; empty where it has some."""
+def why_not_compared(
+    frame: pd.DataFrame, comparable: Correspondence, of_same_models: str = ""
+) -> str:
+    """A caption's sentence on why a table has no published values; empty where it has some.
+
+    ``of_same_models``: the reason where a model of the study is the paper's.
+    """
     if compared(frame):
         return ""
-    reason = comparable.reason or "no dataset, model and algorithm of it is the paper's"
+    reason = comparable.reason or (of_same_models if comparable.models else "")
+    reason = reason or "no dataset, model and algorithm of it is the paper's"
     return f" Not compared with the paper: {reason}."
 
 
