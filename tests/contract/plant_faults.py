@@ -1,0 +1,166 @@
+"""Shows that the contract's tests can fail: plants fault after fault in a copy of the package.
+
+    python tests/contract/plant_faults.py [WORD]
+
+Each fault is an edit of one place of ``src``; the clause that it breaks has to fail then. WORD:
+only faults whose name has it. Takes a minute or two each, as the small studies are trained again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``old`` stands once in ``file`` and becomes ``new``; ``test``: file, and pytest's ``-k``."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: tuple[str, str]
+
+
+FAULTS = (
+    Fault(
+        "a mixture of precisions is taken",
+        "results/mixtures.py",
+        "            if first == value:\n",
+        "            if True:\n",
+        ("records", "precision and (transfer or toy)"),
+    ),
+    Fault(
+        "generated beside real is taken",
+        "results/mixtures.py",
+        '    yield ("synthetic", dataset), record["synthetic"]\n',
+        "",
+        ("records", "generated and (transfer or toy)"),
+    ),
+    Fault(
+        "a damaged record is passed over",
+        "results/collect.py",
+        '                self.problems.append((f"{node.path}/{RECORD}", str(error)))\n',
+        "                pass\n",
+        ("records", "damaged and (transfer or toy)"),
+    ),
+    Fault(
+        "the record of another node is taken",
+        "results/damage.py",
+        "    if not recorded.startswith(digest):\n",
+        "    if False:\n",
+        ("records", "another_stage and (transfer or toy)"),
+    ),
+    Fault(
+        "a missing run has no reason",
+        "results/collect.py",
+        '    said = f"{state}: {error}" if error else state\n',
+        "    return NO_RECORD\n    said = state\n",
+        ("missing", "transfer or toy"),
+    ),
+    Fault(
+        "published values beside a generated world",
+        "tables/published.py",
+        "    if not metadata.synthetic or not theirs:\n",
+        "    if True:\n",
+        ("marks", "generated and panel"),
+    ),
+    Fault(
+        "published averages over other members",
+        "designs/transfer/tables/table2.py",
+        '        [*GROUP, "n_pairs"],',
+        "        GROUP,",
+        ("published", "same_members and transfer"),
+    ),
+    Fault(
+        "a limit is not told",
+        "results/collect.py",
+        '        return ", ".join(f"{key} {limit}" for key, limit in sorted(limits))\n',
+        '        return ""\n',
+        ("marks", "cut and transfer"),
+    ),
+    Fault(
+        "a stand-in is not told",
+        "results/collect.py",
+        '            told |= record["provenance"].get("stand_ins", {})\n',
+        "            pass\n",
+        ("marks", "stands_in and toy"),
+    ),
+    Fault(
+        "a pack leaves out derived data",
+        "operate/pack.py",
+        "        if node is None or not (place.folder / RECORD).is_file():\n",
+        '        if node is None or place.path.startswith("data"):\n',
+        ("packs", "toy"),
+    ),
+    Fault(
+        "a cell is traced to its first seed alone",
+        "designs/explain_runs.py",
+        "            for run in runs\n        ],\n",
+        "            for run in runs[:1]\n        ],\n",
+        ("explain", "cell and (toy or panel)"),
+    ),
+    Fault(
+        "test scores choose the sources",
+        "designs/transfer/statistics/select_sources.py",
+        'deltas = tables.deltas if choose_by == "test" else',
+        'deltas = tables.deltas if choose_by != "" else',
+        ("choices", "config_says"),
+    ),
+    Fault(
+        "an edited card keeps old results",
+        "core/nodes.py",
+        "        return {task: self.cards[task] for task in",
+        '        return {task: "" for task in',
+        ("identity", "edited"),
+    ),
+)
+
+
+def main(word: str = "") -> int:
+    """Plant each fault; gives how many were not caught."""
+    missed = 0
+    for fault in FAULTS:
+        if word in fault.name:
+            caught = _caught(fault)
+            missed += not caught
+            print(f"{'caught' if caught else 'MISSED'}: {fault.name}", flush=True)
+    return missed
+
+
+def _caught(fault: Fault) -> bool:
+    """Whether the clause's tests fail, and not for want of something to run."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(shutil.copytree(ROOT / "src", Path(folder, "src")))
+        file = source / "tasktransfer" / fault.file
+        text = file.read_text(encoding="utf-8")
+        if text.count(fault.old) != 1:
+            raise SystemExit(
+                f"{fault.file}: {fault.old!r} stands there {text.count(fault.old)} times"
+            )
+        file.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
+        of, words = fault.test
+        test = ROOT / "tests" / "contract" / f"test_contract_{of}.py"
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-x", "-q", str(test), "-k", words],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(source)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stdout + done.stderr)
+    return done.returncode == 1 and "AssertionError" in done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))
