@@ -68,7 +68,8 @@ class Design:
     of data and models) → plan. ``outputs``: study → its files.
     ``collect``: (study, complete) makes the tables, all or none if ``complete``, and again when
     ``tables_version`` has changed; ``statistics``,
-    ``figures`` and ``report`` make theirs. ``choose``: makes the choice that the plan waits for.
+    ``figures`` and ``report`` make theirs. ``choose``: (study, name) makes a choice that the plan
+    waits for and writes it to ``study.choice_file``.
     ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
     the provenance of each training's record says. ``stand_ins``: config → input that could not be
     had: what stands in for it, as every record says. ``notes``: config → lines that ``validate``
@@ -89,7 +90,7 @@ class Design:
     figures: Callable[[Study], None] = _nothing
     statistics: Callable[[Study], None] = _nothing
     report: Callable[[Study], None] = _nothing
-    choose: Callable[[Study], None] = _nothing
+    choose: Callable[[Study, str], None] | None = None
     explain: Callable[[Study, Sequence[str], bool], str] | None = None
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda _: {}
