@@ -13,7 +13,7 @@ from toy_study import STUDY
 from tasktransfer.core.ancestors import with_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.plan import Plan
-from tasktransfer.core.versions import RAISED, Entry
+from tasktransfer.core.versions import VERSIONS, Entry
 from tasktransfer.data.recipes import RECIPES
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs import DESIGNS, open_study
@@ -81,13 +81,13 @@ def test_a_raised_version_changes_the_digests_of_its_users_alone(
     entry: Entry, study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = plan_of(study).nodes
-    monkeypatch.setitem(RAISED, entry, 2)
+    monkeypatch.setitem(VERSIONS, entry, 2)
     after = plan_of(study).nodes
     users = [any(uses(each, entry) for each in with_ancestors((node,))) for node in before]
     changed = [a.digest != b.digest for a, b in zip(before, after, strict=True)]
     assert changed == users
     assert any(users)
-    monkeypatch.setitem(RAISED, entry, 1)
+    monkeypatch.setitem(VERSIONS, entry, 1)
     assert [node.digest for node in plan_of(study).nodes] == [node.digest for node in before]
 
 
@@ -96,7 +96,7 @@ def test_a_version_of_what_a_study_does_not_use_changes_nothing(
     entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = [node.digest for node in plan_of("toy").nodes]
-    monkeypatch.setitem(RAISED, entry, 2)
+    monkeypatch.setitem(VERSIONS, entry, 2)
     assert [node.digest for node in plan_of("toy").nodes] == before
 
 
@@ -108,4 +108,4 @@ def test_versions_are_of_entries_that_there_are() -> None:
         *(("recipe", name) for name in RECIPES),
         *(("recipe", name) for design in DESIGNS.values() for name in design.recipes),
     }
-    assert RAISED.keys() <= known
+    assert VERSIONS.keys() <= known

@@ -16,7 +16,7 @@ FAMILY_RECIPES: Mapping[str, int] = {"decoder": 4, "encoder_decoder": 4}
 
 LIBRARY_VERSION = 1
 """The same for derived data, fits and evaluations, all of them. What changes for those alone that
-use a measure, a learner or a recipe by its name is raised in ``RAISED``."""
+use a measure, a learner or a recipe by its name is raised in ``VERSIONS``."""
 
 Registry = Literal["measure", "learner", "recipe"]
 """What is used by its name: measures (``metrics.MEASURES``), learners of fits (``fits``), recipes
@@ -25,14 +25,15 @@ of derived data (``data.recipes``). The recipe of trainings is ``RECIPE_VERSION`
 Entry = tuple[Registry, str]
 """A registry and a name in it."""
 
-RAISED: dict[Entry, int] = {}
-"""The versions of entries, where they are above 1. Raise an entry's when a change in its code
-changes a number: whatever uses it, and nothing else, gets a new digest. Those of a design's own
-entries are added when it is loaded (``Design.versions``)."""
+VERSIONS: dict[Entry, int] = {}
+"""The versions of entries; 1 of one that is not here. Raise an entry's when a change in its code
+changes a number: whatever uses it, and nothing else, gets a new digest. They are here and not
+beside the code, as plans are made without importing it. Those of what a design brings are added
+with it (``Design.versions``)."""
 
 
 def raised(registry: Registry, names: Iterable[str]) -> dict[str, int]:
     """Name → version of those that are above 1: the others are in no identity, so that old digests
     stay."""
-    versions = {name: RAISED.get((registry, name), 1) for name in names}
+    versions = {name: VERSIONS.get((registry, name), 1) for name in names}
     return {name: version for name, version in versions.items() if version > 1}

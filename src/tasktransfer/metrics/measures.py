@@ -125,6 +125,9 @@ MEASURES: dict[str, Measure] = {
 """Name → measure: those of the package, and those that designs of plugins have added in this
 process (``designs.add``). ``score`` is the mean of the measures that a task's card is scored by."""
 
+PACKAGE = tuple(MEASURES)
+"""The names of those that come with the package."""
+
 
 def of_rows_names() -> tuple[str, ...]:
     """The measures that are no sums over instances."""
