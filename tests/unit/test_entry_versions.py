@@ -17,6 +17,7 @@ from tasktransfer.core.versions import VERSIONS, Entry
 from tasktransfer.data.recipes import RECIPES
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs import DESIGNS, open_study
+from tasktransfer.designs.entries import entries_of
 from tasktransfer.fits import JOINT_LEARNERS, LEARNERS
 from tasktransfer.metrics.measures import MEASURES
 
@@ -106,6 +107,6 @@ def test_versions_are_of_entries_that_there_are() -> None:
         *(("measure", name) for name in MEASURES),
         *(("learner", name) for name in (*LEARNERS, *JOINT_LEARNERS)),
         *(("recipe", name) for name in RECIPES),
-        *(("recipe", name) for design in DESIGNS.values() for name in design.recipes),
+        *(entry for design in DESIGNS.values() for entry in entries_of(design)),
     }
     assert VERSIONS.keys() <= known

@@ -57,12 +57,11 @@ COMMON = {key: SMALL[key] for key in ("study", "models")}
 def _clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(designs, "DESIGNS", dict(designs.DESIGNS))
-    monkeypatch.setitem(MEASURES, "half", MEASURES["accuracy"])  # gone again afterwards
+    monkeypatch.setitem(MEASURES, "half", MEASURES["accuracy"])
     monkeypatch.delitem(MEASURES, "half")
     for entry in (("measure", "half"), ("recipe", "mine")):
         monkeypatch.setitem(VERSIONS, entry, 1)
-    monkeypatch.setitem(DATASETS, "Errands", DATASETS["Friends"])  # gone again afterwards
-    monkeypatch.delitem(DATASETS, "Errands")
+        monkeypatch.delitem(VERSIONS, entry)
     (tmp_path / "data.py").write_text(COUNTED)
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "part.py").write_text("")
