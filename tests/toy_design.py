@@ -1,7 +1,7 @@
 """A design in one file, as a plugin brings it: everything that the core offers, used once.
 
 Two stages, the second from the first with a frozen body and on derived data; a fit; evaluations by
-Spearman's correlation; a figure of its own.
+Spearman's correlation and a measure of its own; a figure of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of
 from tasktransfer.designs.design import Design, Outputs, Shown
+from tasktransfer.metrics.measures import Measure, Values
 from tasktransfer.results.collect import gather
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
@@ -30,6 +31,11 @@ from tasktransfer.tables.store import read_frame
 DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
 ABOUT = ("task",)
 """What runs are about, as ``Run.about`` has it."""
+
+
+def mean_gap(predicted: Values, gold: Values) -> float:
+    """How far the numbers of the predicted and the right answers are apart, on average."""
+    return float(abs(predicted - gold).mean())
 
 
 class ToyTraining(TrainingConfig):
@@ -67,7 +73,7 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
             steps = [first, Step(**{**vars(second), "data": told})]
             stage = list(builder.stages(steps, data, spec, training, seed).values())[-1]
             for method, of, on in (("frozen", Outcome((Start(stage),)), told), ("fit", fit, data)):
-                judged = Evaluation(of, on, SECOND, ("spearman", "micro_f1"))
+                judged = Evaluation(of, on, SECOND, ("spearman", "micro_f1", "mean_gap"))
                 several = [judged]
                 if config.part is not None:
                     several.append(replace(judged, settings={"limit": config.part}))
@@ -114,5 +120,6 @@ DESIGN = Design(
     outputs=outputs,
     collect=collect,
     figures=figures,
+    measures={"mean_gap": Measure("mean_gap", False, scale="plain", of_rows=mean_gap)},
     stand_ins=lambda _: {"a large model": "a toy"},
 )

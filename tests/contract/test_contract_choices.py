@@ -69,8 +69,10 @@ def test_sources_are_chosen_by_what_the_config_says(study: Study, by: str, same:
 
 def _chosen() -> Any:
     study = open_study("auto.yaml")
-    design_of(study.config).choose(study)
-    file = Path(study.config.results, SELECTION)
+    choice, choose = study.choice(SELECTION), design_of(study.config).choose
+    assert choose is not None
+    choose(study, SELECTION)
+    file = Path(study.choice_file(choice))
     chosen = [(one["target"], one["sources"]) for one in json.loads(file.read_text())]
     file.unlink()
     return chosen

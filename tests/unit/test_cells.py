@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError
 from tasktransfer.results.rows import rows_of
 from tasktransfer.results.study import Study
-from tasktransfer.stats import draws
+from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.false_discovery import false_discovery
 
 
@@ -231,12 +232,13 @@ def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
     pd.testing.assert_frame_equal(after, cells(gather(study), RESULTS))
 
 
+@pytest.mark.parametrize("statistic", [draws, bootstrap])
 def test_another_version_of_the_statistics_makes_all_anew(
-    study: Study, reads: list[str], monkeypatch: pytest.MonkeyPatch
+    study: Study, reads: list[str], monkeypatch: pytest.MonkeyPatch, statistic: Any
 ) -> None:
     before = cells(gather(study), RESULTS)
     reads.clear()
-    monkeypatch.setattr(draws, "VERSION", draws.VERSION + 1)
+    monkeypatch.setattr(statistic, "VERSION", statistic.VERSION + 1)
     after = cells(gather(study), RESULTS, before)
     assert len(reads) == 2 * 3 * 16
     assert (after["inputs"] != before["inputs"]).all()

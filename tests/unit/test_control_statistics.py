@@ -40,6 +40,7 @@ from tasktransfer.designs.transfer.statistics.controls import (
     verdict,
 )
 from tasktransfer.designs.transfer.statistics.top1 import top1
+from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import gather as collected
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
@@ -253,7 +254,9 @@ def test_top1_beside_what_did_not_choose_it(study: Study) -> None:
     assert row["top1_heldout_low"] < best < row["top1_heldout_high"]
 
 
-def test_a_run_that_gives_one_answer_is_counted_and_stays(study: Study) -> None:
+def test_a_run_that_gives_one_answer_is_counted_and_stays(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tables = gather(study)
     one = tables.runs.index[(tables.runs["source"] == HELPS) & (tables.runs["seed"] == 3)][0]
     rows = [Row(i, TARGET, f"{TARGET}-{i}", ("work",), ("work",), 100.0) for i in range(40)]
@@ -267,6 +270,10 @@ def test_a_run_that_gives_one_answer_is_counted_and_stays(study: Study) -> None:
     assert len(table) == 3 + 2 + 1 + 1 + 2
     Path("results/one.parquet").unlink()
     pd.testing.assert_frame_equal(collapsed(tables, RESULTS, table), table)
+    # Rows of another version are made anew, and what they are made of is gone.
+    monkeypatch.setattr(f"{collapsed.__module__}._VERSION", 0)
+    with pytest.raises(RecordError, match=r"one\.parquet"):
+        collapsed(tables, RESULTS, table)
 
 
 @pytest.mark.parametrize(("others", "share"), [(1, 0.99), (2, 0.98)])

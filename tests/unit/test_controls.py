@@ -148,8 +148,9 @@ def test_a_choice_does_not_wait_for_controls() -> None:
     config = study(multi_source=several, datasets={"DailyDialog": {"tasks": [A, B, C]}})
     models = {"m": ModelSpec("m", "encoder", "m", 512)}
     made = plan.plan(config, Revisions({"DailyDialog": "d"}, models))
-    assert made.choice is not None
-    waited: tuple[Stage, ...] = made.choice.stages
+    (choice,) = made.choices
+    waited = [node for node in choice.after if isinstance(node, Stage)]
+    assert waited == [*choice.after]
     assert waited
     assert not any(stage.kind == "control" or stage.label == "TC_from_TC" for stage in waited)
 

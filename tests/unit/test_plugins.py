@@ -9,9 +9,15 @@ import yaml
 from small_study import SMALL, parse, refusal
 
 from tasktransfer import designs
-from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import load_config
+from tasktransfer.config import Document
+from tasktransfer.core.nodes import Evaluation, Fit
+from tasktransfer.core.versions import VERSIONS
+from tasktransfer.datasets import DATASETS, data_of
+from tasktransfer.designs import checked_config, load_config
+from tasktransfer.designs.entries import add_entries
 from tasktransfer.errors import ConfigError
+from tasktransfer.evaluation.numbers import measured
+from tasktransfer.metrics.measures import MEASURES
 
 OUTSIDE = str(Path(__file__).parents[1] / "outside_dataset")
 COUNTED = """
@@ -33,6 +39,17 @@ def nothing(*_: Any) -> None: ...
 
 DESIGN = Design("toy", ToyConfig, ("joint",), plan=nothing, outputs=nothing, collect=nothing)
 """
+BROUGHT = (
+    DESIGN
+    + """
+from tasktransfer.metrics.measures import Measure
+
+def half(predicted: Any, gold: Any) -> float:
+    return float((predicted == gold).mean() / 2)
+
+"""
+)
+"""What a design may bring follows, as ``Design``'s arguments."""
 COMMON = {key: SMALL[key] for key in ("study", "models")}
 
 
@@ -40,8 +57,11 @@ COMMON = {key: SMALL[key] for key in ("study", "models")}
 def _clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(designs, "DESIGNS", dict(designs.DESIGNS))
-    monkeypatch.setitem(DATASETS, "Errands", DATASETS["Friends"])  # gone again afterwards
-    monkeypatch.delitem(DATASETS, "Errands")
+    monkeypatch.setitem(MEASURES, "half", MEASURES["accuracy"])
+    monkeypatch.delitem(MEASURES, "half")
+    for entry in (("measure", "half"), ("recipe", "mine")):
+        monkeypatch.setitem(VERSIONS, entry, 1)
+        monkeypatch.delitem(VERSIONS, entry)
     (tmp_path / "data.py").write_text(COUNTED)
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "part.py").write_text("")
@@ -94,3 +114,80 @@ def test_what_is_no_design_or_plugin(keys: dict[str, object], told: str) -> None
         load_config("study.yaml")
     assert told in str(caught.value)
     assert "study.yaml:" in str(caught.value)
+
+
+def study_of(arguments: str, name: str = "brings") -> dict[str, object]:
+    """A study of a plugin's design that brings something."""
+    body = (
+        f"DESIGN = Design({name!r}, ToyConfig, ('joint',), nothing, nothing, nothing, {arguments})"
+    )
+    Path(f"{name}.py").write_text(BROUGHT + body + "\n")
+    return COMMON | {"plugins": [f"{name}.py"], "design": name}
+
+
+def test_a_design_brings_measures_and_versions() -> None:
+    card = DATASETS["DailyDialog"].tasks["topic_classification"]
+    answers = [(card.labels[0],), (card.labels[1],)]
+    values = [0.0, 0.0]
+    with pytest.raises(ConfigError, match=r"no measure 'half'; it has .* spearman"):
+        measured(card, ["half"], answers, answers, values)
+    study = study_of(
+        "measures={'half': Measure('half', of_rows=half)}, versions={('measure', 'half'): 3}"
+    )
+    checked_config(Document(study, "study.yaml"))
+    assert measured(card, ["half"], answers, answers, values) == {"half": 0.25}
+    assert VERSIONS["measure", "half"] == 3
+    checked_config(Document(study, "study.yaml"))  # again, in the same process
+    data = data_of("DailyDialog", "revision")
+    fit = Fit("logistic_texts", data, (card.name,))
+    told = [Evaluation(fit, data, card.name, (name,)).identity for name in ("half", "micro_f1")]
+    assert [identity.get("versions") for identity in told] == [{"half": 3}, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            "measures={'accuracy': Measure('accuracy', of_rows=half)}",
+            "measures: 'accuracy' is a measure of the package; choose another name",
+        ),
+        (
+            "learners={'probes': half}",
+            "learners: 'probes' is a learner of the package; choose another name",
+        ),
+        (
+            "recipes={'prepend_labels': half}",
+            "recipes: 'prepend_labels' is a recipe of the package; choose another name",
+        ),
+        (
+            "recipes={'prepend': half}",
+            "recipes: 'prepend' is a recipe of design 'empathetic'; choose another name",
+        ),
+        ("measures={'half': Measure('hlaf', of_rows=half)}", "measures: 'half' is named 'hlaf'"),
+        ("measures={'half': Measure('half')}", "measures: 'half' has no of_rows"),
+        ("versions={('recipe', 'mine'): 2}", "versions: ('recipe', 'mine') is nothing that"),
+        (
+            "recipes={'mine': half}, versions={('recipe', 'mine'): 0}",
+            "versions: ('recipe', 'mine') is 0; versions are 1, 2 and so on",
+        ),
+    ],
+)
+def test_what_a_design_cannot_bring(arguments: str, told: str) -> None:
+    found = refusal(study_of(arguments, "brings_odd"))
+    assert "plugins[0]: design 'brings_odd' cannot be added" in found
+    assert told in found
+    assert "brings_odd" not in designs.DESIGNS
+
+
+def test_two_plugins_do_not_bring_the_same_name() -> None:
+    first = study_of("measures={'half': Measure('half', of_rows=half)}", "one")
+    second = study_of("measures={'half': Measure('half', of_rows=half)}", "other")
+    plugins = {"plugins": ["one.py", "other.py"]}
+    found = refusal(first | second | plugins)
+    assert "plugins[1]: design 'other' cannot be added" in found
+    assert "measures: 'half' is a measure of design 'one'; choose another name" in found
+
+
+def test_the_designs_of_the_package_bring_names_of_their_own() -> None:
+    for design in designs.DESIGNS.values():
+        add_entries(design, [one for one in designs.DESIGNS.values() if one is not design])

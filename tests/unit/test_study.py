@@ -246,17 +246,18 @@ def select(picked: Any) -> None:
 
 def test_auto_grows_when_the_selection_is_there() -> None:
     study = opened(multi_source=AUTO)
-    assert study.plan.choice is not None
-    assert not study.plan.choice.made
+    (choice,) = study.plan.choices
+    assert study.pending_choices == (choice,)
+    assert study.choice_file(choice) == "results/tables/selection.json"
     assert len(study.plan.runs) == 21
     select(PICKED)
     grown = opened(multi_source=AUTO)
     # Token ids that are made before it picks are those that its trainings read.
     assert encoded(grown) == encoded(study)
-    assert grown.plan.choice is not None
-    assert grown.plan.choice.made
+    assert not grown.pending_choices
+    assert study.with_choices().plan == grown.plan
     assert len(grown.plan.runs) == 21 + 3
-    assert grown.plan.choice.stages == study.plan.stages
+    assert grown.choice("selection").after == study.plan.stages
 
 
 @pytest.mark.parametrize(
@@ -278,7 +279,7 @@ def test_a_selection_that_does_not_fit_is_refused(picked: Any, part: str) -> Non
 
 def test_a_selection_does_not_matter_when_it_is_not_asked_for() -> None:
     select([])
-    assert opened().plan.choice is None
+    assert opened().plan.choices == ()
 
 
 def test_which_checkpoints_are_written_and_kept() -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 import yaml
 
@@ -93,6 +94,8 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
         result = record["results"][evaluation.task]
         assert rows.num_rows == result["instances"] > 0
         assert -1 <= result["measures"]["spearman"] <= 1
+        gaps = pc.abs(pc.subtract(rows["predicted_value"], rows["gold_value"]))
+        assert result["measures"]["mean_gap"] == pytest.approx(pc.mean(gaps).as_py())
 
 
 def test_its_table_and_figure_are_there(study: Path) -> None:

@@ -4,6 +4,7 @@
 rule collect:
     input:
         collected,
+        choices_to_make,
     output:
         TABLE_FILES,
     log:
@@ -42,21 +43,22 @@ if STATISTICS_FILES:
 
 
 # A choice that further runs follow from, made from the results of others. Made once and then part of
-# the plan from the start, so that later results never change it.
-if STUDY.plan.choice:
+# the plan from the start, so that later results never change it. Those that are known at the start
+# are the first; others may follow from them.
+if STUDY.plan.choices:
 
     checkpoint choose:
         input:
             records_to_choose_from,
         output:
-            STUDY.choice_file,
+            f"{RESULTS}/tables/{{choice}}.json",
         log:
-            f"{RESULTS}/logs/choose.log",
+            f"{RESULTS}/logs/choose-{{choice}}.log",
         conda:
             "../../envs/figures.yaml"
         params:
             study=study_options,
         message:
-            "making the choice that further runs follow from"
+            "making the choice {wildcards.choice} that further runs follow from"
         shell:
-            "tasktransfer choose {params.study} 3>&2 > {log:q} 2>&1"
+            "tasktransfer choose {params.study} --name {wildcards.choice} 3>&2 > {log:q} 2>&1"

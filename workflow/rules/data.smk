@@ -14,6 +14,7 @@ wildcard_constraints:
     name="[^/]+/[^/]+/[^/]+",
     seed="[0-9]+",
     digest="[0-9a-f]{12}",
+    choice="[A-Za-z0-9_-]+",
 
 
 rule tiny_world:

@@ -63,7 +63,7 @@ def encoded_everywhere():
 
 
 def records(wildcards):
-    """The records of all nodes; those that follow from a choice come when it is made."""
+    """The records of all nodes; those that follow from choices come when these are made."""
     return chosen().records()
 
 
@@ -75,4 +75,13 @@ def collected(wildcards):
 
 
 def records_to_choose_from(wildcards):
-    return [STUDY.record(stage) for stage in STUDY.plan.choice.stages]
+    with errors_for_snakemake():
+        choice = latest().choice(wildcards.choice)
+    return [STUDY.record(node) for node in choice.after]
+
+
+def choices_to_make(wildcards):
+    """The files of all choices that are known and not made: side by side, where `chosen` waits for
+    one after the other. Those that are made are no inputs, as records may be newer."""
+    study = latest()
+    return [study.choice_file(choice) for choice in study.pending_choices]

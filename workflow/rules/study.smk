@@ -44,15 +44,19 @@ LATEST = {"study": STUDY}
 
 
 def latest():
-    """The study with the runs that follow from a choice which is made by now."""
-    LATEST["study"] = LATEST["study"].with_choice()
+    """The study with the runs that follow from the choices which are made by now."""
+    LATEST["study"] = LATEST["study"].with_choices()
     return LATEST["study"]
 
 
 def chosen():
-    """Wait until the choice is made that further runs follow from, if there is one."""
-    if latest().choice_pending:
-        checkpoints.choose.get()
+    """Wait until all choices are made that further runs follow from, also those that become known
+    only when another is made."""
+    awaited = set()
+    while pending := {one.name for one in latest().pending_choices} - awaited:
+        for name in sorted(pending):
+            checkpoints.choose.get(choice=name)
+        awaited |= pending
     return latest()
 
 

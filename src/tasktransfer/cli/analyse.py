@@ -21,7 +21,8 @@ def add_commands(commands: Any) -> None:
     """``collect``, ``choose``, ``statistics``, ``figures``, ``report`` and ``explain``."""
     command = add_command(commands, "collect", collect)
     flag(command, "--complete", "fail if a planned run has no usable record")
-    add_command(commands, "choose", choose)
+    command = add_command(commands, "choose", choose)
+    option(command, "--name", "NAME", "which choice (default: the first that is not made)")
     add_command(commands, "statistics", statistics)
     add_command(commands, "figures", figures)
     add_command(commands, "report", report)
@@ -42,11 +43,12 @@ def collect(chosen: argparse.Namespace) -> None:
 
 
 def choose(chosen: argparse.Namespace) -> None:
-    """Make the choice that the plan waits for; transfer: multi-source targets and sources."""
+    """Make a choice that the plan waits for; transfer: multi-source targets and sources."""
     study, design = open_design(chosen)
-    if study.plan.choice is None:
+    if not study.plan.choices or design.choose is None:
         raise ConfigError(f"{study.config_file}: nothing is to be chosen in this study")
-    design.choose(study)
+    first, *_ = (*study.pending_choices, *study.plan.choices)
+    design.choose(study, study.choice(chosen.name or first.name).name)
 
 
 def statistics(chosen: argparse.Namespace) -> None:

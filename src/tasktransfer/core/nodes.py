@@ -21,7 +21,7 @@ from tasktransfer.core.specs import (
     Selection,
     Training,
 )
-from tasktransfer.core.versions import LIBRARY_VERSION, RECIPE_VERSION
+from tasktransfer.core.versions import LIBRARY_VERSION, RECIPE_VERSION, raised
 from tasktransfer.errors import ConfigError
 
 SHORT = 12
@@ -64,6 +64,7 @@ class Data:
             "recipe": self.recipe,
             "settings": dict(self.settings),
             "uses": _digests(self),
+            **_said({"versions": raised("recipe", (self.recipe,))}),
             **_said({"cards": self.cards_of(_texts_in(self.settings))}),
         }
         return {**read, "derived": derived}
@@ -328,6 +329,7 @@ class Fit:
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
+            **_said({"versions": raised("learner", (self.learner,))}),
             **self.data.identity_for(self.tasks),
             "tasks": list(self.tasks),
             "seed": self.seed,
@@ -443,6 +445,7 @@ class Evaluation:
             **_said({"cards": cards}),
             "task": self.task,
             "measures": list(self.measures),
+            **_said({"versions": raised("measure", self.measures)}),
             "split": self.split,
             "settings": dict(self.settings),
         }

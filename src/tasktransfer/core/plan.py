@@ -35,28 +35,37 @@ and 0.5 GB for 20,000."""
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice that is made once, from the results of some stages, and adds runs to the plan.
+    """A choice that is made once, from the results of some nodes, and adds runs to the plan, or
+    further choices.
 
-    ``file``: where it is written down, relative to the results folder. ``like``: stages like those
-    that it adds, as what each kind of stage leaves has to be known before it is made.
+    ``name``: letters, digits, ``_`` and ``-``. ``after``: the nodes whose records it is made from.
+    ``like``: stages like those that it adds, or that a choice adds which follows from it: what
+    each kind of stage leaves has to be known before it is made.
     """
 
-    file: str
-    stages: tuple[Stage, ...]
+    name: str
+    after: tuple[Node, ...]
     made: bool
     like: tuple[Stage, ...] = ()
+
+
+def choice_file(name: str) -> str:
+    """Where a choice is written down, relative to the results folder. No table is a JSON file: the
+    workflow takes every such name for a choice's."""
+    return f"tables/{name}.json"
 
 
 @dataclass(frozen=True)
 class Plan:
     """The runs of a study and its distinct nodes, those that others use before these.
 
-    ``choice``: what some of the runs follow from; None: the config alone says them all.
+    ``choices``: what some of the runs follow from, as far as they are known; one may become known
+    when another is made. Empty: the config alone says all runs.
     """
 
     runs: tuple[Run, ...]
     nodes: tuple[Node, ...]
-    choice: Choice | None = None
+    choices: tuple[Choice, ...] = ()
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -207,7 +216,7 @@ class PlanBuilder:
         equal.append(stage)
         return stage
 
-    def plan(self, choice: Choice | None = None) -> Plan:
+    def plan(self, choices: Sequence[Choice] = ()) -> Plan:
         """Everything that was added, nodes before those that use them; a stage with the selections
         of all that ask for it."""
         asked: dict[str, list[Stage]] = defaultdict(list)
@@ -217,4 +226,4 @@ class PlanBuilder:
             with_all_selections(node, asked[node.digest]) if isinstance(node, Stage) else node
             for node in self._nodes.values()
         )
-        return Plan(tuple(self._runs), tuple(nodes), choice)
+        return Plan(tuple(self._runs), tuple(nodes), tuple(choices))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
+from tasktransfer.core.versions import raised
 
 Family = Literal["encoder", "decoder", "encoder_decoder", "dual_encoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
@@ -172,9 +173,11 @@ class Selection:
     def identity(self) -> dict[str, Any]:
         """What of it changes numbers, without ``tasks``; defaults are left out too, so that a new
         field leaves an identity alone."""
-        return {
+        values = {
             field.name: value
             for field in fields(self)
             if field.name not in ("tasks", *_OF_DISK)
             and (value := getattr(self, field.name)) != field.default
         }
+        versions = raised("measure", (self.measure,))
+        return {**values, "versions": versions} if versions else values

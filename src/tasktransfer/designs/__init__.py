@@ -18,8 +18,10 @@ from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
 from tasktransfer.core.plan import PlanTooLargeError, refuse_large
 from tasktransfer.core.validation import Problem, unknown
+from tasktransfer.core.versions import VERSIONS
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.empathetic.design import EMPATHETIC
+from tasktransfer.designs.entries import add_entries
 from tasktransfer.designs.panel.design import PANEL
 from tasktransfer.designs.plugins import load_plugins
 from tasktransfer.designs.probes.design import PROBES
@@ -33,9 +35,22 @@ DESIGNS: dict[str, Design] = {
 }
 """Name → design: those of the package, and those that plugins have added in this process."""
 
+for _design in DESIGNS.values():
+    VERSIONS.update(_design.versions)
 
 FEW_SEEDS = 20
 """Seeds are alike: of more than these, one and two tell how large a plan becomes, and soon."""
+
+
+def add(design: Design) -> None:
+    """Make a design from outside the package one of ``DESIGNS`` in this process, with the measures,
+    learners and recipes that it brings. One of the same name is replaced.
+
+    Raises:
+        ConfigError: as ``entries.add_entries``.
+    """
+    add_entries(design, [other for other in DESIGNS.values() if other.name != design.name])
+    DESIGNS[design.name] = design
 
 
 def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> CommonConfig:
@@ -57,8 +72,7 @@ def checked_config(document: Document) -> CommonConfig:
     Raises:
         ConfigError: as ``load_config``.
     """
-    for design in load_plugins(document, Design):
-        DESIGNS[design.name] = design
+    load_plugins(document, Design, add)
     named = document.get("design")
     name = named if isinstance(named, str) else "transfer"  # and its config refuses any other type
     if name not in DESIGNS:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.versions import Entry
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 
-if TYPE_CHECKING:  # both import what the Snakefile must not
+if TYPE_CHECKING:  # they import what the Snakefile must not
     from tasktransfer.data.recipes import Recipe
     from tasktransfer.fits import Learner
+    from tasktransfer.metrics.measures import Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,15 @@ class Design:
     of data and models) → plan. ``outputs``: study → its files.
     ``collect``: (study, complete) makes the tables, all or none if ``complete``, and again when
     ``tables_version`` has changed; ``statistics``,
-    ``figures`` and ``report`` make theirs. ``choose``: makes the choice that the plan waits for.
+    ``figures`` and ``report`` make theirs. ``choose``: (study, name) makes a choice that the plan
+    waits for and writes it to ``study.choice_file``.
     ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
     the provenance of each training's record says. ``stand_ins``: config → input that could not be
     had: what stands in for it, as every record says. ``notes``: config → lines that ``validate``
     adds for a config that can be run. ``recipes`` of derived data, ``learners`` of fits and
-    ``measures`` of evaluations: those that only this design has, by name.
+    ``measures`` of rows (``Measure.of_rows``): those that this design brings, by name.
+    ``versions``: of them, 1 of one that is not named, as ``{("recipe", "my_recipe"): 2}``: raise it
+    with the code, and whatever uses the entry is made anew.
     ``datasets``: those that only this design reads, which are there when a config names it.
     ``grows_with``: keys of a config that a plan is as many times as large as.
     ``of_dialogues``: files of tables that are made of the dialogues themselves, which a pack takes
@@ -89,13 +94,15 @@ class Design:
     figures: Callable[[Study], None] = _nothing
     statistics: Callable[[Study], None] = _nothing
     report: Callable[[Study], None] = _nothing
-    choose: Callable[[Study], None] = _nothing
+    choose: Callable[[Study, str], None] | None = None
     explain: Callable[[Study, Sequence[str], bool], str] | None = None
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda _: {}
     notes: Callable[[Any], Sequence[str]] = lambda _: ()
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    versions: Mapping[Entry, int] = field(default_factory=dict)
     datasets: tuple[Dataset, ...] = ()
     grows_with: tuple[str, ...] = ("seeds", "models")
     rules: tuple[str, ...] = ()

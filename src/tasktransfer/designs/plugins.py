@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import extract_tb
@@ -20,8 +20,8 @@ from tasktransfer.errors import ConfigError
 Design = TypeVar("Design")
 
 
-def load_plugins(document: Document, design: type[Design]) -> Iterator[Design]:
-    """Import the plugins of a config, add their datasets, and give their designs.
+def load_plugins(document: Document, design: type[Design], add: Callable[[Design], None]) -> None:
+    """Import the plugins of a config, and add their datasets and designs.
 
     A plugin that this process has imported already is not run again.
 
@@ -39,7 +39,7 @@ def load_plugins(document: Document, design: type[Design]) -> Iterator[Design]:
             for dataset in getattr(module, "DATASETS", ()):
                 datasets.add(dataset)
             if hasattr(module, "DESIGN"):
-                yield _of_type(module.DESIGN, design)
+                add(_of_type(module.DESIGN, design))
         except ConfigError as error:
             problems.append(Problem(at("plugins", index), str(error)))
     if problems:

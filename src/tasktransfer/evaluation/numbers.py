@@ -9,7 +9,7 @@ import numpy as np
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import ConfigError
-from tasktransfer.metrics.measures import MEASURES, Answers, values_of
+from tasktransfer.metrics.measures import MEASURES, Answers, of_rows_names, values_of
 from tasktransfer.tasks.card import Task
 
 
@@ -43,9 +43,8 @@ def measured(
         elif name in of_card:
             numbers[name] = float(of_card[name])
         else:
-            correlations = [m.name for m in MEASURES.values() if m.of_rows]
             raise ConfigError(
                 f"{task.name} has no measure {name!r}; it has "
-                f"{', '.join([*of_card, *correlations])}"
+                f"{', '.join([*of_card, *of_rows_names()])}"
             )
     return numbers

@@ -122,14 +122,16 @@ MEASURES: dict[str, Measure] = {
         for name, of_rows in (("pearson", pearson), ("spearman", spearman), ("kendall", kendall))
     },
 }
-"""By name. ``score`` is the mean of the measures that a task's card is scored by."""
+"""Name → measure: those of the package, and those that designs of plugins have added in this
+process (``designs.add``). ``score`` is the mean of the measures that a task's card is scored by."""
+
+PACKAGE = tuple(MEASURES)
+"""The names of those that come with the package."""
 
 
-def of_rows_by_name(name: str, predicted: Values, gold: Values) -> float:
-    """A correlation, or another measure of all rows, by its name."""
-    of_rows = MEASURES[name].of_rows
-    assert of_rows is not None, f"{name} is made of sums"
-    return of_rows(predicted, gold)
+def of_rows_names() -> tuple[str, ...]:
+    """The measures that are no sums over instances."""
+    return tuple(measure.name for measure in MEASURES.values() if measure.of_rows)
 
 
 def out_of_range(values: dict[str, float]) -> str | None:
@@ -139,9 +141,6 @@ def out_of_range(values: dict[str, float]) -> str | None:
         if measure is not None and not measure.holds(value):
             return f"{name} is {value}, outside {measure.low:g} to {measure.high:g}"
     return None
-
-
-OF_ROWS = tuple(measure.name for measure in MEASURES.values() if measure.of_rows)
 
 
 def values_of(task: Task, answers: Answers) -> list[float]:

@@ -133,7 +133,7 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     remarks = list(_links(results))
     there = list(places(results))
     foreign = [p for p in there if p.path not in wanted and is_in_use(p.folder)]
-    settled = not any(study.choice_pending for study in studies)
+    settled = not any(study.pending_choices for study in studies)
     if foreign:
         remarks.append(
             f"{foreign[0].folder} is being made, and is of none of these studies: what is of "

@@ -57,7 +57,7 @@ def overview(
         "runs": {
             "total": len(study.plan.runs),
             "by_method": study.plan.counts(),
-            "choice_pending": study.choice_pending,
+            "choice_pending": bool(study.pending_choices),
         },
         "trainings": _trainings(study, there),
         "others": others(study, there),

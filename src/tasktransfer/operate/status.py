@@ -70,7 +70,7 @@ class Watcher:
         left; ``inputs``: data, token ids and tiny models that are being made or could not be;
         ``failed`` with the last line of the error and the log; throughput; ``seconds_left``, None
         where nothing tells."""
-        self.study = self.study.with_choice()
+        self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), look(self.study)
         left = len(study.plan.nodes) - len(there.finished)
         begun = _begun(study, there)
@@ -87,7 +87,7 @@ class Watcher:
             "left": left,
             "again": len(there.again),
             "damaged": [*there.damaged.values()],
-            "choice_pending": study.choice_pending,
+            "choice_pending": bool(study.pending_choices),
             "totals": {state: totals[state] for state in STATES},
             **self._pace(there, running, now),
             "started_again": self._started_again(there),

@@ -20,7 +20,7 @@ from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Stage, Start
-from tasktransfer.core.plan import Plan
+from tasktransfer.core.plan import Choice, Plan, choice_file
 from tasktransfer.data.prepared import instances_folder, says_synthetic
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.encoding import ENCODING_VERSION
@@ -51,7 +51,7 @@ class Study:
 
     @cached_property
     def plan(self) -> Plan:
-        """Every run known so far; others may follow once a choice is made (``Plan.choice``)."""
+        """Every run known so far; others may follow once a choice is made (``Plan.choices``)."""
         return self.planner(self.config, self.revisions)
 
     @property
@@ -61,22 +61,34 @@ class Study:
             model.weights == UNKNOWN for model in self.revisions.models.values()
         )
 
-    @property
-    def choice_file(self) -> str | None:
-        """Where the choice is written down that the plan depends on: made once, and made anew
-        only if it is deleted. None: the plan depends on none."""
-        return f"{self.config.results}/{self.plan.choice.file}" if self.plan.choice else None
+    def choice(self, name: str) -> Choice:
+        """A choice that the plan depends on.
+
+        Raises:
+            ConfigError: none of this name is known.
+        """
+        for choice in self.plan.choices:
+            if choice.name == name:
+                return choice
+        known = ", ".join(choice.name for choice in self.plan.choices) or "none"
+        raise ConfigError(
+            f"{self.config_file}: no choice is named {name!r}; known are {known}, and others may "
+            "follow from these"
+        )
+
+    def choice_file(self, choice: Choice) -> str:
+        """Where a choice is written down: made once, and made anew only if it is deleted."""
+        return f"{self.config.results}/{choice_file(choice.name)}"
 
     @property
-    def choice_pending(self) -> bool:
-        """Whether further runs follow once a choice is made."""
-        return self.plan.choice is not None and not self.plan.choice.made
+    def pending_choices(self) -> tuple[Choice, ...]:
+        """The choices that are known and not made: further runs follow from them."""
+        return tuple(choice for choice in self.plan.choices if not choice.made)
 
-    def with_choice(self) -> Study:
+    def with_choices(self) -> Study:
         """The same study with what has been chosen by now."""
-        if not self.choice_pending or not Path(str(self.choice_file)).exists():
-            return self
-        return replace(self)
+        files = (self.choice_file(choice) for choice in self.pending_choices)
+        return replace(self) if any(Path(file).exists() for file in files) else self
 
     # --- inputs ---
 
@@ -339,9 +351,8 @@ class Study:
 
     @cached_property
     def _expected(self) -> tuple[Stage, ...]:
-        """The stages, and some like those that a choice will add."""
-        choice = self.plan.choice
-        return (*self.plan.stages, *(choice.like if choice else ()))
+        """The stages, and some like those that choices will add."""
+        return (*self.plan.stages, *(like for one in self.plan.choices for like in one.like))
 
     def users(self, node: Node) -> Sequence[Node]:
         """The nodes that use this one."""

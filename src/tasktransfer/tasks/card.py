@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import Family
+from tasktransfer.core.versions import raised
 
 Kind = Literal[
     "utterance_classification",
@@ -177,9 +178,13 @@ class Task:
 
 def card_digest(task: Task) -> str:
     """Digest of what of a card changes numbers: kind, labels, texts, how it is scored. A field at
-    its default stays out, so that a new field leaves old digests alone."""
+    its default stays out, so that a new field leaves old digests alone; so do the versions of its
+    measures until they are raised."""
     said = _not_at_default(task)
     numbers = {key: value for key, value in said.items() if key not in CHANGES_NO_NUMBER}
+    measures = raised("measure", ("score", *(spec.key for spec in task.metrics)))
+    if measures:
+        numbers["versions"] = measures
     return digest_of(numbers)[:CARD_DIGITS]
 
 

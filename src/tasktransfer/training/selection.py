@@ -12,7 +12,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Selection
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, TrainingError
-from tasktransfer.metrics.measures import MEASURES, OF_ROWS, Measure, of_rows_by_name, values_of
+from tasktransfer.metrics.measures import MEASURES, Measure, of_rows_names, values_of
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import evaluate
@@ -38,7 +38,7 @@ def selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
     name, family = stage.selection.measure, stage.model.family
     for task in stage.measured_on:
         offered = ["score", *(spec.key for spec in tasks[task].metrics), "loss"]
-        offered += OF_ROWS if tasks[task].labels else []
+        offered += of_rows_names() if tasks[task].labels else []
         offered += [] if family in ("encoder", "dual_encoder") else ["perplexity"]
         if name not in offered:
             raise ConfigError(
@@ -78,10 +78,10 @@ def dev_measures(
                 model, tasks[task], split, setup, stage.training.fidelity.scoring, progress.advance
             )
             measured[task] = dict(evaluation.metrics)
-            if name in OF_ROWS:
+            if of_rows := MEASURES[name].of_rows:
                 answers = (evaluation.predictions, split.targets)
                 numbers = (np.array(values_of(tasks[task], each)) for each in answers)
-                measured[task][name] = of_rows_by_name(name, *numbers)
+                measured[task][name] = of_rows(*numbers)
             if name != "score":
                 values[task] = [measured[task][name]]
             elif stage.training.fidelity.selection_metrics == "release":

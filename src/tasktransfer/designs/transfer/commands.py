@@ -12,7 +12,6 @@ from pathlib import Path
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
@@ -25,7 +24,7 @@ def collect(study: Study, complete: bool) -> None:
     collect_tables(study, complete=complete)
 
 
-def select_sources(study: Study) -> None:
+def select_sources(study: Study, name: str) -> None:
     """Pick the multi-source targets and their sources from the single-source results."""
     from tasktransfer.designs.transfer.collect.collect import tables_of
     from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
@@ -35,7 +34,7 @@ def select_sources(study: Study) -> None:
     collected = gather(study, single_source.runs)
     collected.require(complete=False)
     asked = transfer_config(study).multi_source
-    out = Path(study.config.results, SELECTION)
+    out = Path(study.choice_file(study.choice(name)))
     for item in select_from_tables(
         tables_of(collected),
         out,

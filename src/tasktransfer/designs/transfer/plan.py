@@ -42,9 +42,8 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     picked = read_selection(config)
     like = _like_several_sources(config, revisions)
     choice = Choice(SELECTION, without_controls.stages, made=picked is not None, like=like)
-    if picked is None:
-        return replace(single_source, choice=choice)
-    return replace(build(config, revisions, picked), choice=choice)
+    grown = single_source if picked is None else build(config, revisions, picked)
+    return replace(grown, choices=(choice,))
 
 
 def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tasktransfer.core.plan import choice_file
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
-from tasktransfer.files import json_text
+from tasktransfer.results.choices import read_choice
 
 ChooseBy = Literal["dev", "test"]
 """The split whose scores choose."""
 
-SELECTION = "tables/selection.json"
-"""Relative to the results folder."""
+SELECTION = "selection"
+"""Name of the choice (``core.plan.Choice``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,10 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
     Raises:
         RecordError: the file is damaged, or answers another question than the config asks.
     """
-    path = Path(config.results, SELECTION)
-    if not path.exists():
+    written = read_choice(config.results, SELECTION)
+    if written is None:
         return None
+    path = Path(config.results, choice_file(SELECTION))
     try:
         picked = tuple(
             MultiSource(
@@ -50,9 +52,9 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
                 tuple(item["sources"]),
                 _choose_by(item.get("chosen_by")),
             )
-            for item in json_text.read(path)
+            for item in written
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path}: damaged ({error!r}); delete it, it is made again") from error
     contradiction = _contradiction(config, picked)
     if contradiction:

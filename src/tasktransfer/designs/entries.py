@@ -1,0 +1,82 @@
+"""Measures, learners and recipes that designs bring, beside those of the package.
+
+A node names what it uses, and its identity has nothing of it but name and version. So a name means
+one thing, whoever brings it, and takes the place of no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from tasktransfer.core.versions import VERSIONS, Entry, Registry
+from tasktransfer.designs.design import Design
+from tasktransfer.errors import ConfigError
+
+
+def entries_of(design: Design) -> tuple[Entry, ...]:
+    """What a design brings."""
+    return (
+        *(("measure", name) for name in design.measures),
+        *(("learner", name) for name in design.learners),
+        *(("recipe", name) for name in design.recipes),
+    )
+
+
+def add_entries(design: Design, others: Iterable[Design]) -> None:
+    """Make what a design brings known in this process, with its versions.
+
+    Raises:
+        ConfigError: a name is taken by the package or by one of the other designs, or what is
+            brought cannot be; the message lists every problem.
+    """
+    problems = [*_taken(design, others), *_impossible(design)]
+    if problems:
+        listed = "".join(f"\n  {problem}" for problem in problems)
+        raise ConfigError(f"design {design.name!r} cannot be added:{listed}")
+    for entry in entries_of(design):
+        VERSIONS[entry] = design.versions.get(entry, 1)
+    if design.measures:
+        from tasktransfer.metrics.measures import MEASURES  # noqa: PLC0415  # numpy, for no start
+
+        MEASURES.update(design.measures)
+
+
+def _taken(design: Design, others: Iterable[Design]) -> Iterator[str]:
+    owners = {entry: f"design {other.name!r}" for other in others for entry in entries_of(other)}
+    for entry in entries_of(design):
+        registry, name = entry
+        owner = "the package" if name in _of_package(registry) else owners.get(entry)
+        if owner:
+            yield f"{registry}s: {name!r} is a {registry} of {owner}; choose another name"
+
+
+def _of_package(registry: Registry) -> Collection[str]:
+    """Names of the package's entries; asked for a design that brings such, since no start of the
+    package's own designs is to import them."""
+    match registry:
+        case "measure":
+            from tasktransfer.metrics.measures import PACKAGE  # noqa: PLC0415
+
+            return PACKAGE
+        case "learner":
+            from tasktransfer.fits import JOINT_LEARNERS, LEARNERS  # noqa: PLC0415
+
+            return {**LEARNERS, **JOINT_LEARNERS}
+        case "recipe":
+            from tasktransfer.data.recipes import RECIPES  # noqa: PLC0415
+
+            return RECIPES
+
+
+def _impossible(design: Design) -> Iterator[str]:
+    for name, measure in design.measures.items():
+        if measure.name != name:
+            yield f"measures: {name!r} is named {measure.name!r}; give it one name"
+        if measure.of_rows is None:
+            yield f"measures: {name!r} has no of_rows, and nothing else makes it; give it one"
+    brought = entries_of(design)
+    for entry, version in design.versions.items():
+        if entry not in brought:
+            yield f"versions: {entry!r} is nothing that the design brings; it brings {brought}"
+        elif not isinstance(version, int) or version < 1:
+            yield f"versions: {entry!r} is {version!r}; versions are 1, 2 and so on"

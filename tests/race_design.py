@@ -1,0 +1,120 @@
+"""A design whose plan grows twice: the best source, then the best rate of the target that starts
+from it, then that with further seeds. The second choice is known when the first is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tasktransfer.config import CommonConfig, TrainingConfig
+from tasktransfer.core.nodes import Node, Outcome, Stage, Start
+from tasktransfer.core.plan import Choice, Plan, PlanBuilder
+from tasktransfer.core.runs import Run
+from tasktransfer.core.specs import Selection, Training
+from tasktransfer.core.steps import Step
+from tasktransfer.datasets import data_of
+from tasktransfer.designs.design import Design, Outputs
+from tasktransfer.errors import ConfigError
+from tasktransfer.results.choices import read_choice, write_choice
+from tasktransfer.results.collect import gather
+from tasktransfer.results.records import chosen_round, read_record
+from tasktransfer.results.revisions import Revisions
+from tasktransfer.results.study import Study
+
+DATASET, TARGET = "DailyDialog", "topic_classification"
+SOURCES = ("dialogue_act_classification", "emotion_recognition")
+RATES = (1e-3, 3e-3)
+SOURCE, RATE = "best_source", "best_rate"
+TABLE = "tables/race.csv"
+
+
+class RaceConfig(CommonConfig):
+    training: TrainingConfig = TrainingConfig()
+
+    @property
+    def dataset_names(self) -> tuple[str, ...]:
+        return (DATASET,)
+
+
+def plan(config: RaceConfig, revisions: Revisions) -> Plan:
+    builder = PlanBuilder(lambda step, starts: ("target" if starts else "source", _label(step)))
+    data = data_of(DATASET, revisions.data[DATASET], {"few_sample": config.data.few_sample})
+    training = Training(**{**config.training.resolved(), "epochs": 1})
+    (spec,) = revisions.models.values()
+
+    def stages(source: str, *rates: float, seed: int = 0) -> list[Stage]:
+        """A source, or its targets with some rates, each a run."""
+        first = Step((source,), Selection((source,)))
+        made = [
+            list(builder.stages(steps, data, spec, training, seed).values())[-1]
+            for steps in (
+                [[first, _target(training, rate)] for rate in rates] if rates else [[first]]
+            )
+        ]
+        for stage in made:
+            about = {"source": source}
+            builder.add(Run(stage.kind, spec.name, seed, about, Outcome((Start(stage),))))
+        return made
+
+    sources = [stage for source in SOURCES for stage in stages(source)]
+    steps = [Step((SOURCES[0],), Selection((SOURCES[0],))), _target(training, RATES[0])]
+    like = tuple(builder.stages(steps, data, spec, training, 0).values())
+    source, rate = (read_choice(config.results, name) for name in (SOURCE, RATE))
+    choices = [Choice(SOURCE, tuple(sources), made=source is not None, like=like)]
+    if source is not None:
+        raced = stages(source, *RATES)
+        choices.append(Choice(RATE, tuple(raced), made=rate is not None))
+        if rate is not None:
+            for seed in config.seeds:
+                stages(source, rate, seed=seed)
+    return builder.plan(choices)
+
+
+def _target(training: Training, rate: float) -> Step:
+    step = Step((TARGET,), Selection((TARGET,)))
+    return replace(step, training=replace(training, learning_rate=rate))
+
+
+def _label(step: Step) -> str:
+    return f"{step.train_tasks[0]}_{step.training.learning_rate if step.training else 'usual'}"
+
+
+def choose(study: Study, name: str) -> None:
+    best = _best(study, study.choice(name).after)
+    chosen = {SOURCE: best.train_tasks[0], RATE: best.training.learning_rate}
+    write_choice(study.config.results, name, chosen[name])
+
+
+def _best(study: Study, nodes: Sequence[Node]) -> Stage:
+    """The training with the best dev score."""
+    scores = {
+        node: chosen_round(read_record(Path(study.record(node))), node.select_on).dev_score
+        for node in nodes
+        if isinstance(node, Stage)
+    }
+    return max(scores, key=scores.__getitem__)
+
+
+def collect(study: Study, complete: bool) -> None:
+    collected = gather(study)
+    collected.require(complete=complete)
+    if study.pending_choices:
+        raise ConfigError(f"{study.pending_choices[0].name} is not made")
+    rows = [
+        f"{run.method},{run.about['source']},{run.seed},{run.stages[-1].training.learning_rate}"
+        for run in collected.runs
+    ]
+    Path(study.tables).mkdir(parents=True, exist_ok=True)
+    Path(study.config.results, TABLE).write_text("\n".join(rows))
+
+
+DESIGN = Design(
+    name="race",
+    config=RaceConfig,
+    kinds=("source", "target"),
+    plan=plan,
+    outputs=lambda study: Outputs((TABLE,)),
+    collect=collect,
+    choose=choose,
+)
