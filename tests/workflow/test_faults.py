@@ -12,7 +12,7 @@ import pytest
 import yaml
 from chaos import NOTHING, SMALL_STUDY
 
-TRAININGS = 8
+TRAININGS = 7
 """Of one seed: two baselines, two multitask trainings, four fine-tunings."""
 
 

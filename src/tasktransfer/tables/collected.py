@@ -61,7 +61,7 @@ def common_columns(about: Sequence[str]) -> dict[str, Columns]:
         ),
         "scores": (
             *run,
-            ("task", pa.string(), "task that is measured"),
+            ("measured_task", pa.string(), "task that is measured; a run may be about another"),
             ("split", pa.string(), "split; dev of a training: with the round that it has chosen"),
             ("measure", pa.string(), "measure; score: what the task is judged by, 0-100"),
             ("value", pa.float64(), "in the measure's own unit"),
