@@ -210,13 +210,14 @@ def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
     assert results.metadata.synthetic and results.metadata.real == ["DailyDialog"]
     tables = {table.name: table for table in printed_tables(results)}
     for name in ("table1", "table2"):
-        table = tables[name]
-        assert table.caption.startswith("SYNTHETIC (tiny world), but DailyDialog is real. ")
-        compared = table.frame.filter(like="published").notna().any(axis=1)
-        assert compared.groupby(table.frame["dataset"]).unique().map(list).to_dict() == {
-            "DailyDialog": [True],
-            "Friends": [False],
-        }
+        said = "SYNTHETIC (tiny world), but DailyDialog is real. "
+        assert tables[name].caption.startswith(said)
+    frame = tables["table1"].frame
+    compared = frame.filter(like="published").notna().any(axis=1)
+    assert compared.groupby(frame["dataset"]).unique().map(list).to_dict() == {
+        "DailyDialog": [True],
+        "Friends": [False],
+    }
     write_all_tables(results, tmp_path / "printed")
     rows = pd.read_csv(tmp_path / "printed" / "table2.csv")
     assert rows.groupby("dataset")["synthetic"].all().to_dict() == {

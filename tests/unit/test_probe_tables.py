@@ -15,7 +15,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.claims import bleu_and_probes
-from tasktransfer.designs.probes.collect import score_rows
+from tasktransfer.designs.probes.collect import probed_rows
 from tasktransfer.designs.probes.figures import one_a_seed
 from tasktransfer.designs.probes.intervals import intervals
 from tasktransfer.designs.probes.plan import plan
@@ -278,7 +278,7 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
         for stage in planned.stages
     }
     runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
-    rows = pd.DataFrame(score_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
+    rows = pd.DataFrame(probed_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
     by_model = rows[rows[2] == "best"]
     assert len(by_model) == 5
     assert set(by_model[3]) == set(by_model[6]) == {7}
