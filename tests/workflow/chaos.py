@@ -47,7 +47,8 @@ NOTHING: dict[str, Any] = {
 }
 """The verdict on a study in which nothing is wrong."""
 
-NOT_NUMBERS = ["seconds", "samples_per_second", "peak_memory_mb", "peak_gpu_memory_mb", "commit"]
+NOT_NUMBERS = ["seconds", "hours", "samples_per_second", "peak_memory_mb", "peak_gpu_memory_mb"]
+NOT_NUMBERS += ["commit"]
 """Columns of ``runs`` that tell how a training went, not what came of it."""
 
 
