@@ -133,4 +133,4 @@ def test_sources_and_licences_travel_with_it(pack: Pack) -> None:
 
 
 def test_its_cuts_are_in_its_tables(results: Results) -> None:
-    assert results.metadata.cuts == "limit_test 1200, limit_train 900"
+    assert results.metadata.cuts == "limit_train 900, limit_test 1200"

@@ -39,6 +39,7 @@ from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
 from tasktransfer.results.study import Study
 from tasktransfer.results.tallies import Checks, check_predictions
 from tasktransfer.results.test_sets import deviating_test_sets
+from tasktransfer.tasks.card import SPLITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,7 +123,10 @@ class Collected:
             for record in self.records.values()
             for key, limit in record["provenance"].get("cuts", {}).items()
         }
-        return ", ".join(f"{key} {limit}" for key, limit in sorted(limits))
+        splits = [f"limit_{split}" for split in SPLITS]
+        first = [one for name in splits for one in sorted(limits) if one[0] == name]
+        others = sorted(limits.difference(first))
+        return ", ".join(f"{key} {limit}" for key, limit in [*first, *others])
 
     @property
     def stand_ins(self) -> dict[str, str]:

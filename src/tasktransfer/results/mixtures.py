@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
+from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import selected_on
 from tasktransfer.results.schema import Record
@@ -87,7 +87,9 @@ def _facts_of_training(stage: Stage, record: Record) -> Iterator[tuple[Aspect, A
     of_tasks = f"{stage.dataset} {tasks}, {model.family}"
     yield ("provenance.recipe", of_tasks), record["provenance"]["recipe"]
     limits = [f"{key} {limit}" for key, limit in record["provenance"].get("cuts", {}).items()]
-    of = ", ".join([stage.data.label, model.family, *sorted(limits)])
+    # Of derived data there are several by one name: drawn otherwise, they have other sizes.
+    data = f"{stage.data.label} {stage.data.digest[:SHORT]}"
+    of = ", ".join([data, model.family, *sorted(limits)])
     for task in record["results"]:
         yield (f"sizes.{task}", of), record["sizes"].get(task)
 
