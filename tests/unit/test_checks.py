@@ -25,9 +25,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     seen: list[Path] = []
     whole = tallies.read_rows
 
-    def counted(path: Path, expected: object = None) -> object:
+    def counted(path: Path, expected: object = None, columns: object = None) -> object:
         seen.append(path)
-        return whole(path, expected)  # type: ignore[arg-type]
+        return whole(path, expected, columns)  # type: ignore[arg-type]
 
     monkeypatch.setattr(tallies, "read_rows", counted)
     return seen
