@@ -159,8 +159,10 @@ def refresh_digest(predictions: Path) -> None:
 
 
 def with_column(path: Path, name: str, values: pa.Array) -> None:
-    """Predictions with another column, and the record made to fit."""
+    """Predictions with another column, and the record made to fit: of all tasks, or as many of
+    each of them as there are values."""
     table = pq.read_table(path)
     at = table.schema.get_field_index(name)
-    pq.write_table(table.set_column(at, table.schema.field(at), values), path)
+    every = pa.concat_arrays([values] * (len(table) // len(values)))
+    pq.write_table(table.set_column(at, table.schema.field(at), every), path)
     refresh_digest(path)

@@ -109,23 +109,30 @@ def fewer_predictions(record: Path) -> None:
 
 
 def fewer_predictions_that_the_record_owns_to(record: Path) -> None:
-    """Rows and checksum in the record are those of the file; the test split has more."""
+    """Rows and checksum in the record are those of the file; the last task's test split has
+    more."""
     import hashlib  # noqa: PLC0415
 
     file = record.with_name(ROWS)
-    fewer_predictions(record)
-    entry = {"file": ROWS, "rows": 30}
+    table = pq.read_table(file)
+    pq.write_table(table.slice(0, len(table) - 10), file)
+    entry = {"file": ROWS, "rows": len(table) - 10}
     entry["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
     value = json.loads(record.read_text())
-    next(iter(value["results"].values()))["instances"] = 30
+    value["results"][table["task"][-1].as_py()]["instances"] = 30
     record.write_text(json.dumps(value | {"rows": entry}))
 
 
 def predictions_of_another_run(record: Path) -> None:
-    other = next(path for path in sorted(RESULTS.rglob("metrics.json")) if path != record)
+    entry = json.loads(record.read_text())["rows"]
+    others = ((path, json.loads(path.read_text())["rows"]) for path in RESULTS.rglob(record.name))
+    other, theirs = next(
+        (path, rows)
+        for path, rows in sorted(others)
+        if path != record and rows["rows"] == entry["rows"]
+    )
     shutil.copy(other.with_name(ROWS), record.with_name(ROWS))
-    entry = json.loads(other.read_text())["rows"]
-    edited(rows=entry)(record)
+    edited(rows=theirs)(record)
 
 
 def torn_predictions(record: Path) -> None:
