@@ -86,7 +86,7 @@ FAULTS = (
     Fault(
         "a limit is not told",
         "results/collect.py",
-        '        return ", ".join(f"{key} {limit}" for key, limit in [*first, *others])\n',
+        '        return ", ".join(f"{key} {limit}" for key, limit in ordered)\n',
         '        return ""\n',
         ("marks", "cut and transfer"),
     ),

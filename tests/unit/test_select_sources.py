@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,7 +102,7 @@ def with_other_test_scores(collected: Collected) -> Collected:
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_from_tables_to_json(tmp_path: Path, split: ChooseBy) -> None:
+def test_the_split_that_is_asked_for_chooses(tmp_path: Path, split: ChooseBy) -> None:
     runs = single_source_runs("DailyDialog", ["bert"], TASKS, [0], ["multitask"])
     collected = constructed(
         tmp_path, runs, lambda run: 50.0 + (DELTAS[run[3][0], run[4]] if run[3] else 0.0)
@@ -114,13 +113,11 @@ def test_from_tables_to_json(tmp_path: Path, split: ChooseBy) -> None:
         "sources": ["c", "d"],
         "chosen_by": split,
     }
-    out = tmp_path / "selection.json"
 
     def chosen(collected: Collected) -> list[Selection]:
-        return select_from_tables(tables_of(collected), out, 1, 2, split)
+        return select_from_tables(tables_of(collected), 1, 2, split)
 
     assert chosen(collected) == [wanted]
-    assert json.loads(out.read_text()) == [wanted]
     assert (chosen(with_other_test_scores(collected)) == [wanted]) == (split == "dev")
 
 
@@ -130,5 +127,4 @@ def test_a_model_that_failed_altogether_is_not_overlooked(tmp_path: Path) -> Non
         constructed(tmp_path, runs, lambda run: 50.0, leave_out=lambda run: run[1] == "t5")
     )
     with pytest.raises(RecordError, match="16 single-source or baseline runs are missing"):
-        select_from_tables(tables, tmp_path / "selection.json")
-    assert not (tmp_path / "selection.json").exists()
+        select_from_tables(tables)

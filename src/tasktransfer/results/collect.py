@@ -123,10 +123,9 @@ class Collected:
             for record in self.records.values()
             for key, limit in record["provenance"].get("cuts", {}).items()
         }
-        splits = [f"limit_{split}" for split in SPLITS]
-        first = [one for name in splits for one in sorted(limits) if one[0] == name]
-        others = sorted(limits.difference(first))
-        return ", ".join(f"{key} {limit}" for key, limit in [*first, *others])
+        place = {f"limit_{split}": number for number, split in enumerate(SPLITS)}
+        ordered = sorted(limits, key=lambda one: (place.get(one[0], len(place)), one))
+        return ", ".join(f"{key} {limit}" for key, limit in ordered)
 
     @property
     def stand_ins(self) -> dict[str, str]:

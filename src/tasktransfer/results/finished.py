@@ -16,7 +16,7 @@ from tasktransfer.core.ancestors import starts_of
 from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.results.damage import Checked, checked, damage
-from tasktransfer.results.records import parts_of, read_record
+from tasktransfer.results.records import not_chosen, parts_of, read_record
 from tasktransfer.results.rounds import LAST, ROUNDS, last_of, round_folder
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, unfinished
@@ -77,8 +77,8 @@ def lacking_selections(study: Study, stage: Stage) -> str | None:
     """The selections of a whole stage that it was not asked for when it was made; None: it was for
     all. Raises as ``look``."""
     made = _checked(study).selections(stage, study.folder(stage))
-    gone = ["+".join(one.tasks) for one in stage.selections if one.tasks not in made]
-    return f"{study.record(stage)}: no round was chosen on {', '.join(gone)}" if gone else None
+    lacks = not_chosen(stage, made)
+    return f"{study.record(stage)}: {lacks}" if lacks else None
 
 
 def lacking_rounds(study: Study, stage: Stage) -> str | None:

@@ -8,7 +8,7 @@ thousands needs neither torch nor pandas.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -165,7 +165,11 @@ def selected_on(record: Record) -> list[tuple[str, ...]]:
 
 def without_selection(stage: Stage, record: Record) -> str | None:
     """Which rounds a training was not asked for when it was made, and is now; None: all were."""
-    made = {*selected_on(record)}
+    return not_chosen(stage, selected_on(record))
+
+
+def not_chosen(stage: Stage, made: Collection[tuple[str, ...]]) -> str | None:
+    """The same, of the tasks of each selection that there was."""
     lacks = ["+".join(one.tasks) for one in stage.selections if one.tasks not in made]
     return f"no round was chosen on {', '.join(lacks)}" if lacks else None
 

@@ -28,20 +28,21 @@ def select_sources(study: Study, name: str) -> None:
     """Pick the multi-source targets and their sources from the single-source results."""
     from tasktransfer.designs.transfer.collect.collect import tables_of
     from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
+    from tasktransfer.results.choices import write_choice
     from tasktransfer.results.collect import gather
 
     single_source = build(transfer_config(study), study.revisions)
     collected = gather(study, single_source.runs)
     collected.require(complete=False)
     asked = transfer_config(study).multi_source
-    out = Path(study.choice_file(study.choice(name)))
-    for item in select_from_tables(
+    chosen = select_from_tables(
         tables_of(collected),
-        out,
         asked.targets_per_dataset,
         asked.sources_per_target,
         asked.choose_by,
-    ):
+    )
+    write_choice(study.config.results, name, chosen)
+    for item in chosen:
         print(f"{item['dataset']}: {' + '.join(item['sources'])} -> {item['target']}")
 
 

@@ -32,20 +32,17 @@ MORE_BASELINE_SEEDS = "more_baseline_seeds"
 """Key in the tables' facts: seeds of baselines beside those of the runs."""
 
 
-def collect(
-    study: Study, *, complete: bool = False, runs: Iterable[Run] | None = None
-) -> tuple[Tables, Metadata]:
+def collect(study: Study, *, complete: bool = False) -> tuple[Tables, Metadata]:
     """Collect a study's records into its tables.
 
     Args:
         complete: refuse holes, and write nothing then.
-        runs: those of the plan to look for; None: all.
 
     Raises:
         RecordError: no record is usable, records cannot be compared, or ``complete`` and a planned
             run left no usable record.
     """
-    collected = gather(study, runs)
+    collected = gather(study)
     collected.require(complete=complete)
     return write(collected)
 
@@ -61,21 +58,20 @@ def tables_of(collected: Collected) -> Tables:
     """What was collected, as frames in the order of the plan; controls apart."""
     of_algorithms = [run for run in collected.runs if not is_control(run)]
     of_controls = [run for run in collected.runs if is_control(run)]
-    holes = {False: [], True: []}  # type: dict[bool, list[Missing]]
-    for hole in collected.missing:
-        holes[is_control(hole.run)].append(hole)
+    holes = [hole for hole in collected.missing if not is_control(hole.run)]
+    of_controls_missing = [hole for hole in collected.missing if is_control(hole.run)]
     runs = frame("runs", [run_row(collected, run) for run in of_algorithms])
     deltas = deltas_of(runs)
-    alone = _alone(runs, deltas, holes[False])
+    alone = _alone(runs, deltas, holes)
     return Tables(
         runs=runs,
         scores=frame("scores", [row for r in of_algorithms for row in score_rows(collected, r)]),
         deltas=deltas,
         sizes=_sizes(runs),
-        missing=frame("missing", [*map(missing_row, holes[False]), *alone]),
+        missing=frame("missing", [*map(missing_row, holes), *alone]),
         problems=frame("problems", collected.problems),
         control_runs=frame("control_runs", [run_row(collected, run) for run in of_controls]),
-        control_missing=frame("control_missing", map(missing_row, holes[True])),
+        control_missing=frame("control_missing", map(missing_row, of_controls_missing)),
     )
 
 

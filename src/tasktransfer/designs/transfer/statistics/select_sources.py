@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy.typing as npt
@@ -12,7 +10,6 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.selection import ChooseBy
 from tasktransfer.errors import RecordError
-from tasktransfer.files import replacing
 
 
 class Selection(TypedDict):
@@ -90,12 +87,11 @@ def dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 def select_from_tables(
     tables: Tables,
-    out: Path,
     targets_per_dataset: int = 2,
     sources_per_target: int = 3,
     choose_by: ChooseBy = "dev",
 ) -> list[Selection]:
-    """``select`` on the tables of a study, written to ``out`` as a JSON list.
+    """``select`` on the tables of a study.
 
     Raises:
         RecordError: as ``select``; also when the plan expects single-source runs that are missing.
@@ -104,16 +100,13 @@ def select_from_tables(
     if len(holes):
         first = holes.iloc[0]
         raise RecordError(
-            f"{out}: {len(holes)} single-source or baseline runs are missing, the first: "
+            f"{len(holes)} single-source or baseline runs are missing, the first: "
             f"{first['dataset']} {first['model']} {first['algorithm']} {first['source']} -> "
             f"{first['target']} seed {first['seed']} ({first['reason']}); run them, an incomplete "
             "table must not choose"
         )
     deltas = tables.deltas if choose_by == "test" else dev_deltas(tables.deltas, tables.runs)
-    chosen = select(deltas, targets_per_dataset, sources_per_target, choose_by)
-    with replacing(out) as part:
-        part.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")
-    return chosen
+    return select(deltas, targets_per_dataset, sources_per_target, choose_by)
 
 
 def _best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str]:
