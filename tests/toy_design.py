@@ -7,7 +7,7 @@ Spearman's correlation and a measure of its own; a figure of its own.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -19,14 +19,26 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of
-from tasktransfer.designs.design import Design, Outputs, Shown
+from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.metrics.measures import Measure, Values
+from tasktransfer.present.declared import Crossed, Figure, Presentation, Table
 from tasktransfer.results.collect import gather
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 from tasktransfer.tables import COMMON
-from tasktransfer.tables.collected import common_columns, metadata_of, write_collected
-from tasktransfer.tables.store import read_frame
+from tasktransfer.tables.collected import (
+    common_columns,
+    metadata_of,
+    read_tables,
+    write_collected,
+)
+from tasktransfer.tables.columns import number, text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
+    from tasktransfer.present.view import View
 
 DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
 ABOUT = ("task",)
@@ -82,9 +94,7 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
 
 
 def outputs(study: Study) -> Outputs:
-    tables = tuple(f"tables/{name}.parquet" for name in COMMON)
-    figure = Shown("figures/spearman.png", "Figures", labels={"figure": "spearman"})
-    return Outputs(tables, figures=("figures/spearman.png",), shown=(figure,))
+    return Outputs(tuple(f"tables/{name}.parquet" for name in COMMON))
 
 
 def collect(study: Study, complete: bool) -> None:
@@ -96,20 +106,44 @@ def collect(study: Study, complete: bool) -> None:
     write_collected(collected, {}, {}, metadata, ABOUT)
 
 
-def figures(study: Study) -> None:
-    from matplotlib.figure import Figure
+def measured(view: View) -> pd.DataFrame:
+    frame = view["scores"].query("split == 'test' and measure in ['spearman', 'mean_gap']")
+    return frame.groupby(["method", "model", "task", "measure"], as_index=False)["value"].mean()
 
-    columns = common_columns(ABOUT)["scores"]
-    frame, metadata = read_frame(Path(study.tables, "scores.parquet"), columns)
-    figure = Figure(layout="constrained")
-    axes = figure.subplots()
-    measured = frame[frame["measure"] == "spearman"]
-    means = measured.groupby("method", sort=False)["value"].mean()
-    axes.bar(means.index, means)
-    axes.set(ylabel="Spearman's correlation", ylim=(-1, 1))
-    figure.suptitle(f"{metadata.mark}{metadata.study}")
-    Path(study.figures).mkdir(parents=True, exist_ok=True)
-    figure.savefig(Path(study.figures, "spearman.png"))
+
+def answer(view: View) -> list[str]:
+    best = measured(view).query("measure == 'spearman'").sort_values("value").iloc[-1]
+    return [f"{best['method']} correlates most, {best['value']:.2f}."]
+
+
+def draw(view: View) -> Canvas:
+    from tasktransfer.present.kit.panels import panels
+    from tasktransfer.present.kit.style import entitle
+
+    figure, (axes,) = panels(1, 4, 3)
+    rows = measured(view).query("measure == 'spearman'")
+    axes.bar(rows["method"], rows["value"])
+    entitle(figure, "Spearman's correlation by method", None, view.metadata)
+    return figure
+
+
+SCORES = Table(
+    "scores",
+    "Table 1",
+    measured,
+    Crossed((text("method", "Method"),), "measure", number("value", "", ".2f")),
+    keys=("method", "model", "measure"),
+    caption="Mean over seeds on the test split.",
+)
+SHOWN = Presentation(
+    question="Does a frozen body rate as well as logistic regression?",
+    read=lambda study: read_tables(study, common_columns(ABOUT)),
+    answer=answer,
+    tables=(SCORES,),
+    figures=(
+        Figure("spearman", "Correlation by method", draw, ("scores",), caption="Mean over seeds."),
+    ),
+)
 
 
 DESIGN = Design(
@@ -119,7 +153,7 @@ DESIGN = Design(
     plan=plan,
     outputs=outputs,
     collect=collect,
-    figures=figures,
+    shown=lambda study: SHOWN,
     measures={"mean_gap": Measure("mean_gap", False, scale="plain", of_rows=mean_gap)},
     stand_ins=lambda _: {"a large model": "a toy"},
 )

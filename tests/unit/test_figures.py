@@ -31,13 +31,13 @@ from tasktransfer.designs.transfer.figures.lengths import lengths
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import ratios, sample_ratio
 from tasktransfer.designs.transfer.figures.source_type import source_type
-from tasktransfer.designs.transfer.figures.style import folded, log_ticks, series_look, signed
 from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type
 from tasktransfer.designs.transfer.figures.transfer_graph import (
     arrow_look,
     arrow_threshold,
     transfer_graph,
 )
+from tasktransfer.present.kit.style import folded, log_ticks, series_look, signed
 
 ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
 TASKS = (ER, TC, DNLI)

@@ -15,15 +15,16 @@ from record_factory import ALGORITHMS, Run, single_source_runs
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
-from tasktransfer.designs.transfer.figures.cell_grid import (
+from tasktransfer.designs.transfer.figures.heatmap import heatmap
+from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
+from tasktransfer.designs.transfer.report.grid import payload
+from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,
     NOT_PLANNED_LABEL,
     ONE_TRAINING_LABEL,
     SURVIVES_LABEL,
 )
-from tasktransfer.designs.transfer.figures.heatmap import heatmap
-from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.present.kit.style import (
     MISSING,
     NEUTRAL,
     NOT_PLANNED,
@@ -31,7 +32,6 @@ from tasktransfer.designs.transfer.figures.style import (
     improvement_limit,
     save,
 )
-from tasktransfer.designs.transfer.report.grid import payload
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])

@@ -26,7 +26,6 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.style import heading
 from tasktransfer.designs.transfer.outputs import PRINTED, PRINTED_ENDINGS
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
@@ -37,6 +36,7 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
     table6,
     write_all_tables,
 )
+from tasktransfer.present.kit.style import heading
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 
 from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.style import signed
 from tasktransfer.designs.transfer.report.page import write_report
 from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.present.kit.style import signed
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from report_reader import (

@@ -7,6 +7,7 @@ from uuid import uuid4
 from tasktransfer.designs import design_of
 from tasktransfer.jobs import needs
 from tasktransfer.designs.opening import open_called
+from tasktransfer.designs.outputs import outputs_of
 from tasktransfer.jobs.snakemake_call import (
     errors_for_snakemake,
     quiet_restoring,
@@ -39,7 +40,7 @@ if CALL.is_main:
 RESULTS = STUDY.config.results
 OPENED_BY = STUDY.arguments()
 DESIGN = design_of(STUDY.config)
-OUTPUTS = DESIGN.outputs(STUDY)
+OUTPUTS = outputs_of(DESIGN, STUDY)
 LATEST = {"study": STUDY}
 
 

@@ -28,9 +28,9 @@ def add_commands(commands: Any) -> None:
     add_command(commands, "report", report)
     command = add_command(commands, "explain", explain)
     what = (
-        "the digest (6 or more digits) or folder of a node, or words that name runs: method, model "
-        "and what they are about; transfer: dataset, model, algorithm, source (several joined by "
-        "+) and target"
+        "a printed table and names of its rows (table3 Persona_USR panel); the digest (6 or more "
+        "digits) or folder of a node; or words that name runs: method, model and what they are "
+        "about; transfer: dataset, model, algorithm, source (several joined by +) and target"
     )
     option(command, "words", "WORD", what, nargs="+")
     add_json(command)
@@ -59,21 +59,31 @@ def statistics(chosen: argparse.Namespace) -> None:
 
 def figures(chosen: argparse.Namespace) -> None:
     """Draw the figures whose data changed, and print the paper's tables."""
+    from tasktransfer.designs.shown import write_figures
+
     study, design = open_design(chosen, need_inputs=False)
-    design.figures(study)
+    write_figures(design, study)
 
 
 def report(chosen: argparse.Namespace) -> None:
-    """Write everything into one HTML file: tables, statistics, figures."""
+    """Write everything into one HTML file: the answer, tables, figures, and how it was made."""
+    from tasktransfer.designs.shown import write_report
+
     study, design = open_design(chosen, need_inputs=False)
-    design.report(study)
+    write_report(design, study)
 
 
 def explain(chosen: argparse.Namespace) -> None:
     """Trace a number, or a node, back to what made it: records, trainings, commands."""
+    from tasktransfer.designs.shown import explained_cell
+
     study, design = open_design(chosen, need_inputs=False)
     if len(chosen.words) == 1 and (DIGEST.match(chosen.words[0]) or Path(chosen.words[0]).is_dir()):
         text = _explained(study, chosen.words[0], chosen.json)
+    elif (cell := explained_cell(design, study, chosen.words)) is not None:
+        from tasktransfer.designs.explain_cell import as_text
+
+        text = f"{json_text.printed(cell, indent=2)}\n" if chosen.json else as_text(cell)
     elif design.explain is not None:
         text = design.explain(study, chosen.words, chosen.json)
     else:

@@ -14,6 +14,7 @@ from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.versions import Entry
 from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.present.declared import Presentation
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 
@@ -39,11 +40,11 @@ class Outputs:
     """The files that come of a study's records, relative to its results folder: the one list that
     the workflow's rules and what writes the files go by.
 
-    ``tables``: of ``collect``. ``statistics``: of ``statistics``, from the tables. ``data_tables``:
-    of ``data stats``, from the dialogues, as far as they are known or have to be. ``reference``: of
-    ``data reference``, likewise; empty: none. ``figures`` and
-    ``printed``: of ``figures``. ``shown``: those of them that have a caption. ``report``: one page;
-    empty: the design has none.
+    A design names the first four: ``tables``: of ``collect``. ``statistics``: of ``statistics``,
+    from the tables. ``data_tables``: of ``data stats``, from the dialogues, as far as they are known
+    or have to be. ``reference``: of ``data reference``, likewise; empty: none. The others follow
+    from what it declares (``designs.outputs``): ``figures`` and ``printed``: of ``figures``.
+    ``shown``: those that ``snakemake --report`` shows. ``report``: one page; empty: none.
     """
 
     tables: tuple[str, ...]
@@ -69,10 +70,11 @@ class Design:
     rules of the workflow name them. ``plan``: (config, revisions
     of data and models) → plan. ``outputs``: study → its files.
     ``collect``: (study, complete) makes the tables, all or none if ``complete``, and again when
-    ``tables_version`` has changed; ``statistics``,
-    ``figures`` and ``report`` make theirs. ``choose``: (study, name) makes a choice that the plan
-    waits for and writes it to ``study.choice_file``.
-    ``explain``: (study, words of the command line, as JSON) → text. ``facts``: config → what else
+    ``tables_version`` has changed; ``statistics`` makes its own. ``shown``: study → what of it is
+    shown: printed tables, figures, the sentences of its answer (``present.declared``). ``choose``:
+    (study, name) makes a choice that the plan waits for and writes it to ``study.choice_file``.
+    ``explain``: (study, words of the command line, as JSON) → text, of words that name no printed
+    table. ``facts``: config → what else
     the provenance of each training's record says. ``stand_ins``: config → input that could not be
     had: what stands in for it, as every record says. ``notes``: config → lines that ``validate``
     adds for a config that can be run. ``recipes`` of derived data, ``learners`` of fits and
@@ -91,9 +93,10 @@ class Design:
     plan: Callable[[Any, Revisions], Plan]
     outputs: Callable[[Study], Outputs]
     collect: Callable[[Study, bool], None]
-    figures: Callable[[Study], None] = _nothing
     statistics: Callable[[Study], None] = _nothing
+    figures: Callable[[Study], None] = _nothing
     report: Callable[[Study], None] = _nothing
+    shown: Callable[[Study], Presentation] | None = None
     choose: Callable[[Study, str], None] | None = None
     explain: Callable[[Study, Sequence[str], bool], str] | None = None
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}

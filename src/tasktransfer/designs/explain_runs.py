@@ -52,16 +52,18 @@ def explain_runs(study: Study, words: Sequence[str]) -> Facts:
         )
     return {
         "words": list(words),
-        "runs": [
-            {
-                "method": run.method,
-                "model": run.model,
-                "seed": run.seed,
-                "about": dict(run.about),
-                "nodes": [facts_of(study, node) for node in _nodes(run)],
-            }
-            for run in runs
-        ],
+        "runs": [facts_of_run(study, run) for run in runs],
+    }
+
+
+def facts_of_run(study: Study, run: Run) -> Facts:
+    """Everything about a run and the nodes of its numbers."""
+    return {
+        "method": run.method,
+        "model": run.model,
+        "seed": run.seed,
+        "about": dict(run.about),
+        "nodes": [facts_of(study, node) for node in _nodes(run)],
     }
 
 
@@ -69,11 +71,16 @@ def as_text(facts: Facts) -> str:
     """For people: a section a run."""
     lines = [f"{' '.join(facts['words'])}: {len(facts['runs'])} runs", ""]
     for run in facts["runs"]:
-        named = ", ".join(f"{key} {value}" for key, value in run["about"].items())
-        heading = f"{run['method']}, {run['model']}, seed {run['seed']}: {named or 'of all'}"
-        told: list[str] = []
-        for node in run["nodes"]:
-            told += [f"{node['label']}: {node['state']}", *pairs(about(node))]
-            told += pairs([("again", command) for command in node["commands"]])
-        lines += section(heading, told)
+        lines += run_lines(run)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def run_lines(run: Facts) -> list[str]:
+    """A run's section: its nodes with state, records and commands."""
+    named = ", ".join(f"{key} {value}" for key, value in run["about"].items())
+    heading = f"{run['method']}, {run['model']}, seed {run['seed']}: {named or 'of all'}"
+    told: list[str] = []
+    for node in run["nodes"]:
+        told += [f"{node['label']}: {node['state']}", *pairs(about(node))]
+        told += pairs([("again", command) for command in node["commands"]])
+    return section(heading, told)

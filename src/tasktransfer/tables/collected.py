@@ -218,6 +218,23 @@ def earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, .
     return list(frame.itertuples(index=False, name=None))
 
 
+def read_tables(
+    study: Study, columns: Mapping[str, Columns]
+) -> tuple[dict[str, pd.DataFrame], Metadata]:
+    """Tables of a study by name, and what they say of it.
+
+    Args:
+        columns: name → columns, of those that are read; one at least.
+
+    Raises:
+        RecordError: a table is absent or damaged.
+    """
+    frames: dict[str, pd.DataFrame] = {}
+    for name, described in columns.items():
+        frames[name], metadata = read_frame(Path(study.tables, f"{name}.parquet"), described)
+    return frames, metadata
+
+
 def write_collected(
     collected: Collected,
     tables: Mapping[str, Rows | pd.DataFrame],

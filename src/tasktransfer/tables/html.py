@@ -5,38 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tasktransfer.tables import numbers
-from tasktransfer.tables.numbers import DASH, absent
-
-Row = Mapping[str, Any]
-Show = Callable[[Row], str]
-Kind = Literal["word", "number", "long"]
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A column's name. Numbers are aligned to the right, long texts (paths) break anywhere."""
-
-    label: str
-    kind: Kind = "word"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """``show`` makes the text of a row's cell. ``counts``: how much is behind a row (seeds, pairs),
-    which is known where the row's values are not."""
-
-    head: Head
-    show: Show
-    counts: bool = False
+from tasktransfer.tables.columns import Column, Head
+from tasktransfer.tables.numbers import DASH
+from tasktransfer.tables.printed import Layout
 
 
 @dataclass(frozen=True)
@@ -44,7 +23,9 @@ class HtmlTable:
     """``caption`` and ``note`` are plain text. ``blocks`` are rows of texts that belong together;
     ``grouped`` sets them apart by rules, in place of rows. The first ``keys`` cells of a row name
     it. ``folded`` tables are closed until a reader opens them. ``untold``: the sentence in place of
-    a table whose every value is missing; empty where it has one."""
+    a table whose every value is missing; empty where it has one. ``badges`` and ``notes``: marks of
+    the study, and what they mean. ``explain``: of each block's cells, what a command that traces
+    it is given; None: they have no such."""
 
     name: str
     title: str
@@ -56,6 +37,9 @@ class HtmlTable:
     grouped: bool = False
     note: str = ""
     untold: str = ""
+    badges: str = ""
+    notes: Sequence[str] = ()
+    explain: Sequence[Sequence[str]] | None = None
 
     @property
     def count(self) -> int:
@@ -103,6 +87,39 @@ def build(
     )
 
 
+def as_html(
+    name: str,
+    title: str,
+    caption: str,
+    layout: Layout,
+    *,
+    badges: str = "",
+    notes: Sequence[str] = (),
+    folded: bool = False,
+    untold: str = "",
+    explain: Sequence[Sequence[str]] | None = None,
+) -> HtmlTable:
+    """A printed table's layout for a page, line by line as Markdown and LaTeX have it."""
+    entries = [entry for block in layout.blocks for entry in block]
+    return HtmlTable(
+        name,
+        title,
+        caption,
+        [
+            Head(label.replace("\n", " "), "number" if n >= layout.numbers else "word")
+            for n, label in enumerate(layout.head)
+        ],
+        entries,
+        keys=0,
+        folded=folded,
+        grouped=any(len(entry) > 1 for entry in entries),
+        untold=untold,
+        badges=badges,
+        notes=notes,
+        explain=explain,
+    )
+
+
 def untold_text(needs: str) -> str:
     """The sentence in place of a table without a single value."""
     why = f"it takes {needs}" if needs else "every value is missing"
@@ -122,32 +139,3 @@ def environment(folder: Path) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-
-
-# --- kinds of columns ---
-
-
-def text(key: str, label: str, spell: Callable[[str], str] = str, kind: Kind = "word") -> Column:
-    """A column of words; a dash where there are none."""
-    return Column(Head(label, kind), lambda row: DASH if absent(row[key]) else spell(str(row[key])))
-
-
-def long_text(key: str, label: str) -> Column:
-    """A column of paths or messages."""
-    return text(key, label, kind="long")
-
-
-def number(key: str, label: str, form: str) -> Column:
-    """A column of numbers in a format of ``format()``; whole ones are counts."""
-    counts = form.endswith("d")
-    return Column(Head(label, "number"), lambda row: numbers.number(row[key], form), counts)
-
-
-def interval(low: str, high: str, label: str, form: str) -> Column:
-    """Two columns of a frame as one: ``low to high``."""
-    return Column(Head(label, "number"), lambda row: numbers.interval(row[low], row[high], form))
-
-
-def probability(key: str, label: str) -> Column:
-    """A column of p values."""
-    return Column(Head(label, "number"), lambda row: numbers.p_value(row[key]))

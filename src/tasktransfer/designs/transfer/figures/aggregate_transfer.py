@@ -16,12 +16,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.one_dataset import (
     seeds_of,
     single_source_cells,
 )
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.designs.transfer.tables.names import short_names
+from tasktransfer.present.kit import matrix as cell_grid
+from tasktransfer.present.kit.style import (
     DIVERGING,
     beyond,
     colour_limit,
@@ -31,7 +32,6 @@ from tasktransfer.designs.transfer.figures.style import (
     readable_on,
     signed,
 )
-from tasktransfer.designs.transfer.tables.names import short_names
 from tasktransfer.tables.numbers import counted
 
 _CELL = 0.52

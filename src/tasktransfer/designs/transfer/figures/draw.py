@@ -29,10 +29,10 @@ from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import sample_ratio
 from tasktransfer.designs.transfer.figures.shuffled_source import shuffled_source
 from tasktransfer.designs.transfer.figures.source_type import source_type
-from tasktransfer.designs.transfer.figures.style import save
 from tasktransfer.designs.transfer.figures.transfer_graph import transfer_graph
 from tasktransfer.designs.transfer.tables.paper_tables import write_all_tables
 from tasktransfer.files import json_text, replacing
+from tasktransfer.present.kit.style import save
 from tasktransfer.tables.store import arrow_schema
 
 MANIFEST = "manifest.json"

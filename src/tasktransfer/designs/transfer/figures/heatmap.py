@@ -23,9 +23,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.one_dataset import single_source_cells
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.present.kit import matrix as cell_grid
+from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
     LABEL_POINTS,
@@ -40,8 +42,6 @@ from tasktransfer.designs.transfer.figures.style import (
     readable_on,
     signed,
 )
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]

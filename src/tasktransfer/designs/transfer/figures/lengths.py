@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,
     INK,
     LABEL_POINTS,

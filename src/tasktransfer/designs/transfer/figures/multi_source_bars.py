@@ -12,7 +12,9 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.present.kit.style import (
     INK,
     MISSING,
     entitle,
@@ -21,8 +23,6 @@ from tasktransfer.designs.transfer.figures.style import (
     series_look,
     signed,
 )
-from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 
 _NAMES = ["model", "algorithm", "target", "source"]
 _PAIR = 0.8

@@ -15,7 +15,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     single_source_cells,
     train_sizes,
 )
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
     Look,

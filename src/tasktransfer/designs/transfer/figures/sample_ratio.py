@@ -13,7 +13,8 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     single_source_cells,
     train_sizes,
 )
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
+from tasktransfer.present.kit.style import (
     LABEL_POINTS,
     bare_axes,
     draw_best_fit,
@@ -23,7 +24,6 @@ from tasktransfer.designs.transfer.figures.style import (
     line_note,
     log_axis,
 )
-from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
 
 
 def ratios(results: Results, dataset: str) -> pd.DataFrame:

@@ -13,7 +13,9 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     seeds_of,
     single_source_cells,
 )
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.designs.transfer.figures.task_types import task_type, types_among
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
     Look,
@@ -23,8 +25,6 @@ from tasktransfer.designs.transfer.figures.style import (
     legend_below,
     series_look,
 )
-from tasktransfer.designs.transfer.figures.task_types import task_type, types_among
-from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.stats.best_fit import mean_interval
 from tasktransfer.tables.numbers import counted
 

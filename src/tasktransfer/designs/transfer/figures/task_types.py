@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tasktransfer.datasets import find_task
-from tasktransfer.designs.transfer.figures.style import Look
+from tasktransfer.present.kit.style import Look
 from tasktransfer.tasks.card import Kind
 
 UNKNOWN = "other"

@@ -19,7 +19,9 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     seeds_of,
     single_source_cells,
 )
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
     LABEL_POINTS,
@@ -30,8 +32,6 @@ from tasktransfer.designs.transfer.figures.style import (
     legend_below,
     signed,
 )
-from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 
 ARROWS_PER_TASK = 3
 """More than that many arrows per task, in one panel, and no eye can follow them."""

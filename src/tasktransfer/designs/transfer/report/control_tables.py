@@ -10,7 +10,8 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.controls import VERDICTS
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.designs.transfer.tables.reference import LABELS
-from tasktransfer.tables.html import HtmlTable, build, interval, number, text
+from tasktransfer.tables.columns import interval, number, text
+from tasktransfer.tables.html import HtmlTable, build
 
 MOST_CELLS = 200
 """Rows of the table of cells that are shown; the Parquet file has all."""

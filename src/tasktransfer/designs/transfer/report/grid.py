@@ -17,15 +17,15 @@ from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
-from tasktransfer.designs.transfer.figures.style import (
+from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.present.kit.style import (
     DIVERGING,
     NEUTRAL,
     improvement_limit,
     readable_on,
     signed,
 )
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
 from tasktransfer.tables.html import records
 
 WITHOUT_PERCENTAGE = "#f7f7f7"

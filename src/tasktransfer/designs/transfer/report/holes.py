@@ -6,13 +6,8 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.tables.html import (
-    HtmlTable,
-    build,
-    long_text,
-    number,
-    text,
-)
+from tasktransfer.tables.columns import long_text, number, text
+from tasktransfer.tables.html import HtmlTable, build
 from tasktransfer.tables.metadata import in_order
 
 FOLD = 40

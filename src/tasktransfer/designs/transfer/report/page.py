@@ -14,20 +14,20 @@ from typing import Any
 from markupsafe import Markup
 
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures import cell_grid
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
 from tasktransfer.designs.transfer.report.control_tables import control_tables
 from tasktransfer.designs.transfer.report.facts import facts
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.holes import holes, troubles
-from tasktransfer.designs.transfer.report.images import inline
 from tasktransfer.designs.transfer.report.statistics_tables import (
     agreement_lines,
     statistics_tables,
 )
 from tasktransfer.designs.transfer.tables.paper_tables import Printed, printed_tables
 from tasktransfer.files import replacing
+from tasktransfer.present.kit import matrix as cell_grid
+from tasktransfer.present.page.images import inline
 from tasktransfer.tables.html import Head, HtmlTable, environment, untold_text
 from tasktransfer.tables.numbers import DASH
 from tasktransfer.tables.printed import Layout, Line

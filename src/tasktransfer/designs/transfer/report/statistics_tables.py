@@ -7,16 +7,8 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect.results import Statistics
 from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
 from tasktransfer.designs.transfer.tables.names import algorithm_label
-from tasktransfer.tables.html import (
-    HtmlTable,
-    Row,
-    build,
-    interval,
-    number,
-    probability,
-    records,
-    text,
-)
+from tasktransfer.tables.columns import Row, interval, number, probability, text
+from tasktransfer.tables.html import HtmlTable, build, records
 from tasktransfer.tables.numbers import counted, score
 
 TOP = 20

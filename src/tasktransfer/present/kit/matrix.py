@@ -15,7 +15,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.transfer.figures.style import INK, MISSING, NOT_PLANNED
+from tasktransfer.present.kit.style import INK, MISSING, NOT_PLANNED
 
 Corner = tuple[float, float]
 MISSING_LABEL = "missing"

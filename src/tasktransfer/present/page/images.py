@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tasktransfer.designs.transfer.figures.style import DPI
+from tasktransfer.present.kit.style import DPI
 
 MAX_PIXELS = 4_000_000
 """Figures are drawn for print; no page is wider than 2,000 pixels on a screen."""

@@ -16,6 +16,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from tasktransfer.files import replacing
+from tasktransfer.present.marks import badges, marks_of, notes
 from tasktransfer.stats.best_fit import best_fit
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import counted
@@ -48,6 +49,7 @@ DPI = 200
 TITLE_POINTS = 11.0
 LEGEND_POINTS = 8.5
 LABEL_POINTS = 8.5
+NOTE_POINTS = 7.5
 _HANDLE, _COLUMN_GAP = 2.6, 1.5
 """Width of a legend's handles and of the room between its columns, of the font size."""
 _MARGIN = 0.1
@@ -192,15 +194,15 @@ def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
 
 
 def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
-    """The lines of a figure's title: the mark of synthetic data, what it shows, of which study.
+    """The lines of a figure's title: what it shows, of which study, and the study's badges.
 
     ``seeds``: how many are behind it; None where seeds play no part.
     """
-    mark = metadata.mark.rstrip(". ")
     study = f"study {metadata.study}"
     if seeds is not None:
         study += f", {counted(seeds, 'seed')}"
-    return [*([mark] if mark else []), what, study]
+    marks = badges(marks_of(metadata))
+    return [what, " · ".join(part for part in (study, marks) if part)]
 
 
 def wrapped(lines: list[str], figure: Figure, points: float) -> str:
@@ -223,9 +225,25 @@ def folded(name: str, inches: float, points: float) -> str:
 
 
 def entitle(figure: Figure, what: str, seeds: int | None, metadata: Metadata) -> None:
-    """Put the heading above the figure."""
+    """Put the heading above the figure, and below it the notes that its badges stand for. Called
+    last: the notes stand under the legend's own note."""
     points = TITLE_POINTS * growth(figure)
     figure.suptitle(wrapped(heading(what, seeds, metadata), figure, points), fontsize=points)
+    footnotes(figure, notes(marks_of(metadata)))
+
+
+def footnotes(figure: Figure, texts: Sequence[str]) -> None:
+    """Small lines below everything."""
+    if not texts:
+        return
+    if not figure.legends:
+        points = NOTE_POINTS * growth(figure)
+        figure.supxlabel(wrapped([*texts], figure, points), fontsize=points, ha="center")
+        return
+    # A legend stands at the lower edge too: a line of its own would lie over it.
+    title = figure.legends[-1].get_title()
+    lines = [line for line in (title.get_text(), wrapped([*texts], figure, LEGEND_POINTS)) if line]
+    figure.legends[-1].set_title("\n".join(lines))
 
 
 def growth(figure: Figure) -> float:

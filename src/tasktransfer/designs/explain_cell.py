@@ -1,0 +1,144 @@
+"""A cell of a printed table: its numbers, what stands beside them, and the runs behind them.
+
+tasktransfer explain table3 Persona_USR panel --config ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.core.runs import Run
+from tasktransfer.core.validation import unknown
+from tasktransfer.designs.explain_runs import facts_of_run, run_lines
+from tasktransfer.errors import ConfigError
+from tasktransfer.operate.explain_text import pairs, section
+from tasktransfer.present.declared import Presentation, Table
+from tasktransfer.present.marks import marks_of, notes
+from tasktransfer.present.published import DIFFERS, PUBLISHED
+from tasktransfer.present.tables import Left, Printed, printed
+from tasktransfer.present.view import View
+from tasktransfer.results.study import Study
+from tasktransfer.tables.html import records
+from tasktransfer.tables.numbers import absent
+
+Facts = dict[str, Any]
+SHOWN = 12
+MOST_RUNS = 24
+"""Runs of a cell that are told whole; an average over a matrix has thousands."""
+
+
+def table_named(shown: Presentation, word: str) -> Table | None:
+    """The printed table of that name; None: it is none."""
+    return next((t for t in shown.tables if t.name.casefold() == word.casefold()), None)
+
+
+def explain_cell(
+    study: Study, shown: Presentation, view: View, table: Table, words: Sequence[str]
+) -> Facts:
+    """The rows of a table that all of the words name, with the runs behind them.
+
+    Args:
+        words: values of the table's keys, as the table prints them, in any order.
+
+    Raises:
+        ConfigError: the study has no such table, or the table no such row; names what it has.
+    """
+    made = printed(shown, table, view)
+    if isinstance(made, Left):
+        raise ConfigError(f"{study.config_file}: {made.why}")
+    rows = [row for row in records(made.frame) if _named(table, row, words)]
+    if not rows:
+        names = list(_names(table, made.frame))
+        wrong = next(
+            (word for word in words if word.casefold() not in map(str.casefold, names)), ""
+        )
+        what = f"name in {table.name}"
+        raise ConfigError(
+            f"{study.config_file}: {unknown(what, wrong, tuple(names), None)}"
+            if wrong
+            else f"{study.config_file}: {table.name} has no row with all of {' '.join(words)}; "
+            f"its rows are named by {', '.join(table.keys)}"
+        )
+    return {
+        "table": made.name,
+        "title": made.title,
+        "words": list(words),
+        "marks": notes(marks_of(view.metadata)) if made.metadata else [],
+        "cells": [_cell(study, table, made, row) for row in rows],
+    }
+
+
+def _names(table: Table, frame: pd.DataFrame) -> Iterator[str]:
+    for key in table.keys:
+        yield from dict.fromkeys(str(value) for value in frame[key] if not absent(value))
+
+
+def _named(table: Table, row: Mapping[str, Any], words: Sequence[str]) -> bool:
+    """Whether every word is a name of the row; of names joined by +, one of them is enough."""
+    values = [str(row[key]).casefold() for key in table.keys if not absent(row[key])]
+    parts = {part for value in values for part in (value, *value.split("+"))}
+    return {word.casefold() for word in words} <= parts
+
+
+def _cell(study: Study, table: Table, made: Printed, row: Mapping[str, Any]) -> Facts:
+    runs = [] if table.cited else [r for r in study.plan.runs if _behind(table, row, r, study)]
+    shown = runs[:MOST_RUNS]
+    return {
+        "names": {key: row[key] for key in table.keys if not absent(row[key])},
+        "numbers": {
+            str(key): None if absent(value) else _plain(value)
+            for key, value in row.items()
+            if key not in table.keys and not str(key).startswith((PUBLISHED, DIFFERS))
+        },
+        "published": {
+            str(key): _plain(value)
+            for key, value in row.items()
+            if str(key).startswith((PUBLISHED, DIFFERS)) and not absent(value) and value != ""
+        },
+        "planned_runs": len(runs),
+        "runs": [facts_of_run(study, run) for run in shown],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def names_of(run: Run) -> dict[str, str]:
+    """What a run is named by: method, model, seed, and what it is about; several joined by +."""
+    about = {
+        key: "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for key, value in run.about.items()
+        if value is not None
+    }
+    return {"method": run.method, "model": run.model, "seed": str(run.seed), **about}
+
+
+def _behind(table: Table, row: Mapping[str, Any], run: Run, study: Study) -> bool:
+    if table.runs is not None:
+        return table.runs(row, run)
+    names = names_of(run)
+    shared = [key for key in table.keys if key in names and not absent(row[key])]
+    return bool(shared) and all(names[key] == str(row[key]) for key in shared)
+
+
+def as_text(facts: Facts) -> str:
+    """For people: a section a cell."""
+    lines = [f"{facts['title']} ({facts['table']}): {' '.join(facts['words'])}", ""]
+    for note in facts["marks"]:
+        lines.append(note)
+    for cell in facts["cells"]:
+        named = ", ".join(f"{key} {value}" for key, value in cell["names"].items())
+        told = pairs([(key, "none" if v is None else v) for key, v in cell["numbers"].items()])
+        told += pairs([(key.replace("_", " "), v) for key, v in cell["published"].items()])
+        more = cell["planned_runs"] - len(cell["runs"])
+        told += pairs(
+            [("runs", f"{cell['planned_runs']}" + (f", {more} not listed" if more else ""))]
+        )
+        lines += section(named or "the table", told)
+        for run in cell["runs"]:
+            lines += run_lines(run)
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,57 @@
+"""The files that come of a study: what its design's tables are, and what it declares to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tasktransfer.designs.design import Design, Outputs, Shown
+from tasktransfer.present.declared import FIGURE_ENDINGS, TABLE_ENDINGS, Presentation
+from tasktransfer.results.study import Study
+
+REPORT = "report.html"
+
+
+def outputs_of(design: Design, study: Study) -> Outputs:
+    """The one list of names that the workflow's rules and what writes the files go by. A table that
+    a study may have no row of (``certain=False``) is written where it has some, and is not in it."""
+    outputs = design.outputs(study)
+    if design.shown is None:
+        return outputs
+    shown = design.shown(study)
+    return replace(
+        outputs,
+        figures=tuple(
+            f"figures/{n}.{end}" for n in figures_in(shown, study) for end in FIGURE_ENDINGS
+        ),
+        printed=tuple(
+            f"figures/{n}.{end}" for n in tables_in(shown, study) for end in TABLE_ENDINGS
+        ),
+        shown=tuple(_captioned(shown, study)),
+        report=REPORT,
+    )
+
+
+def figures_in(shown: Presentation, study: Study) -> list[str]:
+    """Names of the figures that a finished study surely has."""
+    return [f.name for f in shown.figures if f.certain and f.planned(study)]
+
+
+def tables_in(shown: Presentation, study: Study) -> list[str]:
+    """Names of the printed tables that a finished study surely has."""
+    return [t.name for t in shown.tables if t.certain and t.planned(study)]
+
+
+def _captioned(shown: Presentation, study: Study) -> Iterator[Shown]:
+    for kind, ending, declared, names in (
+        ("figure", "png", shown.figures, figures_in(shown, study)),
+        ("table", "csv", shown.tables, tables_in(shown, study)),
+    ):
+        for each in declared:
+            if each.name in names:
+                # The text is in a file where the declaration has none.
+                texts = shown.captions and not each.caption
+                caption = f"{shown.captions}/{each.name}" if texts else ""
+                file = f"figures/{each.name}.{ending}"
+                yield Shown(file, f"{kind.capitalize()}s", caption, {kind: each.title})
+    yield Shown(REPORT, "Report", "report", {"page": "everything in one page"})

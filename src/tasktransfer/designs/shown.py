@@ -1,0 +1,65 @@
+"""What the commands of every design do with what it declares: tables, figures, report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.designs.design import Design
+from tasktransfer.results.study import Study
+
+
+def write_figures(design: Design, study: Study) -> None:
+    """Draw the figures whose data changed, and print the tables."""
+    if design.shown is None:
+        return design.figures(study)
+    from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
+    from tasktransfer.present.tables import printed_tables, write_tables  # noqa: PLC0415
+    from tasktransfer.present.view import view_of  # noqa: PLC0415
+
+    shown = design.shown(study)
+    view, out = view_of(study, shown), Path(study.figures)
+    for path in write_tables(printed_tables(shown, view), out):
+        print(path)
+    drawn = draw_figures(shown, view, out)
+    for path in drawn.files(out):
+        print(path)
+    for hole in drawn.left:
+        print(hole.why)
+
+
+def write_report(design: Design, study: Study) -> None:
+    """Write everything into one HTML file: the answer, tables, figures, and how it was made."""
+    if design.shown is None:
+        return design.report(study)
+    from tasktransfer.present.page.page import write_page  # noqa: PLC0415
+    from tasktransfer.present.view import view_of  # noqa: PLC0415
+
+    shown = design.shown(study)
+    print(write_page(shown, view_of(study, shown), Path(study.figures), Path(study.report)))
+
+
+def explained_cell(design: Design, study: Study, words: Sequence[str]) -> dict[str, Any] | None:
+    """A cell of a printed table, by the table's name and the names of its row; None: the first word
+    names no table.
+
+    Raises:
+        ConfigError: the table has no such row.
+        RecordError: the tables are absent or damaged.
+    """
+    if design.shown is None:
+        return None
+    from tasktransfer.designs.explain_cell import explain_cell, table_named  # noqa: PLC0415
+    from tasktransfer.present.view import view_of  # noqa: PLC0415
+
+    shown = design.shown(study)
+    table = table_named(shown, words[0])
+    if table is None:
+        return None
+    return explain_cell(study, shown, view_of(study, shown), table, words[1:])
+
+
+def _nothing(study: Study) -> None:
+    """What a command does whose outputs the design has none of: the workflow may call it."""
+    print(f"{study.config_file}: design {study.config.design} makes none of these: nothing to do")

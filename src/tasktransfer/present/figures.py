@@ -1,0 +1,140 @@
+"""Declared figures: drawn where what they are made of has changed, and otherwise kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+import pyarrow as pa
+
+import tasktransfer
+from tasktransfer.core.digests import digest_of
+from tasktransfer.files import json_text, replacing
+from tasktransfer.present.declared import FIGURE_ENDINGS, Figure, Presentation
+from tasktransfer.present.kit.style import save
+from tasktransfer.present.tables import Left
+from tasktransfer.present.view import View
+
+MANIFEST = "manifest.json"
+CODE = ("present", "tables", "stats", "datasets")
+"""Folders of the package on which every figure depends, beside that of its design."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """``names``: figures whose files are there; ``redrawn``: those drawn this time; ``left``: those
+    that the study has none of, and why."""
+
+    names: list[str]
+    redrawn: list[str]
+    left: list[Left]
+
+    def files(self, folder: Path) -> list[Path]:
+        """Every figure's files."""
+        return [folder / f"{name}.{ending}" for name in self.names for ending in FIGURE_ENDINGS]
+
+
+def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
+    """Draw the figures whose data, code or names changed since they were drawn into ``out``.
+
+    ``manifest.json`` there holds the digest of what each figure was drawn from. A figure is kept
+    when the digest is the same and its files are there; files of figures that have nothing to
+    show any more are removed. The manifest is written after each figure, so that drawing that was
+    cut off goes on where it stopped.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    manifest = _read_manifest(out / MANIFEST)
+    digests = dict(manifest)
+    drawn = Drawn([], [], [])
+    for figure in shown.figures:
+        part = view.only(figure.reads)
+        digest = digest_of_drawing(figure, part)
+        paths = [out / f"{figure.name}.{ending}" for ending in FIGURE_ENDINGS]
+        if manifest.get(figure.name) != digest or not all(path.is_file() for path in paths):
+            canvas = figure.draw(part) if figure.planned(view.study) else None
+            if canvas is None:
+                drawn.left.append(left(figure))
+                continue
+            digests.pop(figure.name, None)
+            save(canvas, out, figure.name)
+            drawn.redrawn.append(figure.name)
+            digests[figure.name] = digest
+            _write_manifest(out / MANIFEST, digests)
+        drawn.names.append(figure.name)
+    _remove(out, [name for name in digests if name not in drawn.names])
+    if set(digests) != set(drawn.names):
+        _write_manifest(out / MANIFEST, {name: digests[name] for name in drawn.names})
+    return drawn
+
+
+def left(figure: Figure) -> Left:
+    """Why a study has nothing of a figure."""
+    return Left(
+        figure.name,
+        figure.title,
+        f"{figure.title}: the study {figure.nothing}.",
+        figure.section,
+    )
+
+
+def digest_of_drawing(figure: Figure, part: View) -> str:
+    """The digest of everything that a figure depends on: its frames, its names, and the code."""
+    metadata = part.metadata
+    return digest_of(
+        {
+            "figure": [figure.name, figure.title],
+            "code": _digest_of_code(part.study.config.design),
+            "study": [metadata.study, metadata.synthetic, metadata.cuts],
+            "facts": dict(metadata.facts),
+            "shorts": dict(metadata.shorts),
+            "order": {key: list(names) for key, names in metadata.order.items()},
+            "frames": {name: _digest_of_frame(frame) for name, frame in part.items()},
+        }
+    )
+
+
+def _digest_of_frame(frame: pd.DataFrame) -> str:
+    """Of a frame's values as Arrow writes them: the same in every process and on every machine."""
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return hashlib.sha256(sink.getvalue()).hexdigest()
+
+
+@cache
+def _digest_of_code(design: str) -> str:
+    """Of all that draws: nobody has to remember to raise a version when a figure is changed."""
+    package = Path(tasktransfer.__file__).parent
+    folders = [*CODE, f"designs/{design}"]
+    digest = hashlib.sha256(mpl.__version__.encode())
+    for path in sorted(path for folder in folders for path in (package / folder).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read_manifest(path: Path) -> dict[str, str]:
+    """Name → digest; empty where there is none or it cannot be read: then all is drawn again."""
+    try:
+        manifest: Any = json_text.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def _write_manifest(path: Path, digests: dict[str, str]) -> None:
+    with replacing(path) as part:
+        part.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _remove(out: Path, names: Sequence[str]) -> None:
+    for name in names:
+        for ending in FIGURE_ENDINGS:
+            (out / f"{name}.{ending}").unlink(missing_ok=True)

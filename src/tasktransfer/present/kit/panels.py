@@ -1,0 +1,83 @@
+"""Panels of small multiples: as many as there are things to show, with shared axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, bare_axes
+
+MOST_COLUMNS = 4
+
+
+def panels(
+    count: int, width: float, height: float, *, columns: int = MOST_COLUMNS, shared: str = "both"
+) -> tuple[Figure, list[Axes]]:
+    """A figure of that many panels of a size (inches), none of them empty.
+
+    Args:
+        shared: axes that all panels share, where their values are compared: x, y, both or none.
+    """
+    columns = min(columns, max(1, count))
+    rows = max(1, math.ceil(count / columns))
+    figure = Figure(figsize=(width * columns + 0.6, height * rows + 1.2), layout="constrained")
+    axes = figure.subplots(
+        rows, columns, squeeze=False, sharex=shared in ("x", "both"), sharey=shared in ("y", "both")
+    )
+    flat = list(axes.flat)
+    for spare in flat[count:]:
+        spare.remove()
+    for place, panel in enumerate(flat[:count]):
+        bare_axes(panel, zero=None)
+        if place + columns >= count:  # the lowest of its column
+            panel.tick_params(labelbottom=True)
+    return figure, flat[:count]
+
+
+def name_panel(axes: Axes, text: str) -> None:
+    """A panel's own title."""
+    axes.set_title(text, fontsize=LABEL_POINTS, loc="left")
+
+
+def reference_line(axes: Axes, value: float, label: str, *, style: str = "--") -> None:
+    """A prior or control: a horizontal line with its name at the line, at the right."""
+    axes.axhline(value, color=INK, linewidth=0.8, linestyle=style, alpha=0.7, zorder=1)
+    axes.annotate(
+        label,
+        (1.0, value),
+        xycoords=("axes fraction", "data"),
+        xytext=(-2, 2),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=NOTE,
+        color=INK,
+    )
+
+
+NOTE = 6.5
+"""Points of labels within panels."""
+
+
+def label_end(axes: Axes, x: float, y: float, text: str, look: Look) -> None:
+    """A series' name at its last point, in its colour: few series need no legend."""
+    axes.annotate(
+        text,
+        (x, y),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=NOTE + 0.5,
+        color=look.colour,
+    )
+
+
+def line_entry(label: str, look: Look, **style: Any) -> Any:
+    """A legend's entry for a series."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    shown = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "markersize": 5}
+    return Line2D([], [], label=label, **{**shown, **style})

@@ -1,0 +1,102 @@
+"""Values with intervals: along an axis as lines with bands, one below another as a forest, and one
+against another as points with names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from tasktransfer.present.kit.panels import NOTE
+from tasktransfer.present.kit.style import INK, LABEL_POINTS, Floats, Look
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its interval (NaN: cannot be told), in the unit of its axis."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    look: Look
+    hollow: bool = False
+    """Of one training alone, or not told from the reference."""
+
+
+def line_with_band(
+    axes: Axes,
+    x: Sequence[float] | Floats,
+    value: Sequence[float] | Floats,
+    look: Look,
+    *,
+    low: Sequence[float] | Floats | None = None,
+    high: Sequence[float] | Floats | None = None,
+    label: str | None = None,
+) -> None:
+    """A series along x, with the band of its intervals or of its seeds."""
+    style = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+    axes.plot(x, value, label=label, markersize=3.5, linewidth=1.3, **style)
+    if low is not None and high is not None:
+        axes.fill_between(x, low, high, color=look.colour, alpha=0.14, linewidth=0)
+
+
+def forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str]) -> None:
+    """Groups of estimates from top to bottom, a name a group; within one, a look tells them apart.
+
+    ``rows``: of each group, its estimates in the order of their looks.
+    """
+    for place, group in enumerate(rows):
+        for rank, estimate in enumerate(group):
+            y = place + (rank - (len(group) - 1) / 2) * 0.7 / max(1, len(group))
+            face = "white" if estimate.hollow else estimate.look.colour
+            if not np.isnan([estimate.low, estimate.high]).any():
+                ends = (estimate.low, estimate.high)
+                axes.plot(ends, (y, y), color=estimate.look.colour, linewidth=1.1, zorder=2)
+            axes.plot(
+                estimate.value,
+                y,
+                marker=estimate.look.marker,
+                color=estimate.look.colour,
+                markerfacecolor=face,
+                markersize=5,
+                linestyle="none",
+                zorder=3,
+            )
+        if place % 2:
+            axes.axhspan(place - 0.5, place + 0.5, color=INK, alpha=0.04, linewidth=0, zorder=0)
+    axes.set_yticks(range(len(names)), names, fontsize=LABEL_POINTS)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(axis="x", alpha=0.25, linewidth=0.6)
+
+
+def zero_line(axes: Axes, label: str = "") -> None:
+    """What estimates of differences are read against, with its name above the panel."""
+    axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+    if label:
+        axes.annotate(
+            label, (0, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
+            textcoords="offset points", ha="center", va="bottom", fontsize=NOTE,
+        )  # fmt: skip
+
+
+def named_points(axes: Axes, across: Sequence[Estimate], upward: Sequence[Estimate]) -> None:
+    """Points with intervals in both directions, each with its name beside it.
+
+    ``across`` and ``upward``: of each point, its values along the two axes.
+    """
+    for x, y in zip(across, upward, strict=True):
+        for ends, fixed, flat in (
+            ((x.low, x.high), y.value, True),
+            ((y.low, y.high), x.value, False),
+        ):
+            if not np.isnan(ends).any():
+                line = (ends, (fixed, fixed)) if flat else ((fixed, fixed), ends)
+                axes.plot(*line, color=x.look.colour, linewidth=0.7, alpha=0.8)
+        axes.plot(x.value, y.value, x.look.marker, color=x.look.colour, markersize=6)
+        axes.annotate(
+            x.label, (x.value, y.value), xytext=(5, 4), textcoords="offset points", fontsize=NOTE + 1,
+            color=x.look.colour,
+        )  # fmt: skip

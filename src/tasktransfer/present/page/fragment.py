@@ -1,0 +1,20 @@
+"""One table as an HTML file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from markupsafe import Markup
+
+from tasktransfer.files import replacing
+from tasktransfer.present.page.text import HERE, own_text
+from tasktransfer.tables.html import HtmlTable, environment
+
+
+def write_fragment(path: Path, table: HtmlTable) -> Path:
+    """Write a page with one table, atomically."""
+    template = environment(HERE).get_template("fragment.html.j2")
+    text = template.render(table=table, style=Markup(own_text("page.css")))
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
+    return path

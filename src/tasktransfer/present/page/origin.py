@@ -1,0 +1,104 @@
+"""What a study cost, and how it was made: of the common tables, for every design."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata as packages
+
+import pandas as pd
+
+from tasktransfer.present.marks import stand_ins_of
+from tasktransfer.present.view import View
+from tasktransfer.tables.columns import number, text
+from tasktransfer.tables.html import HtmlTable, build
+
+ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
+SHORT = 12
+"""Characters of a digest that are shown, as in the paths of results."""
+
+
+def cost(resources: pd.DataFrame) -> HtmlTable:
+    """Time, memory and hardware by kind of node and model."""
+    keys = ["kind", "model", "hardware", "precision"]
+    rows = resources.fillna(dict.fromkeys(keys, "")).groupby(keys, sort=False, as_index=False)
+    frame = rows.agg(
+        nodes=("path", "size"),
+        mean=("hours", "mean"),
+        hours=("hours", "sum"),
+        memory=("peak_memory_mb", "max"),
+        gpu=("peak_gpu_memory_mb", "max"),
+        trained=("trained_parameters", "max"),
+    ).replace({"": None})
+    return build(
+        "cost",
+        "Time and memory",
+        f"Wall time of {len(resources):,} records, {resources['hours'].sum():,.2f} hours together.",
+        frame,
+        (
+            text("kind", "What"),
+            text("model", "Model"),
+            text("hardware", "Hardware"),
+            text("precision", "Precision"),
+            number("nodes", "Records", ",d"),
+            number("mean", "Hours each", ".3g"),
+            number("hours", "Hours", ".3g"),
+            number("memory", "Peak memory, MiB", ",.0f"),
+            number("gpu", "Peak GPU memory, MiB", ",.0f"),
+            number("trained", "Trained parameters", ",.0f"),
+        ),
+        keys=2,
+    )
+
+
+def facts(view: View) -> list[tuple[str, str]]:
+    """Name, config, data, versions and counts of a study."""
+    metadata, resources = view.metadata, view["resources"]
+    replaced = stand_ins_of(metadata)
+    others = {name: text for name, text in metadata.facts.items() if "stand-in" not in name}
+    return [
+        ("Study", metadata.study),
+        ("Config", f"{view.study.config_file}, digest {metadata.config_digest[:SHORT]}"),
+        ("Data", data_text(view)),
+        *((f"Stand-in for {name}", text) for name, text in replaced.items()),
+        *((name.capitalize(), text) for name, text in others.items()),
+        ("Seeds", ", ".join(map(str, view.study.config.seeds))),
+        ("Records", f"{metadata.records:,}"),
+        ("Made by", f"recipe {_listed(resources['recipe'])}; code at {commits(resources)}"),
+        ("Analysed by", versions(metadata.version)),
+    ]
+
+
+def data_text(view: View) -> str:
+    """Whether dialogues are real, and what part of them was used."""
+    metadata = view.metadata
+    text = "dialogues of the built-in tiny world" if metadata.synthetic else "real dialogues"
+    if metadata.real:
+        text += f"; real ones of {' and '.join(metadata.real)}"
+    return f"{text}, a part of them ({metadata.cuts})" if metadata.cuts else text
+
+
+def commits(rows: pd.DataFrame) -> str:
+    """Every commit that made records, with how many where there are several."""
+    counts = rows["commit"].fillna("an unknown commit").value_counts(sort=False)
+    shown = {str(commit): int(count) for commit, count in counts.items()}
+    short = {commit: commit if " " in commit else commit[:SHORT] for commit in shown}
+    if len(shown) == 1:
+        return next(iter(short.values()))
+    return ", ".join(f"{short[commit]} ({count:,} records)" for commit, count in shown.items())
+
+
+def versions(version: str) -> str:
+    """This package, Python, and what computes."""
+    named = ", ".join(f"{name} {_version(name)}" for name in ANALYSED_WITH)
+    return f"tasktransfer {version}, Python {platform.python_version()}, {named}"
+
+
+def _listed(values: pd.Series[int]) -> str:
+    return ", ".join(str(value) for value in values.unique())
+
+
+def _version(package: str) -> str:
+    try:
+        return packages.version(package)
+    except packages.PackageNotFoundError:
+        return "unknown"

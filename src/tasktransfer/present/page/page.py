@@ -1,0 +1,162 @@
+"""The page: everything of a study in one HTML file that needs no network and no server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from tasktransfer.files import replacing
+from tasktransfer.present.declared import SECTIONS, Block, Figure, Presentation
+from tasktransfer.present.figures import left
+from tasktransfer.present.marks import marks_of, notes
+from tasktransfer.present.page.holes import holes, troubles
+from tasktransfer.present.page.images import inline
+from tasktransfer.present.page.origin import cost
+from tasktransfer.present.page.text import HERE, hash_of, own_text
+from tasktransfer.present.tables import Left, html_of, printed_tables
+from tasktransfer.present.view import View, caption_of
+from tasktransfer.tables.html import HtmlTable, environment
+
+STYLES = ("page.css",)
+SCRIPTS = ("explain.js",)
+BESIDE = (
+    "Text, tables and figures are in this file. Links to records and PDFs lead to files beside "
+    "this page: they open while the page lies in its results folder."
+)
+NOTHING_MISSING = "Nothing: every planned run is there, and every record is sound."
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure on the page; ``pdf`` is a link, or empty."""
+
+    name: str
+    title: str
+    caption: str
+    source: str
+    width: int
+    height: int
+    pdf: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A section of the page. ``left``: sentences on what the study has none of."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+    tables: Sequence[HtmlTable] = ()
+    figures: Sequence[Picture] = ()
+    left: Sequence[str] = ()
+
+
+def write_page(shown: Presentation, view: View, figures: Path, out: Path) -> Path:
+    """Write the report.
+
+    Args:
+        figures: the folder with the figures as PNG; those that are not there are left out.
+        out: the file. It belongs into the results folder, where its links lead.
+    """
+    text = render(shown, view, figures, out.parent)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(out) as part:
+        part.write_text(text, encoding="utf-8")
+    return out
+
+
+def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
+    """The page's text; links are relative to ``folder``."""
+    style = "\n".join(map(own_text, (*STYLES, *shown.styles)))
+    script = "\n".join(map(own_text, (*shown.scripts, *SCRIPTS)))
+    metadata = view.metadata
+    return (
+        environment(HERE)
+        .get_template("page.html.j2")
+        .render(
+            title=f"{view.metadata.study}",
+            question=shown.question,
+            version=metadata.version,
+            synthetic=metadata.synthetic,
+            real=" and ".join(metadata.real),
+            troubles=troubles(*shown.missing(view)),
+            marks=notes(marks_of(metadata)),
+            sections=list(_sections(shown, view, figures, folder)),
+            explain=explain_command(view),
+            style=Markup(style),
+            script=Markup(script),
+            style_hash=hash_of(style),
+            script_hash=hash_of(script),
+        )
+    )
+
+
+def explain_command(view: View) -> str:
+    """The command that traces a cell, with a place for the table and the words of the cell."""
+    arguments = view.study.arguments()
+    return " ".join(part for part in ("tasktransfer explain TABLE WORDS", arguments) if part)
+
+
+def _sections(
+    shown: Presentation, view: View, figures: Path, folder: Path
+) -> Iterable[PageSection]:
+    """Those that have something, in their order."""
+    more = {name: list(blocks) for name, blocks in shown.blocks(view).items()}
+    blocks = _common_blocks(shown, view)
+    tables = printed_tables(shown, view)
+    for name, title in SECTIONS.items():
+        section = PageSection(
+            name,
+            title,
+            [*more.get(name, []), *blocks.get(name, [])],
+            [html_of(t, "") for t in tables if t.section == name and not isinstance(t, Left)],
+            list(
+                _pictures(shown, [f for f in shown.figures if f.section == name], figures, folder)
+            ),
+            [
+                *(t.why for t in tables if t.section == name and isinstance(t, Left)),
+                *(left(f).why for f in shown.figures if f.section == name and _none(f, figures)),
+            ],
+        )
+        if section.blocks or section.tables or section.figures or section.left:
+            yield section
+
+
+def _common_blocks(shown: Presentation, view: View) -> Mapping[str, Sequence[Block]]:
+    """What every report has: the answer, what is missing, what it cost, how it was made."""
+    missing, problems = shown.missing(view)
+    columns = shown.missing_columns(missing)
+    listed = holes(missing, problems, columns, sum(c.head.kind != "long" for c in columns))
+    return {
+        "answer": [Block(text=sentence) for sentence in shown.answer(view)],
+        "missing": [Block(table=t) for t in listed] or [Block(text=NOTHING_MISSING)],
+        "cost": [Block(table=cost(view["resources"]))] if len(view["resources"]) else [],
+        "made": [Block(facts=[*shown.facts(view)]), Block(text=BESIDE)],
+    }
+
+
+def _none(figure: Figure, figures: Path) -> bool:
+    return not (figures / f"{figure.name}.png").exists()
+
+
+def _pictures(
+    shown: Presentation, declared: Sequence[Figure], figures: Path, folder: Path
+) -> Iterable[Picture]:
+    for figure in declared:
+        if _none(figure, figures):
+            continue
+        path = figures / f"{figure.name}.png"
+        image, pdf = inline(path), path.with_suffix(".pdf")
+        beside = pdf.exists() and pdf.is_relative_to(folder)
+        yield Picture(
+            name=figure.name,
+            title=figure.title,
+            caption=caption_of(shown, figure.name, figure.caption),
+            source=image.source,
+            width=image.width,
+            height=image.height,
+            pdf=pdf.relative_to(folder).as_posix() if beside else "",
+        )

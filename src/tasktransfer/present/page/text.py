@@ -1,0 +1,33 @@
+"""The page's own texts, and values made safe for it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+HERE = Path(__file__).parent
+
+
+def own_text(name: str) -> str:
+    """A file beside this module, or of a design: ``designs/transfer/report/heatmap.js``."""
+    path = HERE / name
+    return (path if path.exists() else HERE.parents[1] / name).read_text(encoding="utf-8")
+
+
+def embedded_json(value: Any) -> Markup:
+    """JSON for a script element: nothing in it can end the element or begin a comment."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def hash_of(text: str) -> str:
+    """What the page's security policy knows its own style and script by: nothing else runs."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -1,0 +1,212 @@
+"""Declared tables: made of a study's frames, laid out, and written as CSV, Markdown, LaTeX, Parquet
+and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.present.declared import (
+    TABLE_ENDINGS,
+    Crossed,
+    Listed,
+    Presentation,
+    Section,
+    Table,
+)
+from tasktransfer.present.marks import badges, marks_of, notes
+from tasktransfer.present.page.fragment import write_fragment
+from tasktransfer.present.view import View, caption_of
+from tasktransfer.tables.columns import Row
+from tasktransfer.tables.html import HtmlTable, as_html, records
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.numbers import DASH, absent
+from tasktransfer.tables.printed import Entry, Layout, blocks_of, write_table
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A table as people see it: what all of its files and the report are made of.
+
+    ``caption``: what it shows; ``badges``: marks beside it; ``notes``: numbered, what they mean and
+    what else is to be known. ``words``: of each entry of the layout, the words by which ``explain``
+    finds each of its columns. ``metadata``: None of a table that is of a paper alone.
+    """
+
+    name: str
+    title: str
+    caption: str
+    badges: str
+    notes: Sequence[str]
+    frame: pd.DataFrame
+    layout: Layout
+    words: Sequence[Sequence[Words]]
+    metadata: Metadata | None
+    section: Section = "results"
+    folded: bool = False
+    described: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Badges, caption and notes, for Markdown and LaTeX."""
+        return " ".join(part for part in (self.badges, self.caption, *self.notes) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A table or figure that a study has none of, and the sentence that says why."""
+
+    name: str
+    title: str
+    why: str
+    section: Section
+
+
+def printed_tables(shown: Presentation, view: View) -> list[Printed | Left]:
+    """Every declared table, or why the study has none of it."""
+    return [printed(shown, table, view) for table in shown.tables]
+
+
+def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
+    """A declared table of a study."""
+    frame = table.make(view) if table.planned(view.study) else None
+    if frame is None or frame.empty:
+        why = f"{table.title}: the study {table.nothing}."
+        return Left(table.name, table.title, why, table.section)
+    frame = frame.reset_index(drop=True)
+    shape = table.shape
+    if isinstance(shape, Crossed):
+        layout, words = crossed(shape, frame, view.metadata)
+    else:
+        layout = listed(shape, frame) if isinstance(shape, Listed) else shape(view, frame)
+        words = [[words_of(table.keys, row)] * len(layout.head) for row in records(frame)]
+    marks = [] if table.cited else marks_of(view.metadata)
+    return Printed(
+        table.name,
+        table.title,
+        caption_of(shown, table.name, table.caption),
+        badges(marks),
+        notes(marks, table.notes(view, frame)),
+        frame,
+        layout,
+        words,
+        None if table.cited else view.metadata,
+        table.section,
+        table.folded,
+        table.described,
+    )
+
+
+def words_of(keys: Sequence[str], row: Row) -> Words:
+    """What names a row for ``explain``: the values of its keys."""
+    return tuple(str(row[key]) for key in keys if not absent(row.get(key)) and row[key] != "")
+
+
+def listed(shape: Listed, frame: pd.DataFrame) -> Layout:
+    """A line a row."""
+    columns = shape.columns
+    entries = [
+        (str(row[shape.blocks]) if shape.blocks else "", (tuple(c.show(row) for c in columns),))
+        for row in records(frame)
+    ]
+    kept = _filled(columns, [line for _, (line,) in entries])
+    shown = [(block, (tuple(line[n] for n in kept),)) for block, (line,) in entries]
+    heads = [columns[n].head for n in kept]
+    words = next((n for n, head in enumerate(heads) if head.kind == "number"), len(heads))
+    return Layout(tuple(head.label for head in heads), words, blocks_of(shown))
+
+
+def _filled(columns: Sequence[Any], lines: Sequence[Sequence[str]]) -> list[int]:
+    """The columns that have a value in some line: one of dashes tells nobody anything."""
+    return [n for n in range(len(columns)) if any(line[n] not in ("", DASH) for line in lines)]
+
+
+def crossed(
+    shape: Crossed, frame: pd.DataFrame, metadata: Metadata
+) -> tuple[Layout, list[list[Words]]]:
+    """Rows by columns, the paper's line below ours, and the words of each cell."""
+    across = metadata.ordered(shape.order or shape.across, map(str, frame[shape.across]))
+    rows = records(frame)
+    names = [tuple(column.show(row) for column in shape.rows) for row in rows]
+    groups: dict[Words, dict[str, Row]] = {}
+    for name, row in zip(names, rows, strict=True):
+        groups.setdefault(name, {}).setdefault(str(row[shape.across]), row)
+    beside = shape.published
+    theirs = beside is not None and any(beside.show(row) != DASH for row in rows)
+    entries: list[tuple[str, Entry]] = []
+    words: list[list[Words]] = []
+    for name, cells in groups.items():
+        ours = [shape.cell.show(cells[a]) if a in cells else DASH for a in across]
+        lines = [(*name, *(["ours"] if theirs else []), *ours)]
+        if theirs and beside is not None:
+            paper = [beside.show(cells[a]) if a in cells else DASH for a in across]
+            lines.append((*("" for _ in name), "published", *paper))
+        entries.append(("", tuple(lines)))
+        fixed = len(name) + theirs
+        words.append([*([name] * fixed), *((*name, a) for a in across)])
+    head = (
+        *(column.head.label for column in shape.rows),
+        *([""] if theirs else []),
+        *map(shape.heads, across),
+    )
+    return Layout(head, len(shape.rows) + theirs, blocks_of(entries)), words
+
+
+def html_of(table: Printed, explain: str) -> HtmlTable:
+    """The table for a page.
+
+    Args:
+        explain: the command that traces a cell, up to the table's name.
+    """
+    commands = [[" ".join((table.name, *map(quoted, w))) for w in row] for row in table.words]
+    return as_html(
+        table.name,
+        table.title,
+        table.caption,
+        table.layout,
+        badges=table.badges,
+        notes=table.notes,
+        folded=table.folded,
+        explain=commands if any(any(row) for row in table.words) else None,
+    )
+
+
+def quoted(word: str) -> str:
+    """A word for a shell."""
+    import shlex  # noqa: PLC0415
+
+    return shlex.quote(word)
+
+
+def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:
+    """Write every table in all of ``TABLE_ENDINGS``, each atomically; files of tables that the
+    study has none of are removed.
+
+    Returns:
+        The files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
+    for table in tables:
+        if isinstance(table, Left):
+            for ending in TABLE_ENDINGS:
+                (folder / f"{table.name}.{ending}").unlink(missing_ok=True)
+            continue
+        files += write_table(
+            folder,
+            table.name,
+            table.frame,
+            table.metadata,
+            table.text,
+            title=table.title,
+            layout=table.layout,
+            described=table.described,
+        )
+        files.append(write_fragment(folder / f"{table.name}.html", html_of(table, "")))
+    return files

@@ -1,0 +1,56 @@
+"""What tables, figures and sentences of a study are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+
+import pandas as pd
+
+from tasktransfer.present.declared import Presentation
+from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
+
+
+@dataclass(frozen=True)
+class View(Mapping[str, pd.DataFrame]):
+    """A study's frames by name.
+
+    ``study``: config and plan. ``metadata``: what its tables say of it, and the order of its names.
+    """
+
+    study: Study
+    frames: Mapping[str, pd.DataFrame]
+    metadata: Metadata
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        return self.frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.frames)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def only(self, names: Collection[str]) -> View:
+        """The same with some frames alone."""
+        return replace(self, frames={name: self.frames[name] for name in names})
+
+
+def view_of(study: Study, shown: Presentation) -> View:
+    """Read what a study's tables hold.
+
+    Raises:
+        RecordError: a table is absent or damaged.
+    """
+    frames, metadata = shown.read(study)
+    return View(study, frames, metadata)
+
+
+def caption_of(shown: Presentation, name: str, given: str) -> str:
+    """The caption of a table or figure; Snakemake's own report has the same text."""
+    if given or not shown.captions:
+        return given
+    folder = files("tasktransfer").joinpath("workflow", "report", shown.captions)
+    return " ".join(folder.joinpath(f"{name}.rst").read_text("utf-8").split())
