@@ -40,9 +40,9 @@ class Outputs:
     """The files that come of a study's records, relative to its results folder: the one list that
     the workflow's rules and what writes the files go by.
 
-    A design names the first four: ``tables``: of ``collect``. ``statistics``: of ``statistics``,
-    from the tables. ``data_tables``: of ``data stats``, from the dialogues, as far as they are known
-    or have to be. ``reference``: of ``data reference``, likewise; empty: none. The others follow
+    A design names the first four. ``tables``: of ``collect``. ``statistics``: of ``statistics``,
+    from the tables. ``data_tables``: of ``data stats``, from the dialogues, as far as these are
+    known or have to be. ``reference``: of ``data reference``, likewise; empty: none. The others follow
     from what it declares (``designs.outputs``): ``figures`` and ``printed``: of ``figures``.
     ``shown``: those that ``snakemake --report`` shows. ``report``: one page; empty: none.
     """

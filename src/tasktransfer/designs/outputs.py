@@ -1,4 +1,4 @@
-"""The files that come of a study: what its design's tables are, and what it declares to be shown."""
+"""The files that come of a study: its design's tables, and what that declares to be shown."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ REPORT = "report.html"
 
 
 def outputs_of(design: Design, study: Study) -> Outputs:
-    """The one list of names that the workflow's rules and what writes the files go by. A table that
-    a study may have no row of (``certain=False``) is written where it has some, and is not in it."""
+    """The one list of names that the workflow's rules and what writes the files go by.
+
+    A table that a finished study may have no row of (``certain=False``) is written where it has
+    some, and is not in the list.
+    """
     outputs = design.outputs(study)
     if design.shown is None:
         return outputs

@@ -101,6 +101,7 @@ class Table:
         caption: what it shows, one or two sentences. Empty: the file ``workflow/report/<name>.rst``
             of the design has it, which Snakemake's own report shows too.
         notes: (view, frame) → what else is to be known, each a sentence or two.
+        paper: where the published values beside ours are from, "Table 3 of Zhang et al. 2023".
         nothing: why a study has none of it, after "The study".
         planned: whether a study will have it, as far as its plan tells.
         certain: whether it has rows wherever it is planned and everything is there; Snakemake is
@@ -118,6 +119,7 @@ class Table:
     keys: tuple[str, ...] = ()
     caption: str = ""
     notes: Callable[[View, pd.DataFrame], Sequence[str]] = lambda view, frame: ()
+    paper: str = ""
     nothing: str = "has no number for it"
     section: Section = "results"
     folded: bool = False

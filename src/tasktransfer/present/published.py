@@ -15,12 +15,10 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.present.marks import setting
-from tasktransfer.tables.columns import Column, Head, Row
+from tasktransfer.present.published_columns import DIFFERENCE, DIFFERS, PUBLISHED
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import DASH, absent, number
-from tasktransfer.tables.printed import OTHERWISE
+from tasktransfer.tables.numbers import OTHERWISE, absent
 
-PUBLISHED, DIFFERENCE, DIFFERS = "published", "difference", "differs"
 Names = Callable[[Mapping[str, Any]], Any]
 """A row of ours → what the paper calls it in a column; None: it has no such."""
 
@@ -91,18 +89,6 @@ def beside(
     if difference.isna().all():
         del named[f"{DIFFERENCE}{suffix}"]
     return frame.assign(**named)
-
-
-def published_column(form: str, label: str = "Published", suffix: str = "") -> Column:
-    """The paper's value; ‡ where it has one over other members."""
-
-    def show(row: Row) -> str:
-        if row.get(f"{DIFFERS}{suffix}"):
-            return OTHERWISE
-        value = row.get(f"{PUBLISHED}{suffix}")
-        return DASH if absent(value) else number(value, form)
-
-    return Column(Head(label, "number"), show)
 
 
 def notes_of(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:

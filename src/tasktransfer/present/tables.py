@@ -20,6 +20,7 @@ from tasktransfer.present.declared import (
 )
 from tasktransfer.present.marks import badges, marks_of, notes
 from tasktransfer.present.page.fragment import write_fragment
+from tasktransfer.present.published import notes_of
 from tasktransfer.present.view import View, caption_of
 from tasktransfer.tables.columns import Row
 from tasktransfer.tables.html import HtmlTable, as_html, records
@@ -87,12 +88,13 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
         layout = listed(shape, frame) if isinstance(shape, Listed) else shape(view, frame)
         words = [[words_of(table.keys, row)] * len(layout.head) for row in records(frame)]
     marks = [] if table.cited else marks_of(view.metadata)
+    told = notes_of(frame, view.metadata, table.paper) if table.paper else []
     return Printed(
         table.name,
         table.title,
         caption_of(shown, table.name, table.caption),
         badges(marks),
-        notes(marks, table.notes(view, frame)),
+        notes(marks, [*told, *table.notes(view, frame)]),
         frame,
         layout,
         words,

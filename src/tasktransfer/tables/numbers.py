@@ -7,6 +7,10 @@ import sys
 from typing import Any
 
 DASH = "–"
+INCOMPLETE = "†"
+"""Marks what was computed from less than was planned."""
+OTHERWISE = "‡"
+"""Marks where a published number is of something else."""
 
 
 def absent(value: object) -> bool:

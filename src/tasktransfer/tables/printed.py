@@ -20,11 +20,6 @@ from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import absent, count, score
 from tasktransfer.tables.store import write_arrow
 
-INCOMPLETE = "†"
-"""Marks what was computed from less than was planned."""
-OTHERWISE = "‡"
-"""Marks a difference to a published number that was made of something else."""
-
 Line = tuple[str, ...]
 Entry = tuple[Line, ...]
 """Lines that belong together: ours, published, difference."""

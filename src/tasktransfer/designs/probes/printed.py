@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
+from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes import published
-from tasktransfer.designs.probes.collect import read_table
+from tasktransfer.designs.probes.collect import ABOUT
+from tasktransfer.designs.probes.collect import TABLES as COLLECTED
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.designs.probes.facts import BY_TASK, EVERY
-from tasktransfer.designs.probes.intervals import read_statistics
+from tasktransfer.designs.probes.intervals import TABLES as STATISTICS
 from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, readings_of
 from tasktransfer.errors import DataError
-from tasktransfer.files import replacing
+from tasktransfer.present.published import Published, beside
+from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
+from tasktransfer.tables.collected import common_columns, read_tables
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.printed import plain_layout, to_markdown
-from tasktransfer.tables.published import beside
-from tasktransfer.tables.published import caption as published_caption
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}
 OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
@@ -31,104 +31,66 @@ OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}
 MOST_P = 0.05
 """Of what is sure."""
 
-OTHER_SETTING = "Published numbers are of other data and labels: they stand beside."
-CITED = ("table7",)
-"""Tables that have no number of the study."""
 _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
 
-def write_printed(study: Study) -> None:
-    """Write every printed table, CSV and Markdown."""
-    scores, metadata = read_table(study, "probed")
-    rounds, _ = read_table(study, "rounds")
-    labels, _ = read_table(study, "labels")
-    intervals, replies = (read_statistics(study, name) for name in ("intervals", "replies"))
-    config = probes_config(study)
-    chosen = chosen_by_measures(scores, rounds, config.probes.measure)
-    among = "every measure choosing among the same trained snapshots, those that are probed"
-    tables = {
-        "table3": (_table3(replies), "BLEU-2 of greedy replies on the test split, mean over seeds"),
-        "table4": (_table5(intervals, "PersonaChat", 4), "Probes on PersonaChat, micro-F1"),
-        "table5": (_table5(intervals, "MultiWOZ", 5), "Probes on MultiWOZ, micro-F1"),
-        "table6": (table6(chosen), "MultiWOZ by difficulty, snapshots chosen by BLEU-2"),
-        "table7": (_table7(study), "Parameters in millions, by formula"),
-        "table8": (_table8(chosen, 8), f"MultiWOZ, first half, {among}"),
-        "table9": (_table8(chosen, 9), f"MultiWOZ, second half, {among}"),
-        "beyond": (
-            _beyond(intervals, scores, readings_of(config)),
-            "Beyond the paper: differences with intervals",
-        ),
-        "claims": (
-            read_statistics(study, "claims"),
-            "Spearman's correlation of BLEU-2 on the dev split and probe F1; the interval takes "
-            "models whole, with their seeds",
-        ),
-        "agreement": (
-            read_statistics(study, "agreement"),
-            "Spearman's correlation of the rankings of models by two probes",
-        ),
-        "unsolved": (
-            unsolved(intervals),
-            "Probes that no trained model answers surely above the prior: p of the surest of all "
-            "cells, times their number, is above 0.05",
-        ),
-        "probe_labels": (labels, "Classes, priors and turns of each probe"),
-    }
-    folder = Path(study.figures)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, (frame, caption) in tables.items():
-        shown = frame if name in CITED else beside(frame, metadata)
-        _write(folder, name, shown, caption, metadata)
-    with replacing(folder / "one_dialogue.md") as part:
-        part.write_text(_one_dialogue(study, metadata), encoding="utf-8")
+def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
+    """Every table of the study."""
+    return read_tables(study, {**common_columns(ABOUT), **COLLECTED, **STATISTICS})
 
 
-def _write(folder: Path, name: str, frame: pd.DataFrame, caption: str, said: Metadata) -> None:
-    text = published_caption(frame, f"{said.mark}{caption}. {OTHER_SETTING}", OTHER_SETTING)
-    text += "".join(f" {name}: {told}." for name, told in said.facts.items())
-    with replacing(folder / f"{name}.csv") as part:
-        frame.to_csv(part, index=False, lineterminator="\n")
-    with replacing(folder / f"{name}.md") as part:
-        part.write_text(to_markdown(plain_layout(frame), text, name), encoding="utf-8")
+# --- the paper's tables -------------------------------------------------------------------------
 
 
-def _table3(replies: pd.DataFrame) -> pd.DataFrame:
-    ours = replies.copy()
-    ours["published"] = [
-        _one(
-            published.table(3),
-            "bleu2",
-            model=_named(row["model"]).table3,
-            dataset=published.CORPORA[str(row["corpus"])],
-        )
-        for row in ours.to_dict("records")
-    ]
-    return ours
+def table3(view: View) -> pd.DataFrame:
+    """BLEU-2 of greedy replies, a row a model and corpus."""
+    theirs = Published(
+        published.table(3),
+        "bleu2",
+        {
+            "model": lambda row: _named(row["model"]).table3,
+            "dataset": lambda row: published.CORPORA[str(row["corpus"])],
+        },
+    )
+    return beside(view["replies"], theirs, view.metadata, value="bleu2")
 
 
-def _table5(intervals: pd.DataFrame, corpus: str, number: int) -> pd.DataFrame:
+def table4(view: View) -> pd.DataFrame:
+    """Probes on PersonaChat."""
+    return _snapshots(view, "PersonaChat", 4)
+
+
+def table5(view: View) -> pd.DataFrame:
+    """Probes on MultiWOZ."""
+    return _snapshots(view, "MultiWOZ", 5)
+
+
+def _snapshots(view: View, corpus: str, number: int) -> pd.DataFrame:
     """Scores with intervals, a row a model, snapshot and probe."""
-    own = intervals.query("corpus == @corpus and compared_with == 'nothing'").copy()
-    theirs = published.table(number)
-    own["published"] = [
-        _one(
-            theirs,
-            "f1",
-            model=_named(row["model"]).probes,
-            snapshot=SNAPSHOTS.get(str(row["snapshot"]), ""),
-            task=_PUBLISHED_PROBE[str(row["probe"])],
-        )
-        for row in own.to_dict("records")
-    ]
-    kept = ["model", "snapshot", "probe", "value", "sd", "low", "high", "seeds", "published"]
-    return own[kept].rename(columns={"value": "f1"})
+    intervals = view["intervals"]
+    own = intervals.query("corpus == @corpus and compared_with == 'nothing'")
+    kept = ["corpus", "model", "snapshot", "probe", "value", "sd", "low", "high", "seeds"]
+    theirs = Published(
+        published.table(number),
+        "f1",
+        {
+            "model": lambda row: _named(row["model"]).probes,
+            "snapshot": lambda row: SNAPSHOTS.get(str(row["snapshot"])),
+            "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
+        },
+    )
+    return beside(own[kept].rename(columns={"value": "f1"}), theirs, view.metadata, value="f1")
 
 
-def table6(chosen: pd.DataFrame) -> pd.DataFrame:
+def table6(view: View) -> pd.DataFrame:
     """By the groups that the paper used and by the thresholds that it prints. The published mean
     stands beside a mean over the same probes only."""
+    return by_difficulty(_chosen(view), view.metadata)
+
+
+def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
+    """Table 6 of scores by what chose the snapshot (``chosen_by_measures``)."""
     rows = []
-    theirs = published.table(6)
     by_bleu = chosen[chosen["selected_by"] == "BLEU"]
     names = by_bleu["probe"].map(_PUBLISHED_PROBE)
     for way, groups in (
@@ -137,17 +99,34 @@ def table6(chosen: pd.DataFrame) -> pd.DataFrame:
     ):
         grouped = by_bleu.assign(group=names.map(groups), name=names)
         for (model, group), some in grouped.groupby(["model", "group"], sort=False):
-            same = {*some["name"]} == {name for name, of in groups.items() if of == group}
-            number = _one(theirs, "f1", model=_named(model).table6, group=str(group))
-            beside = number if way == "as used" and same else None
-            rows.append((way, model, group, some["f1"].mean(), some["f1"].std(), len(some), beside))
-    columns = ["groups", "model", "group", "f1", "sd_over_probes", "probes", "published"]
-    return pd.DataFrame(rows, columns=columns)
+            asked = sum(of == group for of in groups.values())
+            f1 = some["f1"]
+            rows.append((way, model, group, f1.mean(), f1.std(), len(some), asked))
+    columns = ["groups", "model", "group", "f1", "sd_over_probes", "probes", "probes_of_paper"]
+    frame = pd.DataFrame(rows, columns=columns)
+    theirs = Published(
+        published.table(6).assign(groups="as used"),
+        "f1",
+        {
+            "groups": lambda row: row["groups"],
+            "model": lambda row: _named(row["model"]).table6,
+            "group": lambda row: row["group"],
+        },
+        differs=_other_probes,
+    )
+    return beside(frame, theirs, metadata, value="f1")
 
 
-def _table7(study: Study) -> pd.DataFrame:
+def _other_probes(row: Mapping[str, Any]) -> str:
+    if row["probes"] == row["probes_of_paper"]:
+        return ""
+    return f"{row['group']}: {row['probes']} of the paper's {row['probes_of_paper']} probes"
+
+
+def table7(view: View) -> pd.DataFrame:
+    """Parameters in millions, by formula."""
     rows = []
-    for model in probes_config(study).models:
+    for model in probes_config(view.study).models:
         if model.architecture is not None:
             built = model.architecture.built
             sizes = [built.parameters(words) / 1e6 for words in (13_000, 16_000, 17_000)]
@@ -155,21 +134,49 @@ def _table7(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "13,000 words", "16,000 words", "17,000 words"])
 
 
-def _table8(chosen: pd.DataFrame, number: int) -> pd.DataFrame:
+def table8(view: View) -> pd.DataFrame:
+    """MultiWOZ by what chooses the snapshot, the first half of the probes."""
+    return _by_choice(view, 8)
+
+
+def table9(view: View) -> pd.DataFrame:
+    """The second half."""
+    return _by_choice(view, 9)
+
+
+def _by_choice(view: View, number: int) -> pd.DataFrame:
     theirs = published.table(number)
-    tasks = set(theirs["task"])
-    own = chosen[chosen["probe"].map(_PUBLISHED_PROBE).isin(tasks)].copy()
-    own["published"] = [
-        _one(
-            theirs,
-            "f1",
-            model=_named(row["model"]).probes,
-            selected_by=str(row["selected_by"]),
-            task=_PUBLISHED_PROBE[str(row["probe"])],
-        )
-        for row in own.to_dict("records")
-    ]
-    return own
+    chosen = _chosen(view)
+    own = chosen[chosen["probe"].map(_PUBLISHED_PROBE).isin(_probes_of(number))]
+    keys = {
+        "model": lambda row: _named(row["model"]).probes,
+        "selected_by": lambda row: str(row["selected_by"]),
+        "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
+    }
+    return beside(own, Published(theirs, "f1", keys), view.metadata, value="f1")
+
+
+def _probes_of(number: int) -> set[str]:
+    return {*published.table(number)["task"]}
+
+
+def has_half(study: Study, number: int) -> bool:
+    """Whether a study asks a probe that is in Table 8 or 9 (``number``)."""
+    asked = {probe.published_name for probe in probes_config(study).probes_of("MultiWOZ")}
+    return bool(asked & _probes_of(number))
+
+
+def _named(model: object) -> published.Names:
+    """What the paper calls a model of the study; nothing, for one that it has not."""
+    return published.MODELS.get(str(model), published.Names("", "", ""))
+
+
+# --- what the paper has not ---------------------------------------------------------------------
+
+
+def _chosen(view: View) -> pd.DataFrame:
+    measure = probes_config(view.study).probes.measure
+    return chosen_by_measures(view["probed"], view["rounds"], measure)
 
 
 def chosen_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) -> pd.DataFrame:
@@ -194,16 +201,37 @@ def chosen_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) ->
     return by.agg(f1="mean", sd="std", seeds="count").reset_index()
 
 
-def _beyond(
+def claims(view: View) -> pd.DataFrame:
+    """Whether BLEU tells what encoders know."""
+    return view["claims"]
+
+
+def agreement(view: View) -> pd.DataFrame:
+    """Whether two probes rank models alike."""
+    return view["agreement"]
+
+
+def probe_labels(view: View) -> pd.DataFrame:
+    """Classes, priors and turns of each probe."""
+    return view["labels"]
+
+
+def beyond(view: View) -> pd.DataFrame:
+    """Differences to the prior, to shuffled labels and to the untrained model, with intervals; and
+    the same probe on counts of the words that the model reads."""
+    return differences(view["intervals"], view["probed"], readings_of(probes_config(view.study)))
+
+
+def differences(
     intervals: pd.DataFrame, scores: pd.DataFrame, readings: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Differences to the prior, to shuffled labels and to the untrained model, with intervals; and
-    the same probe on counts of the words that the model reads (``readings``: what they are
-    called)."""
+    """The table ``beyond``; ``readings``: model → what counts of the words that it reads are
+    called."""
     own = intervals[intervals["compared_with"] != "nothing"].drop(columns=["sd"])
     keys = ["corpus", "model", "snapshot", "probe"]
-    told = ["f1", "prior", "minority", "mlp"]
-    more = scores.groupby(keys, sort=False, as_index=False)[told].mean()
+    more = scores.groupby(keys, sort=False, as_index=False)[
+        ["f1", "prior", "minority", "mlp"]
+    ].mean()
     words = more[more["snapshot"] == WORDS].set_index(["corpus", "probe", "model"])["f1"]
     more["words"] = [
         words.get((row["corpus"], row["probe"], readings.get(row["model"], row["model"])))
@@ -212,7 +240,12 @@ def _beyond(
     return own.merge(more, on=keys)
 
 
-def unsolved(intervals: pd.DataFrame) -> pd.DataFrame:
+def unsolved(view: View) -> pd.DataFrame:
+    """The probes that no trained model answers surely above the prior."""
+    return not_above_prior(view["intervals"])
+
+
+def not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
     """The probes of which no trained snapshot's difference to the prior is surely above 0, with the
     one that comes nearest.
 
@@ -232,42 +265,56 @@ def unsolved(intervals: pd.DataFrame) -> pd.DataFrame:
     return left[kept].rename(columns={"value": "above_prior", "p": "p_times_cells"})
 
 
-def _one(frame: pd.DataFrame, column: str, **where: str) -> float | None:
-    """The only number of rows with these values; None where there is none."""
-    rows = frame
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return float(rows[column].iloc[0]) if len(rows) == 1 else None
+# --- where a row is from ------------------------------------------------------------------------
 
 
-def _named(model: object) -> published.Names:
-    """What the paper calls a model of the study; nothing, for one that it has not."""
-    return published.MODELS.get(str(model), published.Names("", "", ""))
+def behind_group(row: Mapping[str, Any], run: Run) -> bool:
+    """Whether a run is behind a mean over a group of probes."""
+    groups = (
+        published.difficulty()
+        if row["groups"] == "as used"
+        else published.difficulty_by_threshold()
+    )
+    probe = _PUBLISHED_PROBE.get(str(run.about["probe"]))
+    return (run.about["corpus"], run.model) == ("MultiWOZ", row["model"]) and (
+        groups.get(str(probe)) == row["group"]
+    )
 
 
-def _one_dialogue(study: Study, metadata: Metadata) -> str:
-    """A page that shows the first test dialogue of each corpus with all its labels."""
-    pages = [f"# One dialogue with its labels\n\n{metadata.mark}".rstrip()]
-    for data in study.plan.derived:
+def behind_ranking(row: Mapping[str, Any], run: Run) -> bool:
+    """Whether a run is behind the agreement of two probes."""
+    probes = (row["first"], row["second"])
+    same = (run.method, run.about["corpus"]) == (row["snapshot"], row["corpus"])
+    return same and run.about["probe"] in probes
+
+
+# --- one dialogue -------------------------------------------------------------------------------
+
+
+def one_dialogue(view: View) -> pd.DataFrame:
+    """The turns of the first test dialogue of each corpus, with all their labels; no rows where the
+    labels are not on this disk."""
+    rows: list[dict[Hashable, Any]] = []
+    for data in view.study.plan.derived:
         try:
-            rows = dict(_labelled_turns(study, data))
+            turns = list(_labelled_turns(view.study, data))
         except DataError:  # tables and figures are drawn without the data too
-            pages.append(f"## {data.name}\n\nThe labels are not on this disk.")
             continue
-        pages += [f"## {data.name}", *rows.values()]
-    return "\n\n".join(pages) + "\n"
+        order = list(dict.fromkeys(turn["turn"] for turn in turns))
+        rows += sorted(turns, key=lambda turn: order.index(turn["turn"]))
+    return pd.DataFrame(rows, columns=["corpus", "turn", "context", "probe", "labels"])
 
 
-def _labelled_turns(study: Study, data: Any) -> Iterator[tuple[str, str]]:
-    shown: dict[str, list[str]] = {}
-    contexts: dict[str, str] = {}
+def _labelled_turns(study: Study, data: Any) -> Iterator[dict[Hashable, Any]]:
     cache, first = study.cache(data), None
     for task in study.tasks(data):
-        for one in read_instances(cache, task, "test"):
-            first = first or one.dialogue_id
-            if one.dialogue_id == first:
-                contexts[one.id] = one.context
-                said = json.dumps(list(one.target), ensure_ascii=False)
-                shown.setdefault(one.id, []).append(f"- {BY_TASK[task].name}: {said}")
-    for name, lines in shown.items():
-        yield name, "\n".join([f"**{name}** {contexts[name]}", "", *lines])
+        for instance in read_instances(cache, task, "test"):
+            first = first or instance.dialogue_id
+            if instance.dialogue_id == first:
+                yield {
+                    "corpus": data.name,
+                    "turn": instance.id,
+                    "context": instance.context,
+                    "probe": BY_TASK[task].name,
+                    "labels": json.dumps(list(instance.target), ensure_ascii=False),
+                }

@@ -1,0 +1,300 @@
+"""What the probe study shows: the paper's Tables 3 to 9, what it has not, and its figures.
+
+Imports of pandas and matplotlib stay in the functions that are named: the Snakefile imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tasktransfer.designs.probes.config import probes_config
+from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
+from tasktransfer.present.published_columns import published_column
+from tasktransfer.results.study import Study
+from tasktransfer.tables.columns import estimate, number, probability, text
+
+QUESTION = (
+    "What do encoders of dialogue models know about the dialogue, before and after training, and "
+    "does BLEU tell?"
+)
+PAPER = "Parthasarathi et al. 2021"
+CORPUS, MODEL = text("corpus", "Corpus"), text("model", "Model")
+SNAPSHOT, PROBE = text("snapshot", "Snapshot"), text("probe", "Probe")
+
+
+def _made(name: str) -> Callable[..., object]:
+    return late("designs.probes.printed", name)
+
+
+def _drawn(name: str) -> Callable[..., object]:
+    return late("designs.probes.figures", name)
+
+
+def _has(corpus: str) -> Callable[[Study], bool]:
+    return lambda study: bool(
+        corpus in study.config.dataset_names and probes_config(study).probes_of(corpus)
+    )
+
+
+def _has_half(number: int) -> Callable[[Study], bool]:
+    """Whether some probe of MultiWOZ is in that table of the paper."""
+    return lambda study: (
+        _has("MultiWOZ")(study) and late("designs.probes.printed", "has_half")(study, number)
+    )
+
+
+def _trained(study: Study) -> bool:
+    return bool(study.plan.stages)
+
+
+def _built(study: Study) -> bool:
+    return any(model.architecture for model in probes_config(study).models)
+
+
+def _scores(number: int, corpus: str) -> Table:
+    return Table(
+        f"table{number}",
+        f"Table {number}",
+        _made(f"table{number}"),
+        Crossed((MODEL, SNAPSHOT), "probe", estimate("f1", "F1", ".1f"), published_column(".1f")),
+        keys=("model", "snapshot", "probe"),
+        paper=f"Table {number} of {PAPER}",
+        nothing=f"probes nothing of {corpus}",
+        planned=_has(corpus),
+    )
+
+
+def _chosen(number: int) -> Table:
+    return Table(
+        f"table{number}",
+        f"Table {number}",
+        _made(f"table{number}"),
+        Crossed(
+            (MODEL, text("selected_by", "Chosen by")),
+            "probe",
+            number_of_f1,
+            published_column(".1f"),
+        ),
+        keys=("model", "selected_by", "probe"),
+        paper=f"Table {number} of {PAPER}",
+        nothing="trains no model on MultiWOZ of which these probes are asked",
+        planned=_has_half(number),
+        certain=False,
+        folded=True,
+    )
+
+
+number_of_f1 = number("f1", "F1", ".1f")
+
+TABLES = (
+    Table(
+        "table3",
+        "Table 3",
+        _made("table3"),
+        Crossed((MODEL,), "corpus", estimate("bleu2", "BLEU-2", ".2f"), published_column(".1f")),
+        keys=("model", "corpus"),
+        paper=f"Table 3 of {PAPER}",
+        nothing="trains no model",
+        planned=_trained,
+    ),
+    _scores(4, "PersonaChat"),
+    _scores(5, "MultiWOZ"),
+    Table(
+        "table6",
+        "Table 6",
+        _made("table6"),
+        Crossed(
+            (text("groups", "Groups"), MODEL), "group", number_of_f1, published_column(".1f")
+        ),
+        keys=("groups", "model", "group"),
+        paper=f"Table 6 of {PAPER}, by the groups as used",
+        nothing="trains no model on MultiWOZ",
+        planned=_has("MultiWOZ"),
+        certain=False,
+        runs=late("designs.probes.printed", "behind_group"),
+    ),
+    Table(
+        "table7",
+        "Table 7",
+        _made("table7"),
+        Listed(
+            (
+                MODEL,
+                *(number(f"{words:,} words", f"{words:,} words", ".1f") for words in (13_000, 16_000, 17_000)),
+            )
+        ),
+        keys=("model",),
+        nothing="builds no model",
+        section="made",
+        planned=_built,
+        cited=True,
+    ),
+    _chosen(8),
+    _chosen(9),
+    Table(
+        "claims",
+        "BLEU against probes",
+        _made("claims"),
+        Listed(
+            (
+                CORPUS,
+                PROBE,
+                text("over", "Over"),
+                number("points", "Points", "d"),
+                estimate("rho", "Spearman", ".2f"),
+            ),
+            blocks="corpus",
+        ),
+        keys=("corpus", "probe", "over"),
+        nothing="trains no model",
+        planned=_trained,
+        certain=False,
+    ),
+    Table(
+        "unsolved",
+        "Unsolved probes",
+        _made("unsolved"),
+        Listed(
+            (
+                CORPUS,
+                PROBE,
+                MODEL,
+                SNAPSHOT,
+                estimate("above_prior", "Above the prior", "+.1f"),
+                number("cells", "Cells", "d"),
+                probability("p_times_cells", "p times cells"),
+            )
+        ),
+        keys=("corpus", "probe"),
+        nothing="has no probe that every trained model fails",
+        certain=False,
+    ),
+    Table(
+        "beyond",
+        "Beyond the paper",
+        _made("beyond"),
+        Listed(
+            (
+                CORPUS,
+                MODEL,
+                SNAPSHOT,
+                PROBE,
+                text("compared_with", "Minus"),
+                estimate("value", "Difference", "+.1f"),
+                probability("q", "q"),
+                number("seeds", "Seeds", "d"),
+                number("f1", "F1", ".1f"),
+                number("prior", "Prior", ".1f"),
+                number("words", "Words", ".1f"),
+                number("minority", "Minority", ".1f"),
+                number("mlp", "MLP", ".1f"),
+            ),
+            blocks="corpus",
+        ),
+        keys=("corpus", "model", "snapshot", "probe", "compared_with"),
+        section="sure",
+        folded=True,
+    ),
+    Table(
+        "agreement",
+        "Rankings of models",
+        _made("agreement"),
+        Listed(
+            (
+                CORPUS,
+                SNAPSHOT,
+                text("first", "Probe"),
+                text("second", "Other probe"),
+                number("models", "Models", "d"),
+                number("rho", "Spearman", ".2f"),
+            )
+        ),
+        keys=("corpus", "snapshot", "first", "second"),
+        nothing="has no two models to rank",
+        section="sure",
+        folded=True,
+        certain=False,
+        runs=late("designs.probes.printed", "behind_ranking"),
+    ),
+    Table(
+        "probe_labels",
+        "Labels",
+        _made("probe_labels"),
+        Listed(
+            (
+                CORPUS,
+                PROBE,
+                text("split", "Split"),
+                text("most_frequent", "Most frequent"),
+                number("turns", "Turns", ",d"),
+                number("classes", "Classes", ",d"),
+                number("share", "Share, %", ".1f"),
+                number("empty", "Without a label, %", ".1f"),
+            ),
+            blocks="corpus",
+        ),
+        keys=("corpus", "probe", "split"),
+        section="made",
+        folded=True,
+    ),
+    Table(
+        "one_dialogue",
+        "One dialogue with its labels",
+        _made("one_dialogue"),
+        Listed(
+            (CORPUS, text("turn", "Turn"), text("context", "Context", kind="long"), PROBE,
+             text("labels", "Labels", kind="long"))
+        ),
+        keys=("corpus", "turn", "probe"),
+        nothing="has no labels on this disk",
+        section="made",
+        folded=True,
+        certain=False,
+    ),
+)  # fmt: skip
+
+FIGURES = (
+    Figure(
+        "f1_by_epoch",
+        "Probe F1 by epoch of training",
+        _drawn("f1_by_epoch"),
+        ("probed",),
+        nothing="probes no epoch",
+        planned=_trained,
+    ),
+    Figure(
+        "bleu_against_f1",
+        "BLEU-2 and mean probe F1 of each epoch",
+        _drawn("bleu_against_f1"),
+        ("probed", "rounds", "claims"),
+        nothing="trains no model",
+        planned=_trained,
+    ),
+    Figure(
+        "representations",
+        "Representations on two principal components",
+        _drawn("representations"),
+        ("projections",),
+        nothing="keeps no representations",
+        certain=False,
+    ),
+    Figure(
+        "ties",
+        "Share of ties in small draws of judgements",
+        _drawn("ties"),
+        (),
+        section="sure",
+    ),
+)
+
+
+def shown(study: Study) -> Presentation:
+    """Of any study of this design."""
+    return Presentation(
+        question=QUESTION,
+        read=late("designs.probes.printed", "read"),
+        answer=late("designs.probes.answer", "answer"),
+        tables=TABLES,
+        figures=FIGURES,
+        captions="probes",
+    )
