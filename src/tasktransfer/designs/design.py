@@ -42,8 +42,10 @@ class Outputs:
 
     A design names the first four. ``tables``: of ``collect``. ``statistics``: of ``statistics``,
     from the tables. ``data_tables``: of ``data stats``, from the dialogues, as far as these are
-    known or have to be. ``reference``: of ``data reference``, likewise; empty: none. The others follow
-    from what it declares (``designs.outputs``): ``figures`` and ``printed``: of ``figures``.
+    known or have to be. ``reference``: of ``data reference``, likewise; empty: none.
+
+    The others follow from what it declares (``designs.outputs``): ``figures`` and ``printed``: of
+    ``figures``.
     ``shown``: those that ``snakemake --report`` shows. ``report``: one page; empty: none.
     """
 

@@ -17,7 +17,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.operate.explain_text import pairs, section
 from tasktransfer.present.declared import Presentation, Table
 from tasktransfer.present.marks import marks_of, notes
-from tasktransfer.present.published import DIFFERS, PUBLISHED
+from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
 from tasktransfer.present.tables import Left, Printed, printed
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study

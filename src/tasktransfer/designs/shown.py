@@ -13,7 +13,8 @@ from tasktransfer.results.study import Study
 def write_figures(design: Design, study: Study) -> None:
     """Draw the figures whose data changed, and print the tables."""
     if design.shown is None:
-        return design.figures(study)
+        design.figures(study)
+        return
     from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
     from tasktransfer.present.tables import printed_tables, write_tables  # noqa: PLC0415
     from tasktransfer.present.view import view_of  # noqa: PLC0415
@@ -32,7 +33,8 @@ def write_figures(design: Design, study: Study) -> None:
 def write_report(design: Design, study: Study) -> None:
     """Write everything into one HTML file: the answer, tables, figures, and how it was made."""
     if design.shown is None:
-        return design.report(study)
+        design.report(study)
+        return
     from tasktransfer.present.page.page import write_page  # noqa: PLC0415
     from tasktransfer.present.view import view_of  # noqa: PLC0415
 

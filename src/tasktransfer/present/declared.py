@@ -168,6 +168,10 @@ def _missing(view: View) -> tuple[pd.DataFrame, pd.DataFrame]:
     return view["missing"], view["problems"]
 
 
+_missing_columns = late("present.page.holes", "common_columns")
+_facts = late("present.page.origin", "facts")
+
+
 @dataclass(frozen=True, slots=True)
 class Presentation:
     """Everything that is shown of a study.
@@ -194,9 +198,7 @@ class Presentation:
     captions: str = ""
     blocks: Callable[[View], Mapping[str, Sequence[Block]]] = lambda view: {}
     missing: Callable[[View], tuple[pd.DataFrame, pd.DataFrame]] = _missing
-    missing_columns: Callable[[pd.DataFrame], Sequence[Column]] = late(
-        "present.page.holes", "common_columns"
-    )
-    facts: Callable[[View], Sequence[tuple[str, str]]] = late("present.page.origin", "facts")
+    missing_columns: Callable[[pd.DataFrame], Sequence[Column]] = _missing_columns
+    facts: Callable[[View], Sequence[tuple[str, str]]] = _facts
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a reader must know of every number of a study: short badges, and the notes that explain them."""
+"""What a reader must know of every number of a study: short badges, and notes that explain them."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def beside(
     difference = frame[value] - np.array(theirs, np.float64)
     if setting(metadata):
         difference = difference * np.nan
-    columns = {PUBLISHED: theirs, DIFFERENCE: difference, DIFFERS: why}
+    columns: dict[str, Any] = {PUBLISHED: theirs, DIFFERENCE: difference, DIFFERS: why}
     named = {f"{name}{suffix}": cells for name, cells in columns.items()}
     if difference.isna().all():
         del named[f"{DIFFERENCE}{suffix}"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from tasktransfer.designs.probes.facts import CONTROL
 from tasktransfer.designs.probes.plan import BEST, UNTRAINED
 from tasktransfer.present.sentences import (
     above,
@@ -20,7 +21,8 @@ from tasktransfer.results.probe_rows import PRIOR
 
 def answer(view: View) -> list[str]:
     """Sentences made of ``intervals`` and ``claims``; the control probe is left out."""
-    intervals = view["intervals"].query("probe != @CONTROL")
+    intervals = view["intervals"]
+    intervals = intervals[intervals["probe"] != CONTROL]
     trained = _trained(intervals)
     return [*_by_training(trained), *_above_prior(trained), *_by_bleu(view["claims"])]
 

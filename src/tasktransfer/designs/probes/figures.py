@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tasktransfer.config.places import on_disk
 from tasktransfer.designs.probes.claims import ON, bleu_and_f1, means_over_probes
@@ -70,7 +71,7 @@ def f1_by_epoch(view: View) -> Figure | None:
             reference_line(panel, float(of_words.max()), "counts of words", style=":")
         name_panel(panel, f"{probe}, {corpus}" if several else str(probe))
         panel.set_ylim(0, 100)
-        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
     seeds = int(trained["seed"].nunique())
     band = "Bands: range of the seeds. " if seeds > 1 else ""
@@ -118,8 +119,8 @@ def bleu_against_f1(view: View) -> Figure | None:
         claim = of_means.set_index("over")
         panel.set_xlabel("BLEU-2 on the dev split")
         of_all, within = (
-            with_interval(*claim.loc[over, ["rho", "low", "high"]], ".2f")
-            for over in ("all", "within")
+            with_interval(row["rho"], row["low"], row["high"], ".2f")
+            for row in (claim.loc["all"], claim.loc["within"])
         )
         name_panel(panel, f"{corpus}: Spearman {of_all}; within models {within}")
     axes[0].set_ylabel("mean micro-F1 over probes")
@@ -155,7 +156,7 @@ def ties(view: View) -> Figure:
     figure, (axes,) = panels(1, 6.0, 3.2)
     step = max(0.5, 100 / drawn)
     bins = np.arange(shares.min() - step / 2, shares.max() + step, step)
-    axes.hist(shares, bins=bins, color=series_look(0).colour)
+    axes.hist(shares, bins=bins.tolist(), color=series_look(0).colour)
     bare_axes(axes, zero=None)
     axes.axvline(100 * judgements.mean(), color=INK, linewidth=0.9, linestyle="--")
     axes.set(xlabel=f"ties among {drawn} judgements, per cent", ylabel="draws")

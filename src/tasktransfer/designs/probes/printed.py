@@ -228,10 +228,8 @@ def differences(
     """The table ``beyond``; ``readings``: model → what counts of the words that it reads are
     called."""
     own = intervals[intervals["compared_with"] != "nothing"].drop(columns=["sd"])
-    keys = ["corpus", "model", "snapshot", "probe"]
-    more = scores.groupby(keys, sort=False, as_index=False)[
-        ["f1", "prior", "minority", "mlp"]
-    ].mean()
+    keys, shown = ["corpus", "model", "snapshot", "probe"], ["f1", "prior", "minority", "mlp"]
+    more = scores.groupby(keys, sort=False, as_index=False)[shown].mean()
     words = more[more["snapshot"] == WORDS].set_index(["corpus", "probe", "model"])["f1"]
     more["words"] = [
         words.get((row["corpus"], row["probe"], readings.get(row["model"], row["model"])))
@@ -270,11 +268,8 @@ def not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
 
 def behind_group(row: Mapping[str, Any], run: Run) -> bool:
     """Whether a run is behind a mean over a group of probes."""
-    groups = (
-        published.difficulty()
-        if row["groups"] == "as used"
-        else published.difficulty_by_threshold()
-    )
+    as_used = row["groups"] == "as used"
+    groups = published.difficulty() if as_used else published.difficulty_by_threshold()
     probe = _PUBLISHED_PROBE.get(str(run.about["probe"]))
     return (run.about["corpus"], run.model) == ("MultiWOZ", row["model"]) and (
         groups.get(str(probe)) == row["group"]

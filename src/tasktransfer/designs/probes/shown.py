@@ -6,6 +6,7 @@ Imports of pandas and matplotlib stay in the functions that are named: the Snake
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tasktransfer.designs.probes.config import probes_config
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
@@ -18,15 +19,17 @@ QUESTION = (
     "does BLEU tell?"
 )
 PAPER = "Parthasarathi et al. 2021"
+VOCABULARIES = ("13,000 words", "16,000 words", "17,000 words")
 CORPUS, MODEL = text("corpus", "Corpus"), text("model", "Model")
+F1 = number("f1", "F1", ".1f")
 SNAPSHOT, PROBE = text("snapshot", "Snapshot"), text("probe", "Probe")
 
 
-def _made(name: str) -> Callable[..., object]:
+def _made(name: str) -> Callable[..., Any]:
     return late("designs.probes.printed", name)
 
 
-def _drawn(name: str) -> Callable[..., object]:
+def _drawn(name: str) -> Callable[..., Any]:
     return late("designs.probes.figures", name)
 
 
@@ -72,7 +75,7 @@ def _chosen(number: int) -> Table:
         Crossed(
             (MODEL, text("selected_by", "Chosen by")),
             "probe",
-            number_of_f1,
+            F1,
             published_column(".1f"),
         ),
         keys=("model", "selected_by", "probe"),
@@ -83,8 +86,6 @@ def _chosen(number: int) -> Table:
         folded=True,
     )
 
-
-number_of_f1 = number("f1", "F1", ".1f")
 
 TABLES = (
     Table(
@@ -104,7 +105,7 @@ TABLES = (
         "Table 6",
         _made("table6"),
         Crossed(
-            (text("groups", "Groups"), MODEL), "group", number_of_f1, published_column(".1f")
+            (text("groups", "Groups"), MODEL), "group", F1, published_column(".1f")
         ),
         keys=("groups", "model", "group"),
         paper=f"Table 6 of {PAPER}, by the groups as used",
@@ -120,7 +121,7 @@ TABLES = (
         Listed(
             (
                 MODEL,
-                *(number(f"{words:,} words", f"{words:,} words", ".1f") for words in (13_000, 16_000, 17_000)),
+                *(number(words, words, ".1f") for words in VOCABULARIES),
             )
         ),
         keys=("model",),

@@ -37,8 +37,10 @@ def line_with_band(
     label: str | None = None,
 ) -> None:
     """A series along x, with the band of its intervals or of its seeds."""
-    style = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
-    axes.plot(x, value, label=label, markersize=3.5, linewidth=1.3, **style)
+    axes.plot(
+        x, value, label=label, color=look.colour, marker=look.marker, linestyle=look.line,
+        markersize=3.5, linewidth=1.3,
+    )  # fmt: skip
     if low is not None and high is not None:
         axes.fill_between(x, low, high, color=look.colour, alpha=0.14, linewidth=0)
 
@@ -97,6 +99,6 @@ def named_points(axes: Axes, across: Sequence[Estimate], upward: Sequence[Estima
                 axes.plot(*line, color=x.look.colour, linewidth=0.7, alpha=0.8)
         axes.plot(x.value, y.value, x.look.marker, color=x.look.colour, markersize=6)
         axes.annotate(
-            x.label, (x.value, y.value), xytext=(5, 4), textcoords="offset points", fontsize=NOTE + 1,
-            color=x.look.colour,
+            x.label, (x.value, y.value), xytext=(5, 4), textcoords="offset points",
+            fontsize=NOTE + 1, color=x.look.colour,
         )  # fmt: skip

@@ -52,6 +52,7 @@ LABEL_POINTS = 8.5
 NOTE_POINTS = 7.5
 _HANDLE, _COLUMN_GAP = 2.6, 1.5
 """Width of a legend's handles and of the room between its columns, of the font size."""
+_NOTES = "notes"
 _MARGIN = 0.1
 """Room around a figure, inches."""
 _LETTER = 0.57
@@ -225,25 +226,28 @@ def folded(name: str, inches: float, points: float) -> str:
 
 
 def entitle(figure: Figure, what: str, seeds: int | None, metadata: Metadata) -> None:
-    """Put the heading above the figure, and below it the notes that its badges stand for. Called
-    last: the notes stand under the legend's own note."""
+    """Put the heading above the figure, and below it the notes that its badges stand for."""
     points = TITLE_POINTS * growth(figure)
     figure.suptitle(wrapped(heading(what, seeds, metadata), figure, points), fontsize=points)
     footnotes(figure, notes(marks_of(metadata)))
 
 
 def footnotes(figure: Figure, texts: Sequence[str]) -> None:
-    """Small lines below everything."""
-    if not texts:
-        return
-    if not figure.legends:
+    """Small lines below everything, a legend too: ``save`` knows where that ends."""
+    if texts:
         points = NOTE_POINTS * growth(figure)
-        figure.supxlabel(wrapped([*texts], figure, points), fontsize=points, ha="center")
-        return
-    # A legend stands at the lower edge too: a line of its own would lie over it.
-    title = figure.legends[-1].get_title()
-    lines = [line for line in (title.get_text(), wrapped([*texts], figure, LEGEND_POINTS)) if line]
-    figure.legends[-1].set_title("\n".join(lines))
+        note = figure.text(0, 0, wrapped([*texts], figure, points), fontsize=points, va="top")
+        note.set_gid(_NOTES)
+        note.set_in_layout(False)
+
+
+def _place_footnotes(figure: Figure) -> None:
+    box = figure.get_tightbbox()
+    for note in figure.texts:
+        if note.get_gid() == _NOTES:
+            note.set_transform(figure.dpi_scale_trans)
+            note.set_position((box.x0, box.y0 - _MARGIN))
+            note.set_in_layout(True)
 
 
 def growth(figure: Figure) -> float:
@@ -265,7 +269,10 @@ def fit_panels(figure: Figure, panels: Any, width: float, height: float) -> None
     engine.execute(figure)
     rows, columns = panels.shape
     box, (wide, high) = panels[0, 0].get_position(), figure.get_size_inches()
-    words = [*figure.texts, *figure.legends]  # the heading is one of the texts
+    words: list[Any] = [
+        text for text in figure.texts if text.get_in_layout()
+    ]  # the heading is one of them
+    words += figure.legends
     needed = max(artist.get_window_extent().width for artist in words) / figure.dpi + 0.2
     figure.set_size_inches(
         max(needed, wide + columns * (width - box.width * wide)),
@@ -310,6 +317,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     if engine is not None:
         engine.execute(figure)  # once: each file would do it again, and measure all texts for it
         figure.set_layout_engine("none")
+    _place_footnotes(figure)
     box = figure.get_tightbbox().padded(_MARGIN)
     paths = []
     with mpl.rc_context({"pdf.fonttype": _EMBEDDED_FONTS}):

@@ -28,7 +28,8 @@ from tasktransfer.designs.transfer.tables.paper_tables import Printed, printed_t
 from tasktransfer.files import replacing
 from tasktransfer.present.kit import matrix as cell_grid
 from tasktransfer.present.page.images import inline
-from tasktransfer.tables.html import Head, HtmlTable, environment, untold_text
+from tasktransfer.tables.columns import Head
+from tasktransfer.tables.html import HtmlTable, environment, untold_text
 from tasktransfer.tables.numbers import DASH
 from tasktransfer.tables.printed import Layout, Line
 

@@ -21,8 +21,8 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
 from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names, shorts
 from tasktransfer.tables.metadata import Metadata, sort_rows
-from tasktransfer.tables.numbers import counted, delta
-from tasktransfer.tables.printed import INCOMPLETE, OTHERWISE, Layout, Line, blocks_of
+from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, counted, delta
+from tasktransfer.tables.printed import Layout, Line, blocks_of
 
 _KEYS = ["dataset", "target", "model", "algorithm"]
 _SORTED_BY = {

@@ -20,8 +20,8 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 )
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import delta, score, with_sigma
-from tasktransfer.tables.printed import INCOMPLETE, Entry, Layout, blocks_of
+from tasktransfer.tables.numbers import INCOMPLETE, delta, score, with_sigma
+from tasktransfer.tables.printed import Entry, Layout, blocks_of
 
 MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
 """What the paper prints too."""
