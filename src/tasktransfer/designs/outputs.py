@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tasktransfer.designs.design import Design, Outputs, Shown
-from tasktransfer.present.declared import FIGURE_ENDINGS, TABLE_ENDINGS, Presentation
+from tasktransfer.present.declared import FIGURE_ENDINGS, TABLE_ENDINGS, Figure, Presentation
 from tasktransfer.results.study import Study
 
 REPORT = "report.html"
@@ -54,7 +54,8 @@ def _captioned(shown: Presentation, study: Study) -> Iterator[Shown]:
             if each.name in names:
                 # The text is in a file where the declaration has none.
                 texts = shown.captions and not each.caption
-                caption = f"{shown.captions}/{each.name}" if texts else ""
+                name = each.text if isinstance(each, Figure) and each.text else each.name
+                caption = f"{shown.captions}/{name}" if texts else ""
                 file = f"figures/{each.name}.{ending}"
                 yield Shown(file, f"{kind.capitalize()}s", caption, {kind: each.title})
     yield Shown(REPORT, "Report", "report", {"page": "everything in one page"})

@@ -7,7 +7,7 @@ frame or draws is named by ``late`` and imported when it is called.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -107,7 +107,7 @@ class Table:
         certain: whether it has rows wherever it is planned and everything is there; Snakemake is
             told of these alone.
         cited: no number of the study: a paper's, or of formulas.
-        described: column → meaning, for the Parquet file.
+        described: → column → meaning, for the Parquet file.
         runs: (row, run) → whether the run is behind the row; default: its columns of the names
             that runs have (method, model, seed, what they are about) agree.
     """
@@ -126,7 +126,7 @@ class Table:
     planned: Callable[[Study], bool] = always
     certain: bool = True
     cited: bool = False
-    described: Mapping[str, str] = field(default_factory=dict)
+    described: Callable[[], Mapping[str, str]] = dict
     runs: Callable[[Mapping[str, Any], Run], bool] | None = None
 
 
@@ -139,6 +139,8 @@ class Figure:
         draw: view → the figure, or None where there is nothing to show; ``nothing`` says why then.
         reads: the frames that it is made of: it is drawn again when one of them has changed, and
             is handed these and no others.
+        part: view → the rows that it is made of, where these are not the whole frames.
+        text: name of its file in ``workflow/report``, where several figures share one.
         caption, planned, certain: as of a table.
     """
 
@@ -151,6 +153,8 @@ class Figure:
     section: Section = "results"
     planned: Callable[[Study], bool] = always
     certain: bool = True
+    part: Callable[[View], View] | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

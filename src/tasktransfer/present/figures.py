@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,8 @@ def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
     drawn = Drawn([], [], [])
     for figure in shown.figures:
         part = view.only(figure.reads)
+        if figure.part is not None:
+            part = figure.part(part)
         digest = digest_of_drawing(figure, part)
         paths = [out / f"{figure.name}.{ending}" for ending in FIGURE_ENDINGS]
         if manifest.get(figure.name) != digest or not all(path.is_file() for path in paths):
@@ -90,7 +92,7 @@ def digest_of_drawing(figure: Figure, part: View) -> str:
     return digest_of(
         {
             "figure": [figure.name, figure.title],
-            "code": _digest_of_code(part.study.config.design),
+            "code": _digest_of_code(part.study.config.design, _file_of(figure.draw)),
             "study": [metadata.study, metadata.synthetic, metadata.cuts],
             "facts": dict(metadata.facts),
             "shorts": dict(metadata.shorts),
@@ -110,14 +112,20 @@ def _digest_of_frame(frame: pd.DataFrame) -> str:
 
 
 @cache
-def _digest_of_code(design: str) -> str:
-    """Of all that draws: nobody has to remember to raise a version when a figure is changed."""
+def _digest_of_code(design: str, file: str) -> str:
+    """Of all that draws: nobody has to remember to raise a version when a figure is changed.
+    ``file``: of the figure's function, which a plugin brings."""
     package = Path(tasktransfer.__file__).parent
     folders = [*CODE, f"designs/{design}"]
     digest = hashlib.sha256(mpl.__version__.encode())
-    for path in sorted(path for folder in folders for path in (package / folder).rglob("*.py")):
+    paths = {path for folder in folders for path in (package / folder).rglob("*.py")}
+    for path in sorted({*paths, Path(file)}):
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _file_of(draw: Any) -> str:
+    return str((draw.func if isinstance(draw, partial) else draw).__code__.co_filename)
 
 
 def _read_manifest(path: Path) -> dict[str, str]:

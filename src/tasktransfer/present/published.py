@@ -40,15 +40,15 @@ class Published:
     keys: Mapping[str, Names]
     differs: Callable[[Mapping[str, Any]], str] = lambda row: ""
 
-    def of(self, row: Mapping[str, Any]) -> float:
-        """What the paper has for a row; NaN where it has none, or several."""
+    def of(self, row: Mapping[str, Any]) -> Any:
+        """What the paper has for a row: a number or a text; NaN where it has none, or several."""
         found = self.values
         for key, name in self.keys.items():
             wanted = name(row)
             if wanted is None:
                 return np.nan
             found = found[found[key] == wanted]
-        return float(found[self.column].iloc[0]) if len(found) == 1 else np.nan
+        return found[self.column].iloc[0] if len(found) == 1 else np.nan
 
 
 def beside(

@@ -35,9 +35,10 @@ Words = tuple[str, ...]
 class Printed:
     """A table as people see it: what all of its files and the report are made of.
 
-    ``caption``: what it shows; ``badges``: marks beside it; ``notes``: numbered, what they mean and
-    what else is to be known. ``words``: of each entry of the layout, the words by which ``explain``
-    finds each of its columns. ``metadata``: None of a table that is of a paper alone.
+    ``caption``: what it shows; ``badges``: marks beside it; ``notes``: numbered, what they mean
+    (``marks`` of them) and what else is to be known. ``words``: of each entry of the layout, the
+    words by which ``explain`` finds each of its columns. ``metadata``: None of a table that is of a
+    paper alone.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Printed:
     section: Section = "results"
     folded: bool = False
     described: Mapping[str, str] = field(default_factory=dict)
+    marks: int = 0
 
     @property
     def text(self) -> str:
@@ -101,7 +103,8 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
         None if table.cited else view.metadata,
         table.section,
         table.folded,
-        table.described,
+        table.described(),
+        len(marks),
     )
 
 
@@ -160,12 +163,8 @@ def crossed(
     return Layout(head, len(shape.rows) + theirs, blocks_of(entries)), words
 
 
-def html_of(table: Printed, explain: str) -> HtmlTable:
-    """The table for a page.
-
-    Args:
-        explain: the command that traces a cell, up to the table's name.
-    """
+def html_of(table: Printed, *, alone: bool = False) -> HtmlTable:
+    """The table for a page. A page explains marks once; ``alone``: the table explains them."""
     commands = [[" ".join((table.name, *map(quoted, w))) for w in row] for row in table.words]
     return as_html(
         table.name,
@@ -173,7 +172,7 @@ def html_of(table: Printed, explain: str) -> HtmlTable:
         table.caption,
         table.layout,
         badges=table.badges,
-        notes=table.notes,
+        notes=table.notes if alone else table.notes[table.marks :],
         folded=table.folded,
         explain=commands if any(any(row) for row in table.words) else None,
     )
@@ -210,5 +209,5 @@ def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:
             layout=table.layout,
             described=table.described,
         )
-        files.append(write_fragment(folder / f"{table.name}.html", html_of(table, "")))
+        files.append(write_fragment(folder / f"{table.name}.html", html_of(table, alone=True)))
     return files

@@ -17,6 +17,7 @@ from tasktransfer.present.sentences import (
 )
 from tasktransfer.present.view import View
 from tasktransfer.results.probe_rows import PRIOR
+from tasktransfer.tables.numbers import absent
 
 
 def answer(view: View) -> list[str]:
@@ -65,6 +66,9 @@ def _above_prior(trained: pd.DataFrame) -> Iterator[str]:
 def _by_bleu(claims: pd.DataFrame) -> Iterator[str]:
     rows = claims[(claims["probe"] == "all") & (claims["over"] == "trained")]
     for row in rows.to_dict("records"):
+        if absent(row["rho"]):
+            yield f"On {row['corpus']}, too few epochs were probed to relate BLEU-2 to probes."
+            continue
         rho = with_interval(row["rho"], row["low"], row["high"], ".2f")
         if excludes_zero(row["low"], row["high"]):
             way = "higher" if row["rho"] > 0 else "lower"

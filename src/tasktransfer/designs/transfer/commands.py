@@ -1,4 +1,4 @@
-"""What the commands of a study do in this one: tables, statistics, figures, report, explain.
+"""What the commands of a study do in this one: tables, statistics, explain.
 
 Heavy imports are inside: the Snakefile imports this module for the names of the functions.
 """
@@ -56,26 +56,6 @@ def statistics(study: Study) -> None:
     for name, frame in vars(frames).items():
         print(f"{tables / name}.parquet: {len(frame):,} rows")
     print(f"{time.perf_counter() - start:.1f} seconds")
-
-
-def figures(study: Study) -> None:
-    """Draw the figures whose data changed, and print the paper's tables."""
-    from tasktransfer.designs.transfer.figures.draw import draw
-
-    for path in draw(Path(study.tables), Path(study.figures)):
-        print(path)
-
-
-def report(study: Study) -> None:
-    """Write everything into one HTML file: tables, statistics, figures, an interactive heatmap."""
-    from tasktransfer.designs.transfer.collect.results import read_results
-    from tasktransfer.designs.transfer.report.page import write_report
-
-    results = read_results(study.tables)
-    page = write_report(
-        results, Path(study.figures), Path(study.report), arguments=study.arguments()
-    )
-    print(page)
 
 
 def explain(study: Study, words: Sequence[str], as_json: bool) -> str:

@@ -5,74 +5,31 @@ Imports of pandas and matplotlib stay in the functions that need them: the Snake
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterable
 
-from tasktransfer.designs.design import Design, Outputs, Shown
+from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
-from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
-from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
+from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import plan
-from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.results.finished import is_whole
+from tasktransfer.designs.transfer.shown import counts_dialogues, shown
 from tasktransfer.results.study import Study
 
 
 def _outputs(study: Study) -> Outputs:
-    data_tables = _in("tables", outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS)
-    counted = _counts_dialogues(study, data_tables)
-    drawings = [
-        (name, dataset)
-        for dataset in study.config.dataset_names
-        for name in _figures_of(study, dataset, counted)
-    ]
-    names = [f"{name}_{dataset}" for name, dataset in drawings]
+    counted = counts_dialogues(study, outputs.DATA_FILES)
+    referred = counts_dialogues(study, (outputs.REFERENCE,))
     return Outputs(
-        tables=_in("tables", outputs.COLLECTED, ["parquet"]),
-        statistics=_in("tables", outputs.STATISTICS, ["parquet"]),
-        data_tables=data_tables if counted else (),
-        reference=outputs.REFERENCE if _counts_dialogues(study, (outputs.REFERENCE,)) else "",
-        figures=_in("figures", names, outputs.FIGURE_ENDINGS),
-        printed=_in("figures", outputs.PRINTED, outputs.PRINTED_ENDINGS),
-        shown=(
-            *(_figure(name, dataset) for name, dataset in drawings),
-            *(
-                Shown(f"figures/{name}.csv", "Tables", name, {"table": title})
-                for name, title in outputs.PRINTED.items()
-            ),
-            Shown("report.html", "Report", "report", {"page": "everything in one page"}),
-        ),
-        report="report.html",
+        tables=_parquet(outputs.COLLECTED),
+        statistics=_parquet(outputs.STATISTICS),
+        data_tables=outputs.DATA_FILES if counted else (),
+        reference=outputs.REFERENCE if referred else "",
     )
 
 
-def _in(folder: str, names: object, endings: object) -> tuple[str, ...]:
-    return tuple(f"{folder}/{n}.{ending}" for n in names for ending in endings)  # type: ignore[attr-defined]
-
-
-def _figure(name: str, dataset: str) -> Shown:
-    labels = {"figure": name.replace("_", " "), "dataset": dataset}
-    return Shown(f"figures/{name}_{dataset}.png", "Figures", name, labels)
-
-
-def _figures_of(study: Study, dataset: str, counted: bool) -> list[str]:
-    runs = transfer_runs(study.plan)
-    counts = {len(run.about["sources"]) for run in runs if run.about["dataset"] == dataset}
-    shuffled = SHUFFLED_SOURCE in transfer_config(study).controls
-    return outputs.figures_of(counts, lengths=counted, shuffled_source=shuffled)
-
-
-def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
-    """Whether figures or report show what the dialogues themselves tell (``tables``): where that is
-    there, can be counted, or dialogues have to be prepared for trainings anyway. Where every record
-    is there and the dialogues are not, figures come from records alone."""
-    caches = [study.instances(dataset) for dataset in study.config.dataset_names]
-    if all(Path(cache, "manifest.json").exists() for cache in caches):
-        return True
-    if all(Path(study.config.results, table).exists() for table in tables):
-        return True
-    return not all(is_whole(study, stage) for stage in study.plan.stages)
+def _parquet(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"tables/{name}.parquet" for name in names)
 
 
 def _notes(config: TransferConfig) -> tuple[str, ...]:
@@ -91,8 +48,7 @@ TRANSFER = Design(
     outputs=_outputs,
     collect=commands.collect,
     statistics=commands.statistics,
-    figures=commands.figures,
-    report=commands.report,
+    shown=shown,
     choose=commands.select_sources,
     explain=commands.explain,
     # Records of a free study cannot be submitted to the challenge.
@@ -101,7 +57,7 @@ TRANSFER = Design(
     rules=("submission.smk",),
     tables_version=outputs.TABLES_VERSION,
     of_dialogues=(
-        *_in("tables", outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS),
+        *outputs.DATA_FILES,
         outputs.REFERENCE,
     ),
 )

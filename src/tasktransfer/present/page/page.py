@@ -112,7 +112,7 @@ def _sections(
             name,
             title,
             [*more.get(name, []), *blocks.get(name, [])],
-            [html_of(t, "") for t in tables if t.section == name and not isinstance(t, Left)],
+            [html_of(t) for t in tables if t.section == name and not isinstance(t, Left)],
             list(
                 _pictures(shown, [f for f in shown.figures if f.section == name], figures, folder)
             ),
@@ -154,7 +154,7 @@ def _pictures(
         yield Picture(
             name=figure.name,
             title=figure.title,
-            caption=caption_of(shown, figure.name, figure.caption),
+            caption=caption_of(shown, figure.text or figure.name, figure.caption),
             source=image.source,
             width=image.width,
             height=image.height,

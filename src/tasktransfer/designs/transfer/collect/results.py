@@ -11,7 +11,7 @@ What figures, printed tables, the report and notebooks start from::
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -20,6 +20,7 @@ from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.errors import RecordError
+from tasktransfer.present.view import View
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import read_frame, write_frame
 
@@ -71,6 +72,46 @@ class Results:
     metadata: Metadata
     lengths: pd.DataFrame | None
     reference: pd.DataFrame | None = None
+
+
+LENGTHS, REFERENCED = "lengths", "reference"
+"""Frames that are there only where the dialogues were."""
+
+
+def frames_in(results: Results) -> dict[str, pd.DataFrame]:
+    """Every frame by name; those of dialogues that were never prepared have no rows."""
+    absent = pd.DataFrame()
+    return {
+        **vars(results.tables),
+        **vars(results.statistics),
+        LENGTHS: absent if results.lengths is None else results.lengths,
+        REFERENCED: absent if results.reference is None else results.reference,
+    }
+
+
+def results_of(view: View) -> Results:
+    """The results of a view. Frames that it does not have are empty."""
+
+    def frame(name: str) -> pd.DataFrame:
+        return view[name] if name in view else columns.frame(name, [])
+
+    def given(name: str) -> pd.DataFrame | None:
+        return view[name] if name in view and len(view[name].columns) else None
+
+    return Results(
+        tables=Tables(**{name: frame(name) for name in columns.TABLES}),
+        statistics=Statistics(**{name: frame(name) for name in columns.STATISTICS}),
+        metadata=view.metadata,
+        lengths=given(LENGTHS),
+        reference=given(REFERENCED),
+    )
+
+
+def in_view(view: View, results: Results) -> View:
+    """The frames of a view as they are in some results."""
+    frames = frames_in(results)
+    kept = {name: frames.get(name, view[name]) for name in view}
+    return replace(view, frames=kept, metadata=results.metadata)
 
 
 def frames_of(tables: Tables) -> dict[str, pd.DataFrame]:

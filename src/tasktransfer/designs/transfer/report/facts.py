@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import platform
-from importlib import metadata
-
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.collect.results import Results, results_of
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.present.page.origin import SHORT, commits, versions
+from tasktransfer.present.view import View
 from tasktransfer.tables.metadata import Metadata, synthetic_mark
 
-ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
-_SHORT = 12
-"""Characters of a digest that are shown, as in the paths of results."""
 
-
-def facts(results: Results) -> list[tuple[str, str]]:
+def facts(view: View) -> list[tuple[str, str]]:
     """Name, config, data, models, versions and counts of a study."""
+    results = results_of(view)
     runs, metadata = results.tables.runs, results.metadata
     models = runs.drop_duplicates("model")[["model", "family"]].itertuples(index=False, name=None)
     return [
         ("Study", metadata.study),
-        ("Config", f"digest {metadata.config_digest[:_SHORT]}"),
+        ("Config", f"digest {metadata.config_digest[:SHORT]}"),
         ("Data", _data(metadata)),
         *_datasets(runs),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
@@ -32,8 +28,8 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Records", f"{metadata.records:,} runs with a score"),
         ("Missing", f"{len(results.tables.missing):,} planned runs"),
         ("Left out", f"{len(results.tables.problems):,} damaged records"),
-        ("Trained by", f"recipe {_listed(runs['recipe'])}; code at {_commits(runs)}"),
-        ("Analysed by", _versions(metadata.version)),
+        ("Trained by", f"recipe {_listed(runs['recipe'])}; code at {commits(runs)}"),
+        ("Analysed by", versions(metadata.version)),
     ]
 
 
@@ -78,25 +74,3 @@ def _datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
 
 def _listed(values: pd.Series[str]) -> str:
     return ", ".join(str(value) for value in values.unique())
-
-
-def _commits(runs: pd.DataFrame) -> str:
-    """Every commit that trained, with how many runs it did where there are several."""
-    counts = runs["commit"].fillna("an unknown commit").value_counts(sort=False)
-    shown = {str(commit): int(count) for commit, count in counts.items()}
-    short = {commit: commit[:_SHORT] if " " not in commit else commit for commit in shown}
-    if len(shown) == 1:
-        return next(iter(short.values()))
-    return ", ".join(f"{short[commit]} ({count:,} runs)" for commit, count in shown.items())
-
-
-def _versions(version: str) -> str:
-    packages = ", ".join(f"{name} {_version(name)}" for name in ANALYSED_WITH)
-    return f"tasktransfer {version}, Python {platform.python_version()}, {packages}"
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "unknown"

@@ -1,22 +1,24 @@
 """Which rows of a study are compared with a published number.
 
-Those whose dataset, model and algorithm are the paper's. Hyperparameters, limits on the number of
-instances and the choice of tasks do not matter: a study is compared as it is, and its config says
-what it did otherwise.
+Those whose dataset, model and algorithm are the paper's. Hyperparameters do not matter: a study is
+compared as it is, and its config says what it did otherwise. Where a part of the data was left
+away, the setting is another, and no difference is told (``present.published``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
-
-PUBLISHED = ("published_", "difference_")
-"""What the names of columns begin with that only comparable studies have."""
+from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.tables.html import records
+from tasktransfer.tables.metadata import Metadata
 
 _BY_HUB_NAME = {
     "bert-base-uncased": "BERT",
@@ -46,6 +48,8 @@ class Correspondence:
     """The study's model → the paper's ("BERT", "GPT-2" or "T5")."""
     reason: str
     """Why nothing can be compared; empty where something can."""
+    metadata: Metadata
+    """What the tables say of the study: a part of the data is another setting."""
 
 
 def published_model(name: str, weights: str | None) -> str | None:
@@ -69,7 +73,7 @@ def correspondence(results: Results) -> Correspondence:
     """What of a study can be compared: nothing of synthetic data, nothing of full data."""
     tables, metadata = results.tables, results.metadata
     if metadata.synthetic and not metadata.real:
-        return Correspondence(frozenset(), {}, "the dialogues are made up")
+        return Correspondence(frozenset(), {}, "the dialogues are made up", metadata)
     runs = tables.runs
     few_sample = runs["few_sample"].groupby(runs["dataset"]).all().to_dict()
     by_default = bool(runs["few_sample"].all())
@@ -81,10 +85,11 @@ def correspondence(results: Results) -> Correspondence:
     }
     datasets = frozenset(name for name in real if few_sample.get(name, by_default))
     if real and not datasets:
-        return Correspondence(frozenset(), {}, "the paper's numbers are of few-sample data")
+        reason = "the paper's numbers are of few-sample data"
+        return Correspondence(frozenset(), {}, reason, metadata)
     models = _models(runs, tables.missing)
     nothing = "" if datasets else "no dataset of the study is the paper's"
-    return Correspondence(datasets, models if datasets else {}, nothing)
+    return Correspondence(datasets, models if datasets else {}, nothing, metadata)
 
 
 def _models(runs: pd.DataFrame, missing: pd.DataFrame) -> dict[str, str]:
@@ -107,8 +112,9 @@ def with_published(
     comparable: Correspondence,
     *,
     also: Sequence[str] = (),
+    differs: Callable[[Mapping[str, Any]], str] = lambda row: "",
 ) -> pd.DataFrame:
-    """Add published values and differences to ours.
+    """Add published values and differences to ours (``present.published``).
 
     Args:
         frame: ours: ``keys`` and ``measures``, the model as the study names it.
@@ -117,46 +123,52 @@ def with_published(
         keys: what names a row, "dataset" among it, and "model" where rows have one.
         comparable: what of the study can be compared.
         also: published columns without a counterpart of ours.
+        differs: of a row, in what its members are others than the paper's; empty: in nothing.
 
     Returns:
-        ``frame`` with ``published_<measure>`` and ``difference_<measure>`` (ours minus published;
-        NaN where either is missing) for each measure, and ``published_<column>`` for ``also``.
-        Where no row has a published value, ``frame`` as it is, without these columns.
+        ``frame`` with ``published_<measure>``, ``difference_<measure>`` (ours minus published; not
+        there where the setting is another) and ``differs_<measure>`` for each measure, and
+        ``published_<column>`` for ``also``. Where no row has a published value, ``frame`` as it is.
     """
-    theirs = values[[*keys, *measures, *also]]
-    theirs = theirs.rename(columns={name: f"published_{name}" for name in (*measures, *also)})
-    theirs = theirs[theirs["dataset"].isin(comparable.datasets)]
-    # Whatever the paper has no row for keeps its place and gets nothing.
-    looked_up = frame[list(keys)].copy()
-    if "model" in keys:
-        looked_up["model"] = [comparable.models.get(str(name)) for name in frame["model"]]
-    matched = looked_up.merge(theirs, on=list(keys), how="left", validate="many_to_one")
-    matched.index = frame.index
-    matched = matched.drop(columns=list(keys))
-    if not matched.notna().to_numpy().any():
+    names = {key: partial(_name_of, comparable, key) for key in keys}
+    told = frame
+    for measure in measures:
+        theirs = Published(values, measure, names, differs)
+        told = beside(told, theirs, comparable.metadata, value=measure, suffix=f"_{measure}")
+    if told is frame:
         return frame
-    for name in measures:
-        matched[f"difference_{name}"] = frame[name] - matched[f"published_{name}"]
-    return frame.join(matched)
+    for name in also:
+        rows = zip(records(frame), told[f"differs_{measures[0]}"], strict=True)
+        shown = Published(values, name, names)
+        told[f"published_{name}"] = [None if why else shown.of(row) for row, why in rows]
+    return told
+
+
+def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:
+    """What the paper calls a row's value of a key; None where it cannot be compared."""
+    if key == "dataset":
+        return row[key] if row[key] in comparable.datasets else None
+    return comparable.models.get(str(row[key])) if key == "model" else row[key]
+
+
+def reasons(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
+    """In what published values are of another setting, and over what others they are."""
+    told = notes_of(frame, comparable.metadata, "")
+    return [note.removeprefix("Published: . ") for note in told if note != "Published: ."]
 
 
 def compared(frame: pd.DataFrame) -> bool:
     """Whether ``with_published`` had a published value for some row."""
-    return any(str(name).startswith("published_") for name in frame.columns)
+    shown = [name for name in frame.columns if str(name).startswith("published_")]
+    return bool(shown) and bool(frame[shown].notna().any(axis=None))
 
 
-def why_not_compared(
-    frame: pd.DataFrame, comparable: Correspondence, of_same_models: str = ""
-) -> str:
-    """A caption's sentence on why a table has no published values; empty where it has some.
-
-    ``of_same_models``: the reason where a model of the study is the paper's.
-    """
-    if compared(frame):
+def why_not_compared(frame: pd.DataFrame, comparable: Correspondence) -> str:
+    """Why a table has no published values; empty where it has some, or says in each row why not."""
+    if compared(frame) or any(str(name).startswith("differs_") for name in frame.columns):
         return ""
-    reason = comparable.reason or (of_same_models if comparable.models else "")
-    reason = reason or "no dataset, model and algorithm of it is the paper's"
-    return f" Not compared with the paper: {reason}."
+    reason = comparable.reason or "no dataset, model and algorithm of it is the paper's"
+    return f"Not compared with the paper: {reason}."
 
 
 def compared_columns(
@@ -170,4 +182,8 @@ def compared_columns(
         **{f"published_{name}": f"the paper's {where}" for name in measures},
         **{f"published_{name}": meaning for name, meaning in (also or {}).items()},
         **{f"difference_{name}": f"{name} - published_{name}" for name in measures},
+        **{
+            f"differs_{name}": "why nothing is beside it though the paper has it"
+            for name in measures
+        },
     }

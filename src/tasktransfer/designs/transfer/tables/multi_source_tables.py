@@ -15,6 +15,7 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     compared,
     compared_columns,
     correspondence,
+    reasons,
     why_not_compared,
     with_published,
 )
@@ -136,41 +137,30 @@ def _short(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
     return short_names(dict.fromkeys([*frame["target"], *sources]), shorts(metadata))
 
 
-def caption3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> str:
-    """What Table 3 shows."""
-    return (
-        f"{metadata.mark}Delta of transfer from several sources at once minus the mean "
-        f"delta of the same sources one at a time, in points, study {metadata.study}."
-        + _choice(metadata)
-        + _remarks(frame, comparable, "Table 3")
-    )
+def notes3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
+    """What is to be known of Table 3."""
+    return [_choice(metadata), *_remarks(frame, comparable, "Table 3")]
 
 
-def caption6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> str:
-    """What Table 6 shows, and what is known of the paper's numbers."""
-    text = (
-        f"{metadata.mark}Mean delta of sources one at a time, and delta of all of them "
-        f"at once, in points, study {metadata.study}."
-        + _choice(metadata)
-        + _remarks(frame, comparable, "Table 6")
-    )
+def notes6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
+    """What is to be known of Table 6, and of the paper's numbers."""
+    told = [_choice(metadata), *_remarks(frame, comparable, "Table 6")]
     if compared(frame):
         names = _short(frame, metadata)
         noted = frame[frame["published_note"].notna()]
-        notes = [
-            f"{names[row['target']]}, {row['model']}, {algorithm_label(str(row['algorithm']))}: "
-            f"{row['published_note']}"
+        told += [
+            f"* {names[row['target']]}, {row['model']}, {algorithm_label(str(row['algorithm']))}: "
+            f"{row['published_note']}."
             for row in noted.to_dict("records")
         ]
-        text += f" *: {'; '.join(notes)}." if notes else ""
-    return text
+    return told
 
 
 _CHOICES = {
-    "test": " Targets and sources were chosen by the test scores that these numbers are made of,"
-    " as in the paper: they flatter.",
-    "dev": " Targets and sources were chosen by dev scores.",
-    "config": " Targets and sources are those that the config names.",
+    "test": "Targets and sources were chosen by the test scores that these numbers are made of, "
+    "as in the paper: they flatter.",
+    "dev": "Targets and sources were chosen by dev scores.",
+    "config": "Targets and sources are those that the config names.",
 }
 
 
@@ -178,27 +168,27 @@ def _choice(metadata: Metadata) -> str:
     return _CHOICES.get(metadata.facts.get(SOURCES_CHOSEN_BY, ""), "")
 
 
-def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> str:
-    text = ""
+def _remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> list[str]:
+    told = []
     if not frame["complete"].all():
-        text += (
-            f" {INCOMPLETE}: computed from fewer seeds or single sources than planned"
-            " (present/expected)."
+        told.append(
+            f"{INCOMPLETE}: computed from fewer seeds or single sources than planned "
+            "(present/expected)."
         )
+    agreement = _agreement(frame)
     if compared(frame):
-        text += (
-            f" Published: the paper's {which}, where the sources are the paper's; difference: ours"
-            " minus published."
-        )
-        agreement = _agreement(frame)
+        told.append(f"Published: the paper's {which}, where the sources are the paper's.")
         if (agreement == "as far as legible").any():
-            text += f" {OTHERWISE}: the paper's sources are not all legible; those that are agree."
+            told.append(
+                f"{OTHERWISE}: the paper's sources are not all legible; those that are agree."
+            )
         others = int((agreement == "other").sum())
         if others:
-            text += f" {counted(others, 'row')} of other sources than the paper's: not compared."
-    elif comparable.models and (_agreement(frame) == "other").all():
-        return f"{text} Not compared with the paper: no row has its sources."
-    return text + why_not_compared(frame, comparable)
+            rows = counted(others, "row")
+            told.append(f"{rows} of other sources than the paper's: not compared.")
+    elif comparable.models and (agreement == "other").all():
+        return [*told, "Not compared with the paper: no row has its sources."]
+    return [*told, why_not_compared(frame, comparable), *reasons(frame, comparable)]
 
 
 _HEAD = ("Dataset", "Target", "Sources", "Model", "Algorithm")
@@ -207,18 +197,23 @@ _TAIL = ("Seeds", "Singles")
 
 def layout3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """One line per row, the published value and the difference in columns of their own."""
-    head = ("Gain", "Published", "Diff.") if compared(frame) else ("Gain",)
+    head = ("Gain", *_more(frame, "gain"))
     return _layout(frame, metadata, {"gain": head})
 
 
 def layout6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """One line per row, published values and differences in columns of their own."""
-    more = ("Published", "Diff.") if compared(frame) else ()
     titles = {
-        "single_source_delta": ("Singles'\nmean Δ", *more),
-        "multi_source_delta": ("All at\nonce Δ", *more),
+        "single_source_delta": ("Singles'\nmean Δ", *_more(frame, "single_source_delta")),
+        "multi_source_delta": ("All at\nonce Δ", *_more(frame, "multi_source_delta")),
     }
     return _layout(frame, metadata, titles)
+
+
+def _more(frame: pd.DataFrame, measure: str) -> tuple[str, ...]:
+    """Titles of what stands beside a measure."""
+    beside = {"published": "Published", "difference": "Diff."}
+    return tuple(title for name, title in beside.items() if f"{name}_{measure}" in frame)
 
 
 def _layout(
@@ -252,10 +247,14 @@ def _line(row: Mapping[Hashable, Any], names: Mapping[str, str], measures: list[
     )
 
 
-def _published(row: Mapping[Hashable, Any], measure: str) -> tuple[str, str]:
-    value, difference = row[f"published_{measure}"], row[f"difference_{measure}"]
+def _published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
+    """The paper's value, and the difference where one is told."""
     sources = str(row["source"]).split("+")
     partly = published.same_sources(str(row["target"]), sources) == "as far as legible"
-    other = OTHERWISE if not pd.isna(difference) and partly else ""
+    value = row[f"published_{measure}"]
+    other = OTHERWISE if not pd.isna(value) and partly else ""
     note = "" if pd.isna(row.get("published_note")) else "*"
-    return delta(value) + note, delta(difference) + other
+    cells = [delta(value) + note + other]
+    if f"difference_{measure}" in row:
+        cells.append(delta(row[f"difference_{measure}"]) + other)
+    return cells

@@ -14,6 +14,7 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
     compared,
     correspondence,
+    reasons,
     why_not_compared,
     with_published,
 )
@@ -104,18 +105,15 @@ def _metric(key: str) -> str:
     return key.replace("_", " ")
 
 
-def caption(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> str:
-    """What the table shows."""
-    text = (
-        f"{metadata.mark}Tasks of study {metadata.study}: instances per split, as "
-        "trained and scored."
-    )
-    if compared(frame):
-        text += (
-            " Published: the paper's Table 1, its few-sample train and dev and its test split;"
-            " Original: samples of the original data set."
-        )
-    return text + why_not_compared(frame, comparable)
+def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
+    """What stands beside ours, or why nothing does."""
+    if not compared(frame):
+        return [why_not_compared(frame, comparable)]
+    return [
+        "Published: the paper's Table 1, its few-sample train and dev and its test split. "
+        "Original: samples of the original data set.",
+        *reasons(frame, comparable),
+    ]
 
 
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
@@ -144,6 +142,8 @@ def _entry(row: Mapping[Hashable, Any]) -> Entry:
         count(row["published_original_samples"]),
         *(count(row[f"published_{split}"]) for split in SPLITS),
     )
+    if f"difference_{SPLITS[0]}" not in row:
+        return ours, paper
     off = (count(row[f"difference_{split}"], signed=True) for split in SPLITS)
     return ours, paper, (*("",) * 5, "difference", "", *off)
 

@@ -15,12 +15,13 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     compared,
     compared_columns,
     correspondence,
+    reasons,
     why_not_compared,
     with_published,
 )
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import INCOMPLETE, delta, score, with_sigma
+from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, delta, score, with_sigma
 from tasktransfer.tables.printed import Entry, Layout, blocks_of
 
 MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
@@ -30,10 +31,6 @@ ALSO = {
     "bottom1_score": "the paper's section 6.1, of T5 on DailyDialog alone",
 }
 """Published columns that are not compared → meaning."""
-OTHER_PAIRS = (
-    "its averages are over all ordered pairs of its tasks, 90 of DailyDialog and 42 of Friends"
-)
-"""Why averages of a study of the paper's models have nothing beside them."""
 COLUMNS = {
     "dataset": "dataset",
     "model": "model, as the study names it",
@@ -81,44 +78,50 @@ def table2(results: Results) -> pd.DataFrame | None:
     frame = aggregate(tables.deltas, tables.missing, metadata.order)
     if frame.empty:
         return None
-    values = published.table2()
-    tasks = published.table1().groupby("dataset")["task"].size()
-    values["n_pairs"] = values["dataset"].map(tasks * (tasks - 1))
     return with_published(
         frame,
-        values,
+        published.table2(),
         MEASURES,
-        [*GROUP, "n_pairs"],  # an average over other pairs is another number
+        GROUP,
         correspondence(results),
         also=list(ALSO),
+        differs=_other_pairs,
     )
 
 
-def caption(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> str:
-    """What the table shows, how sigma is defined, what is not complete, what is not comparable."""
-    text = (
-        f"{metadata.mark}Aggregate single-source transfer of study {metadata.study}: "
-        "average over all ordered (source, target) pairs, and over targets of the best (top-1, at "
-        "least the baseline) and worst (bottom-1) source, chosen after averaging over seeds. "
-        "Scores are 0-100, Δ is against the baseline of the same model, target and seed. "
-        "σ: sample standard deviation over seeds "
-        f"(up to {max(frame['n_seeds'], default=0)}) of the average within one seed."
-    )
-    if not frame["complete"].all():
-        text += f" {INCOMPLETE}: computed from fewer cells than planned (cells present/expected)."
-    if compared(frame):
-        text += (
-            " Published: the paper's Table 2, which does not define its σ and has no bottom-1;"
-            " difference: ours minus published."
-        )
-    return text + why_not_compared(frame, comparable, OTHER_PAIRS)
+def _other_pairs(row: Mapping[str, Any]) -> str:
+    """An average over other pairs than the paper's is another number."""
+    tasks = int((published.table1()["dataset"] == row["dataset"]).sum())
+    pairs = tasks * (tasks - 1)
+    if row["n_pairs"] == pairs:
+        return ""
+    return f"{row['dataset']}: {row['n_pairs']} of the paper's {pairs} ordered pairs of tasks"
+
+
+def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
+    """How the numbers are defined, what is not complete, what is not comparable."""
+    return [
+        "Average: over all ordered (source, target) pairs. Top-1 (at least the baseline) and "
+        "bottom-1: over targets of the best and the worst source, chosen after averaging over "
+        "seeds. Δ is against the baseline of the same model, target and seed. σ: sample standard "
+        f"deviation over seeds (up to {max(frame['n_seeds'], default=0)}) of the average within "
+        "one seed.",
+        ""
+        if frame["complete"].all()
+        else f"{INCOMPLETE}: computed from fewer cells than planned (cells present/expected).",
+        "Published: the paper's Table 2, which does not define its σ and has no bottom-1."
+        if compared(frame)
+        else why_not_compared(frame, comparable),
+        *reasons(frame, comparable),
+    ]
 
 
 def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """One line per row; where the paper has it, its line and the difference below."""
     entries = [(str(row["dataset"]), _entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 4, blocks_of(entries))
-    return whole if compared(frame) else whole.without(_HEAD.index(""))
+    beside = any(len(entry) > 1 for _, entry in entries)
+    return whole if beside else whole.without(_HEAD.index(""))
 
 
 def _entry(row: Mapping[Hashable, Any]) -> Entry:
@@ -136,6 +139,8 @@ def _entry(row: Mapping[Hashable, Any]) -> Entry:
         delta(row["bottom1_delta"]),
         f"{row['n_cells']}/{row['n_expected']}{mark}",
     )
+    if row.get("differs_average_score"):
+        return ours, (*("", "", "", "published"), *(OTHERWISE for _ in MEASURES), "", "", "")
     if pd.isna(row.get("published_average_score")):
         return (ours,)
     paper = (
@@ -147,5 +152,7 @@ def _entry(row: Mapping[Hashable, Any]) -> Entry:
         "" if pd.isna(row["published_bottom1_score"]) else score(row["published_bottom1_score"]),
         *("", ""),
     )
+    if f"difference_{MEASURES[0]}" not in row:
+        return ours, paper
     off = (delta(row[f"difference_{measure}"]) for measure in MEASURES)
     return ours, paper, ("", "", "", "difference", *off, "", "", "")

@@ -1,0 +1,82 @@
+"""What a transfer study's report has beside declared tables and figures: the interactive heatmap,
+statistics, controls, and its own list of holes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+from markupsafe import Markup
+
+from tasktransfer.designs.transfer.collect.results import frames_in, read_results, results_of
+from tasktransfer.designs.transfer.report.control_tables import control_tables
+from tasktransfer.designs.transfer.report.grid import payload
+from tasktransfer.designs.transfer.report.statistics_tables import (
+    agreement_lines,
+    statistics_tables,
+)
+from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.present.declared import Block
+from tasktransfer.present.kit import matrix
+from tasktransfer.present.page.text import embedded_json
+from tasktransfer.present.view import View
+from tasktransfer.results.study import Study
+from tasktransfer.tables.collected import RESOURCES
+from tasktransfer.tables.columns import Column, long_text, number, text
+from tasktransfer.tables.html import environment
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import read_frame
+
+HERE = Path(__file__).parent
+LABELS = {
+    "significant": matrix.SURVIVES_LABEL,
+    "one_training": matrix.ONE_TRAINING_LABEL,
+    "missing": matrix.MISSING_LABEL,
+    "not_planned": matrix.NOT_PLANNED_LABEL,
+}
+"""What the marks of the printed heatmap are called; the interactive one has the same."""
+
+
+def read(study: Study) -> tuple[Mapping[str, pd.DataFrame], Metadata]:
+    """Every table of the study."""
+    results = read_results(study.tables)
+    resources, _ = read_frame(Path(study.tables, "resources.parquet"), RESOURCES, "collect again")
+    return {**frames_in(results), "resources": resources}, results.metadata
+
+
+def blocks(view: View) -> Mapping[str, Sequence[Block]]:
+    """The heatmap among the results; statistics and controls in how sure they are."""
+    results = results_of(view)
+    arguments = view.study.arguments()
+    explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
+    heatmap = environment(HERE).get_template("heatmap.html.j2")
+    html = heatmap.render(labels=LABELS, data=embedded_json(payload(results, explain)))
+    tables = [*statistics_tables(results.statistics), *control_tables(results)]
+    return {
+        "results": [Block(html=Markup(html))],
+        "sure": [
+            *(Block(text=line) for line in agreement_lines(results.statistics.agreement)),
+            *(Block(table=table) for table in tables),
+        ],
+    }
+
+
+def missing(view: View) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Runs of algorithms without a number, then those of controls; and damaged records."""
+    runs = pd.concat([view["missing"], view["control_missing"]], ignore_index=True)
+    return runs, view["problems"]
+
+
+def missing_columns(runs: pd.DataFrame) -> list[Column]:
+    """What is told of a missing run."""
+    return [
+        text("dataset", "Dataset"),
+        text("model", "Model"),
+        text("algorithm", "Algorithm", algorithm_label),
+        text("source", "Source", lambda joined: joined.replace("+", " + ")),
+        text("target", "Target"),
+        number("seed", "Seed", "d"),
+        long_text("reason", "Why"),
+        long_text("stage", "Training"),
+    ]

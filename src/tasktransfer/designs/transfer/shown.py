@@ -1,0 +1,144 @@
+"""What the transfer study shows: the paper's tables and figures, and its interactive heatmap.
+
+Imports of pandas and matplotlib stay in the functions that are named: the Snakefile imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.designs.transfer import outputs
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
+from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.present.declared import Figure, Presentation, Section, Table, always, late
+from tasktransfer.results.finished import is_whole
+from tasktransfer.results.study import Study
+
+QUESTION = (
+    "Which dialogue tasks help which others when a model is trained on them first, and by how much?"
+)
+SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
+"""In this order: each uses those before it."""
+LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
+FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
+    "heatmap": ("Improvement by transfer", ("runs", "missing", "cells"), "results"),
+    "transfer_graph": ("Who helps whom", ("cells",), "results"),
+    "aggregate_transfer": ("Mean delta by source and target", ("missing", "cells"), "results"),
+    MULTI_SOURCE: ("Several sources against each alone", ("deltas", "missing"), "results"),
+    "source_type": ("Delta by type of source task", ("cells",), "results"),
+    "sample_ratio": ("Delta by sample ratio", ("sizes", "cells"), "results"),
+    "sample_count": ("Delta by sample count", ("sizes", "cells"), "results"),
+    CONTROLS: (
+        "Improvement over permuted answers",
+        ("runs", "missing", "cells", "control_cells"),
+        "sure",
+    ),
+    LENGTHS: ("Lengths of utterances and dialogues", (LENGTHS,), "made"),
+}
+"""Kind of figure, each drawn of every dataset → what is seen, the frames it reads, its section."""
+
+
+def _has_sources(study: Study, least: int) -> bool:
+    return any(len(run.about["sources"]) >= least for run in transfer_runs(study.plan))
+
+
+def _single(study: Study) -> bool:
+    return _has_sources(study, 1)
+
+
+def _several(study: Study) -> bool:
+    return _has_sources(study, 2)
+
+
+def _part(name: str, what: str) -> Callable[..., Any]:
+    """A function of ``tables.paper_tables`` for one table."""
+    return partial(late("designs.transfer.tables.paper_tables", what), name)
+
+
+def _tables() -> Iterator[Table]:
+    pair = ("dataset", "model", "algorithm")
+    cell = ("dataset", "target", "source", "model", "algorithm")
+    for name, (title, keys, planned, nothing) in {
+        "table2": ("Table 2", pair, _single, "has no single-source transfer"),
+        "table3": ("Table 3", cell, _several, "has no run of several sources"),
+        "table6": ("Table 6", cell, _several, "has no run of several sources"),
+        "table1": ("Table 1", ("dataset", "task"), always, "has no task yet"),
+        "published_check": ("Published Table 2", (), always, ""),
+    }.items():
+        yield Table(
+            name,
+            title,
+            _part(name, "make"),
+            _part(name, "layout"),
+            keys=keys,
+            notes=_part(name, "notes"),
+            nothing=nothing,
+            section="made" if name in ("table1", "published_check") else "results",
+            folded=name == "published_check",
+            planned=planned,
+            cited=name == "published_check",
+            described=_part(name, "columns"),
+            runs=late("designs.transfer.tables.paper_tables", "behind"),
+        )
+
+
+def _figures(study: Study) -> Iterator[Figure]:
+    for dataset in study.config.dataset_names:
+        for kind in _kinds_of(study, dataset):
+            title, reads, section = FIGURES[kind]
+            yield Figure(
+                f"{kind}_{dataset}",
+                f"{dataset}: {title[:1].lower()}{title[1:]}",
+                partial(late("designs.transfer.figures.draw", "drawn"), kind, dataset),
+                reads,
+                section=section,
+                part=partial(late("designs.transfer.figures.draw", "part"), dataset),
+                text=kind,
+            )
+
+
+def _kinds_of(study: Study, dataset: str) -> list[str]:
+    """The figures that a dataset always has."""
+    runs = [run for run in transfer_runs(study.plan) if run.about["dataset"] == dataset]
+    counts = {len(run.about["sources"]) for run in runs}
+    has = {
+        LENGTHS: counts_dialogues(study, outputs.DATA_FILES),
+        MULTI_SOURCE: any(count > 1 for count in counts),
+        CONTROLS: SHUFFLED_SOURCE in transfer_config(study).controls and 1 in counts,
+    }
+    return [kind for kind in FIGURES if has.get(kind, 1 in counts)]
+
+
+def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
+    """Whether figures or report show what the dialogues themselves tell (``tables``): where that is
+    there, can be counted, or dialogues have to be prepared for trainings anyway. Where every record
+    is there and the dialogues are not, figures come from records alone."""
+    caches = [study.instances(dataset) for dataset in study.config.dataset_names]
+    if all(Path(cache, "manifest.json").exists() for cache in caches):
+        return True
+    if all(Path(study.config.results, table).exists() for table in tables):
+        return True
+    return not all(is_whole(study, stage) for stage in study.plan.stages)
+
+
+def shown(study: Study) -> Presentation:
+    """Of a study of this design."""
+    page = "designs.transfer.report.blocks"
+    return Presentation(
+        question=QUESTION,
+        read=late("designs.transfer.report.blocks", "read"),
+        answer=late("designs.transfer.report.answer", "answer"),
+        tables=tuple(_tables()),
+        figures=tuple(_figures(study)),
+        captions="transfer",
+        blocks=late(page, "blocks"),
+        missing=late(page, "missing"),
+        missing_columns=late(page, "missing_columns"),
+        facts=late("designs.transfer.report.facts", "facts"),
+        styles=("designs/transfer/report/heatmap.css",),
+        scripts=tuple(f"designs/transfer/report/{name}" for name in SCRIPTS),
+    )
