@@ -125,6 +125,11 @@ def _behind(table: Table, row: Mapping[str, Any], run: Run, study: Study) -> boo
     return bool(shared) and all(names[key] == str(row[key]) for key in shared)
 
 
+def _aligned(numbers: Mapping[str, Any]) -> list[str]:
+    width = max((len(key) for key in numbers), default=0)
+    return [f"{key:<{width}}  {'none' if v is None else v}" for key, v in numbers.items()]
+
+
 def as_text(facts: Facts) -> str:
     """For people: a section a cell."""
     lines = [f"{facts['title']} ({facts['table']}): {' '.join(facts['words'])}", ""]
@@ -132,8 +137,7 @@ def as_text(facts: Facts) -> str:
         lines.append(note)
     for cell in facts["cells"]:
         named = ", ".join(f"{key} {value}" for key, value in cell["names"].items())
-        told = pairs([(key, "none" if v is None else v) for key, v in cell["numbers"].items()])
-        told += pairs([(key.replace("_", " "), v) for key, v in cell["published"].items()])
+        told = _aligned({**cell["numbers"], **cell["published"]})
         more = cell["planned_runs"] - len(cell["runs"])
         told += pairs(
             [("runs", f"{cell['planned_runs']}" + (f", {more} not listed" if more else ""))]

@@ -242,11 +242,10 @@ def footnotes(figure: Figure, texts: Sequence[str]) -> None:
 
 
 def _place_footnotes(figure: Figure) -> None:
-    box = figure.get_tightbbox()
+    box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
     for note in figure.texts:
         if note.get_gid() == _NOTES:
-            note.set_transform(figure.dpi_scale_trans)
-            note.set_position((box.x0, box.y0 - _MARGIN))
+            note.set_position((box.x0 / wide, (box.y0 - _MARGIN) / high))
             note.set_in_layout(True)
 
 
