@@ -1,0 +1,321 @@
+"""A study in one file: how does cutting the context to its last turns change each task's score?
+
+    plugins: [examples/last_turns.py]
+    design: last_turns
+    dataset: DailyDialog
+    tasks: [emotion_recognition, topic_classification]
+    turns: [1, 2, 4]
+
+Each task is trained on its whole contexts and, with the same seeds, on their last 1, 2 and 4 turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from tasktransfer.config import CommonConfig, TrainingConfig
+from tasktransfer.config.fields import DISTINCT, LIST, Count
+from tasktransfer.core.nodes import Outcome, Start
+from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.runs import Run
+from tasktransfer.core.specs import Selection, Training
+from tasktransfer.core.steps import Step
+from tasktransfer.datasets import data_of, get_task, recipe_of
+from tasktransfer.designs.design import Design, Outputs
+from tasktransfer.designs.names import DatasetName, TaskNames
+from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table
+from tasktransfer.results.collect import gather
+from tasktransfer.results.finished import is_whole
+from tasktransfer.results.revisions import Revisions
+from tasktransfer.results.study import Study
+from tasktransfer.tables import COMMON
+from tasktransfer.tables.collected import (
+    common_columns,
+    metadata_of,
+    read_tables,
+    write_collected,
+)
+from tasktransfer.tables.columns import estimate, number, probability, text
+from tasktransfer.tables.store import Columns, shaped, write_frame
+from tasktransfer.tasks.card import SPLITS, Instance
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
+    from tasktransfer.data.recipes import Ingredients
+    from tasktransfer.present.view import View
+    from tasktransfer.stats.cells import Scored
+
+WHOLE, RECIPE = "whole", "last_turns"
+ABOUT = ("dataset", "task", "turns")
+"""What runs are about, as ``Run.about`` has it."""
+CELLS: Columns = (
+    ("task", pa.string(), "task that is trained and tested"),
+    ("model", pa.string(), "model, as the study names it"),
+    ("turns", pa.string(), "turns of the context that are kept, from its end"),
+    ("against", pa.string(), "whole: minus the same on whole contexts; empty: the score itself"),
+    ("seeds", pa.int64(), "trainings; of a difference the seeds that both have"),
+    ("value", pa.float64(), "mean score, 0-100, or mean difference, points"),
+    ("low", pa.float64(), "95 % interval over seeds and dialogues"),
+    ("high", pa.float64(), "95 % interval over seeds and dialogues"),
+    ("p", pa.float64(), "two-sided, of no difference"),
+    ("q", pa.float64(), "the same with control of the false discovery rate"),
+)
+
+
+# --- config and plan ----------------------------------------------------------------------------
+
+
+class LastTurnsTraining(TrainingConfig):
+    epochs: Count = Field(default=10, description="passes over the training set")
+
+
+class LastTurnsConfig(CommonConfig):
+    """A study of this design has the common keys, and three of its own."""
+
+    training: LastTurnsTraining = Field(default=LastTurnsTraining(), description="hyperparameters")
+    dataset: DatasetName = Field(default="DailyDialog", description="where the tasks are from")
+    tasks: TaskNames = Field(description="tasks that are trained, one by one")
+    turns: Annotated[tuple[Count, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+        default=(1, 2, 4), description="turns that are kept, from the end"
+    )
+
+    @property
+    def dataset_names(self) -> tuple[str, ...]:
+        return (self.dataset,)
+
+    @model_validator(mode="after")
+    def _no_spans(self) -> Self:
+        """The right answer of a span may lie in what is cut."""
+        spans = [task for task in self.tasks if get_task(self.dataset, task).kind == "span"]
+        if spans:
+            raise ValueError(f"tasks: {spans[0]!r} asks for a span, which may be cut; remove it")
+        return self
+
+
+def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
+    """A training a task, model, seed and length of context."""
+    builder = PlanBuilder(lambda step, starts: ("baseline", step.train_tasks[0]), recipe_of)
+    whole = data_of(config.dataset, revisions.data[config.dataset],
+                    {"few_sample": config.data.few_sample})  # fmt: skip
+    training = Training(**config.training.resolved())
+    for turns in (WHOLE, *map(str, config.turns)):
+        data = whole
+        if turns != WHOLE:
+            data = replace(whole, settings={**whole.settings, "turns": int(turns)}, recipe=RECIPE)
+        for spec in revisions.models.values():
+            for task in config.tasks:
+                for seed in config.seeds:
+                    step = Step((task,), Selection((task,)))
+                    (stage,) = builder.stages([step], data, spec, training, seed).values()
+                    about = {"dataset": config.dataset, "task": task, "turns": turns}
+                    outcome = Outcome((Start(stage),))
+                    builder.add(Run("baseline", spec.name, seed, about, outcome))
+    return builder.plan()
+
+
+def last_turns(ingredients: Ingredients) -> dict[tuple[str, str], list[Instance]]:
+    """The instances with the last ``turns`` turns of their contexts."""
+    from tasktransfer.data.cache import read_instances
+
+    (cache,), turns = ingredients.caches, ingredients.settings["turns"]
+    return {
+        (task, split): [cut_to(turns, each) for each in read_instances(cache, task, split)]
+        for task in ingredients.tasks
+        for split in SPLITS
+    }
+
+
+def cut_to(turns: int, instance: Instance) -> Instance:
+    """An instance whose context begins where its last turns do; a context without known turns, or
+    with fewer, stays as it is."""
+    start = instance.turns[-turns] if len(instance.turns) > turns else 0
+    return replace(
+        instance,
+        context=instance.context[start:],
+        focus=max(0, instance.focus - start),
+        turns=tuple(place - start for place in instance.turns if place >= start),
+    )
+
+
+# --- tables and statistics ----------------------------------------------------------------------
+
+
+def outputs(study: Study) -> Outputs:
+    tables = tuple(f"tables/{name}.parquet" for name in COMMON)
+    return Outputs(tables, statistics=("tables/cells.parquet",))
+
+
+def collect(study: Study, complete: bool) -> None:
+    collected = gather(study)
+    collected.require(complete=complete)
+    write_collected(collected, {}, {}, metadata_of(collected, order=order_of(study)), ABOUT)
+
+
+def order_of(study: Study) -> Mapping[str, Sequence[str]]:
+    config = study.config
+    assert isinstance(config, LastTurnsConfig)
+    models = [model.name for model in config.models]
+    return {"task": config.tasks, "model": models, "turns": [*map(str, config.turns), WHOLE]}
+
+
+def statistics(study: Study) -> None:
+    from tasktransfer.stats.cells import cells, gathered
+
+    _, metadata = read_tables(study, common_columns(ABOUT))
+    told = gathered(scored_runs(study))
+    names = ["task", "model", "turns"]
+    table = cells(told, names, {WHOLE: {"turns": WHOLE}}, lambda _, against: against or None)
+    table["p"] = table["p"].where(table["against"] != "")
+    write_frame(Path(study.tables, "cells.parquet"), shaped(table, CELLS), CELLS, metadata)
+
+
+def scored_runs(study: Study) -> Iterator[tuple[tuple[str, ...], int, Scored]]:
+    """Every finished run's score on its test set, and on others."""
+    from tasktransfer import metrics
+    from tasktransfer.metrics.measures import MEASURES
+    from tasktransfer.results.rows import answers, rows_beside, rows_of
+    from tasktransfer.stats.cells import of_tallies
+
+    for run in study.plan.runs:
+        stage, task = run.stages[-1], get_task(run.about["dataset"], run.about["task"])
+        if is_whole(study, stage):
+            rows = rows_of(rows_beside(Path(study.record(stage))), task.name)
+            tallies = metrics.tally(task, answers(rows["prediction"]), answers(rows["gold"]))
+            finish = partial(metrics.score_of_sums, task)
+            scored = of_tallies(tallies, rows["cluster"].to_pylist(), finish, MEASURES["score"])
+            yield (task.name, run.model, run.about["turns"]), run.seed, scored
+
+
+# --- what is shown ------------------------------------------------------------------------------
+
+
+def scores(view: View) -> pd.DataFrame:
+    return view["cells"][view["cells"]["against"] == ""]
+
+
+def differences(view: View) -> pd.DataFrame:
+    return view["cells"][view["cells"]["against"] == WHOLE]
+
+
+def answer(view: View) -> list[str]:
+    """Which tasks surely need more than their last turns."""
+    from tasktransfer.present.sentences import above, below, listed, with_interval
+
+    cut = differences(view)
+    told = cut[cut["q"].notna()]
+    worse, better = told[below(told)], told[above(told)]
+    if told.empty:
+        return ["Whether the context matters cannot be told: no difference has an interval."]
+    if worse.empty and better.empty:
+        return [f"No cut of the context surely changes a score: none of {len(told)} (q ≤ 0.05)."]
+    sentences = []
+    for rows, what in ((worse, "loses"), (better, "gains")):
+        points = [
+            f"{row['task']} with its last {row['turns']} "
+            f"({with_interval(row['value'], row['low'], row['high'], '+.1f')}, {row['model']})"
+            for row in rows.to_dict("records")
+        ]
+        if points:
+            sentences.append(f"Surely {what} points (q ≤ 0.05): {listed(points)}.")
+    return sentences
+
+
+def draw(view: View) -> Canvas | None:
+    """A panel a model: the difference to whole contexts of each task, a mark a length."""
+    from tasktransfer.present.kit.panels import line_entry, name_panel, panels
+    from tasktransfer.present.kit.series import Estimate, forest, zero_line
+    from tasktransfer.present.kit.style import entitle, legend_below, series_look
+
+    cut, order = differences(view), view.metadata.ordered
+    if cut.empty:
+        return None
+    tasks, models = order("task", cut["task"]), order("model", cut["model"])
+    looks = {turns: series_look(rank) for rank, turns in enumerate(order("turns", cut["turns"]))}
+    figure, axes = panels(len(models), 5.0, 0.55 * len(tasks) + 0.6)
+    for panel, model in zip(axes, models, strict=True):
+        own = cut[cut["model"] == model].set_index(["task", "turns"])
+        groups = [
+            [
+                Estimate(turns, *own.loc[(task, turns), ["value", "low", "high"]], look)
+                for turns, look in looks.items()
+                if (task, turns) in own.index
+            ]
+            for task in tasks
+        ]
+        forest(panel, groups, tasks)
+        zero_line(panel)
+        name_panel(panel, model)
+        panel.set_xlabel("points, minus whole contexts")
+    entries = [line_entry(f"last {turns}", look, linestyle="none") for turns, look in looks.items()]
+    legend_below(figure, entries, "Bars: 95 % intervals over seeds and dialogues")
+    seeds = int(cut["seeds"].max())
+    entitle(figure, "What is lost without the earlier context", seeds, view.metadata)
+    return figure
+
+
+TASK, MODEL = text("task", "Task"), text("model", "Model")
+SHOWN = Presentation(
+    question="How does cutting the context to its last turns change each task's score?",
+    read=lambda study: read_tables(study, {**common_columns(ABOUT), "cells": CELLS}),
+    answer=answer,
+    tables=(
+        Table(
+            "scores",
+            "Table 1",
+            scores,
+            Crossed((TASK, MODEL), "turns", estimate("value", "Score", ".1f")),
+            keys=("task", "model", "turns"),
+            caption="Score on the test split by the turns that are kept, mean over seeds, with "
+            "95 % intervals over seeds and dialogues.",
+        ),
+        Table(
+            "differences",
+            "Table 2",
+            differences,
+            Listed(
+                (
+                    TASK,
+                    MODEL,
+                    text("turns", "Turns"),
+                    estimate("value", "Minus whole", "+.1f"),
+                    probability("q", "q"),
+                    number("seeds", "Seeds", "d"),
+                )
+            ),
+            keys=("task", "model", "turns"),
+            caption="Differences to whole contexts, the same seeds, in points.",
+            section="sure",
+        ),
+    ),
+    figures=(
+        Figure(
+            "lost",
+            "What is lost without the earlier context",
+            draw,
+            ("cells",),
+            caption="Differences to whole contexts with 95 % intervals: left of 0, a task loses.",
+        ),
+    ),
+)
+
+DESIGN = Design(
+    name="last_turns",
+    config=LastTurnsConfig,
+    kinds=("baseline",),
+    plan=plan,
+    outputs=outputs,
+    collect=collect,
+    statistics=statistics,
+    shown=lambda study: SHOWN,
+    recipes={RECIPE: last_turns},
+    grows_with=("seeds", "models", "tasks", "turns"),
+)
