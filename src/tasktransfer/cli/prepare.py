@@ -20,6 +20,7 @@ from tasktransfer.cli.options import (
     open_study_of,
     option,
 )
+from tasktransfer.config.places import on_disk
 from tasktransfer.core.validation import nearest
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import Maker, sweep_parts
@@ -175,29 +176,36 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
 
 def tiny_model(chosen: argparse.Namespace) -> None:
-    """Build and pre-train a tiny model, or make the folder of a built one."""
+    """Build and pre-train a tiny model, or make the folder of a built one, or of a file in GGUF."""
+    from tasktransfer.cli.describe import noting
     from tasktransfer.config import BUILT, TINY
+    from tasktransfer.models import gguf
     from tasktransfer.training import build as building
     from tasktransfer.training.tiny import MAKER, build, recipe
 
     study = open_study(chosen, need_inputs=False)
     model = study.model(chosen.model)
-    if model.checkpoint not in (TINY, BUILT):
+    if not model.is_made:
         raise ConfigError(
             f"{chosen.config}: model {model.name}: its checkpoint is {model.checkpoint!r}, and "
-            f"only those with checkpoint {TINY!r} or {BUILT!r} are made by this command: name one"
+            f"only those with checkpoint {TINY!r}, {BUILT!r} or a file in GGUF are made by this "
+            "command: name one"
         )
     named = study.tiny_model(model.name)
     instances = [Path(folder) for folder in study.texts_of_made(named)]
     family, architecture = model.family, model.built
-    if architecture is not None:
+    if model.checkpoint != TINY:
         weights = study.revisions.models[chosen.model].weights
+        maker = building.MAKER if architecture else gguf.MAKER
         with _making(
-            chosen.out, named, building.MAKER, "config.json", lambda: _made_of(chosen.out, weights)
+            chosen.out, named, maker, "config.json", lambda: _made_of(maker, chosen.out, weights)
         ) as needed:
-            if needed:
+            if needed and architecture:
                 labels = study.config.known_labels
                 building.build(architecture, instances, chosen.out, weights, labels)
+            elif needed:
+                file = on_disk(model.checkpoint)
+                gguf.dequantise(model.loaded_as, file, chosen.out, weights, noting(model))
         return
 
     def is_asked_for() -> bool:
@@ -209,10 +217,8 @@ def tiny_model(chosen: argparse.Namespace) -> None:
             build(family, instances, chosen.out, chosen.threads)
 
 
-def _made_of(folder: Path, weights: str) -> bool:
-    from tasktransfer.training.build import MAKER
-
-    return (MAKER.said_of(folder) or {}).get("weights") == weights
+def _made_of(maker: Maker, folder: Path, weights: str) -> bool:
+    return (maker.said_of(folder) or {}).get("weights") == weights
 
 
 def encode(chosen: argparse.Namespace) -> None:
@@ -245,7 +251,8 @@ def encode(chosen: argparse.Namespace) -> None:
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:
             refuse_lacking(study, data.name)
-            check_checkpoint(model)
+            if model.has_checkpoint:
+                check_checkpoint(model, study.base_model(model.name))
             encode_dataset(
                 instances,
                 data.name,

@@ -27,7 +27,7 @@ from tasktransfer.config.fields import (
     Seeds,
     Title,
 )
-from tasktransfer.config.places import for_results, may_be_on_the_hub
+from tasktransfer.config.places import for_results, is_gguf, may_be_on_the_hub
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.fidelity import TRAINING, Setting
 from tasktransfer.core.specs import FAMILIES, Family
@@ -123,7 +123,8 @@ class ModelConfig(Section):
         json_schema_extra={"enum": list(FAMILIES)},
     )
     checkpoint: Checkpoint = Field(
-        description="'tiny' (built in), a local folder (./path) or a name on the Hugging Face hub"
+        description="'tiny' (built in), a local folder (./path), a file in GGUF (./path.gguf) or a "
+        "name on the Hugging Face hub"
     )
     revision: Revision | None = Field(
         default=None, description="branch, tag or commit of a hub name; null means main"
@@ -159,6 +160,22 @@ class ModelConfig(Section):
     def recipe(self) -> str | None:
         """What the model is built from, where it is none of a checkpoint; the weights' name."""
         return None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the study makes the model's folder: by pre-training, from an architecture, or by
+        dequantising a file."""
+        return self.checkpoint in (TINY, BUILT) or is_gguf(self.checkpoint)
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether its weights come from elsewhere, and have to be checked before they are used."""
+        return self.recipe is None and self.checkpoint not in (TINY, BUILT)
+
+    @property
+    def loaded_as(self) -> Family:
+        """The family of its checkpoint: a dual encoder begins as two copies of an encoder."""
+        return "encoder" if self.family == "dual_encoder" else self.family
 
     @property
     def built(self) -> ArchitectureConfig | None:

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasktransfer.config import BUILT, TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 from tasktransfer.results.finished import (
     damage_of,
@@ -40,7 +39,7 @@ def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
 
 
 def tiny_model(study: Study, folder: str) -> list[str]:
-    """What a built-in tiny model, or a built one, is made from."""
+    """What the folder of a model is made from, beside a file of weights."""
     caches = [f"{cache}/manifest.json" for cache in study.texts_of_made(folder)]
     return _unless_there(f"{folder}/config.json", caches)
 
@@ -156,7 +155,7 @@ def _model_files(study: Study, name: str) -> list[str]:
     """What of a model that is made here has to be there, and of the one beside it; nothing for
     other checkpoints."""
     model = study.model(name)
-    own = [f"{study.tiny_model(name)}/config.json"] if model.checkpoint in (TINY, BUILT) else []
+    own = [f"{study.tiny_model(name)}/config.json"] if model.is_made else []
     return own + (_model_files(study, model.second) if model.second else [])
 
 

@@ -269,8 +269,9 @@ def _needed(study: Study) -> Iterator[str]:
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
     if study.config.data.generated or tiny:
         yield study.tiny_world
-    for name in tiny:
-        yield study.tiny_model(name)
+    for model in study.config.models:
+        if model.is_made:
+            yield study.tiny_model(model.name)
     if tiny:
         yield from study.tiny_texts
     for dataset in study.config.dataset_names:

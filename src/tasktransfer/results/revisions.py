@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
-from tasktransfer.config.places import may_be_on_the_hub, on_disk
+from tasktransfer.config.places import is_gguf, may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
@@ -23,7 +23,7 @@ from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import json_text, replacing
-from tasktransfer.models.checkpoint_digest import directory_digest
+from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
 from tasktransfer.models.hub_commits import commit_of, is_commit
 from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
 
@@ -170,14 +170,16 @@ class _Inputs:
             return f"built:{digest_of(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
             return self._on_the_hub(model.checkpoint, hub_revision(model))
-        folder = on_disk(model.checkpoint)
-        if not Path(folder).is_dir():
+        place, one_file = Path(on_disk(model.checkpoint)), is_gguf(model.checkpoint)
+        if not (place.is_file() if one_file else place.is_dir()):
+            what = "file" if one_file else "folder"
+            held = "" if one_file else " (config.json, tokenizer files, *.safetensors)"
             error = ModelError(
-                f"model {model.name}: no folder {model.checkpoint}; put the checkpoint there "
-                "(config.json, tokenizer files, *.safetensors) or give another checkpoint"
+                f"model {model.name}: no {what} {model.checkpoint}; put the checkpoint there"
+                f"{held} or give another checkpoint"
             )
             return self._absent(model.checkpoint, error)
-        digest = directory_digest(folder, self.memo)
+        digest = (file_digest if one_file else directory_digest)(place, self.memo)
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
 

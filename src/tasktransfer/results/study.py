@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config import ALL, BUILT, TINY, CommonConfig, ModelConfig
+from tasktransfer.config import ALL, TINY, CommonConfig, ModelConfig
 from tasktransfer.config.fidelity import switches_of
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
@@ -191,8 +191,10 @@ class Study:
     def texts_of_made(self, folder: str) -> tuple[str, ...]:
         """Folders of the instances whose texts a model is made of, by the model's folder."""
         for model in self.config.models:
-            if model.checkpoint == BUILT and self.tiny_model(model.name) == folder:
-                read = self.config.vocabulary_of(model.name)
+            if model.is_made and self.tiny_model(model.name) == folder:
+                if model.checkpoint == TINY:
+                    return self.tiny_texts
+                read = self.config.vocabulary_of(model.name) if model.built else ()
                 return tuple(self.instances(name) for name in read)
         return self.tiny_texts
 
@@ -260,7 +262,7 @@ class Study:
         raise ConfigError(f"{self.config_file}: no model is named {name!r}; named are {names}")
 
     def tiny_model(self, name: str) -> str:
-        """Folder of a built-in tiny model, or of a built one."""
+        """Folder of a model that the study makes (``ModelConfig.is_made``)."""
         digest = digest_of(self.revisions.models[name].identity)[:12]
         return f"{self.config.results}/models/{name}-{digest}"
 
@@ -270,8 +272,7 @@ class Study:
         model = self.model(name)
         if model.recipe is not None:
             return model.recipe
-        made = model.checkpoint in (TINY, BUILT)
-        return self.tiny_model(name) if made else on_disk(model.checkpoint)
+        return self.tiny_model(name) if model.is_made else on_disk(model.checkpoint)
 
     def beside(self, name: str) -> str | None:
         """Where the encoder that reads beside a model is loaded from; None: it has none."""
