@@ -77,7 +77,7 @@ def report(chosen: argparse.Namespace) -> None:
 
 def regret(chosen: argparse.Namespace) -> None:
     """Judge how well selectors rank sources, by a matrix of transfers that anyone has trained."""
-    from tasktransfer.operate.regret import regret_of_file
+    from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
     from tasktransfer.stats.selectors import KS
     from tasktransfer.tables.regret import as_text
 

@@ -89,10 +89,11 @@ def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
             raise DataError(f"{path}: row {row + 2}: no {name}: fill it in, or remove the row")
     keys = [*GROUP, "source", "target", "seed"]
     if table.duplicated(keys).any():
-        row = int(table.index[table.duplicated(keys)][0])
+        second = table[table.duplicated(keys)]
+        source, target, seed = second.iloc[0][["source", "target", "seed"]].tolist()
         raise DataError(
-            f"{path}: row {row + 2}: a second score of {str(table.loc[row, 'source'])!r} → "
-            f"{str(table.loc[row, 'target'])!r}, seed {table.loc[row, 'seed']:.0f}: remove one"
+            f"{path}: row {int(second.index[0]) + 2}: a second score of {source!r} → {target!r}, "
+            f"seed {seed:.0f}: remove one"
         )
     notes = []
     if table["score"].between(0, 1).all():
