@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import (
     REFUSE_UNKNOWN,
+    AdapterStart,
     ModelSpec,
     Sampler,
     Selection,
@@ -194,6 +195,25 @@ class Stage:
                 f"{self.label}: its best round is chosen by several sets of tasks, and tests on "
                 f"{', '.join(self.tests)} do not say with which round; ask for an evaluation"
             )
+        if self.starts and (problem := self._unfit_adapter):
+            raise ConfigError(f"{self.label}: {problem}")
+
+    @property
+    def _unfit_adapter(self) -> str | None:
+        """What keeps it from starting with the adapters of its starts."""
+        own = self.model.adapter
+        others = [start.stage for start in self.starts if start.stage is not None]
+        if strange := [other.label for other in others if other.model.adapter != own]:
+            return (
+                f"starts from {strange[0]}, which is trained with another adapter, or with one "
+                "alone of the two; give both the same models[].adapter"
+            )
+        if own is not None and own.start != "continue" and others and not self.starts_whole:
+            return (
+                f"an adapter is started by {own.start} from all of one training's best round, and "
+                "parts or other rounds are asked for; set models[].adapter.start: continue"
+            )
+        return None
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -220,6 +240,20 @@ class Stage:
         return len(self.starts) == 1 and self.starts[0].is_plain
 
     @property
+    def reads_base(self) -> bool:
+        """Whether it reads the released model: where it begins with it, or trains an adapter, whose
+        checkpoints have nothing of the model under it."""
+        return not self.starts_whole or self.model.adapter is not None
+
+    @property
+    def adapter_start(self) -> AdapterStart | None:
+        """What becomes of the adapter that it starts from, where it does not just go on."""
+        adapter = self.model.adapter
+        if adapter is None or adapter.start == "continue" or not self.starts_whole:
+            return None
+        return adapter.start
+
+    @property
     def _set(self) -> dict[str, Any]:
         """What is not at its default."""
         values = {
@@ -228,6 +262,7 @@ class Stage:
             "starts": [] if self.starts_whole else [start.identity for start in self.starts],
             "trains": list(self.trains),
             "sampler": "" if self.sampler == "task_batches" else self.sampler,
+            "adapter_start": self.adapter_start or "",
         }
         chosen = _said(values)
         return chosen if self.tests is None else {**chosen, "tests": list(self.tests)}

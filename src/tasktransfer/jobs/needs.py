@@ -57,7 +57,7 @@ def of(study: Study, node: Node) -> list[str]:
     if isinstance(node, Stage):
         token_ids = f"{study.encoded(node.data, node.model.name)}/manifest.json"
         needed = [token_ids, *_left_by(study, node.starts)]
-        return needed if node.starts_whole else [*needed, *_model_files(study, node.model.name)]
+        return [*needed, *(_model_files(study, node.model.name) if node.reads_base else [])]
     read = [used for used in node.uses if isinstance(used, Data)]
     made = [u for u in node.uses if isinstance(u, Fit) or (isinstance(u, Data) and u.recipe)]
     needed = [study.record(used) for used in made]

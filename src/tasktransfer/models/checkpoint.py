@@ -19,6 +19,7 @@ from tasktransfer.encoding.reading import reading, source
 from tasktransfer.errors import ModelError
 from tasktransfer.models.built import keep_positions
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
+from tasktransfer.models.low_rank import CONFIG_FILE, is_adapter
 
 Pooler = Literal["drawn", "needed", "unused"]
 
@@ -42,6 +43,23 @@ def load_pretrained(
     note: Note = lambda text: None,
     pooler: Pooler = "drawn",
 ) -> Any:
+    """The checkpoint's model, as ``load_with_drawn``."""
+    model, _ = load_with_drawn(
+        family, start, revision, dropout=dropout, attention=attention, note=note, pooler=pooler
+    )
+    return model
+
+
+def load_with_drawn(
+    family: Family,
+    start: str,
+    revision: str | None,
+    *,
+    dropout: float | None = None,
+    attention: str | None = None,
+    note: Note = lambda text: None,
+    pooler: Pooler = "drawn",
+) -> tuple[Any, tuple[str, ...]]:
     """The checkpoint's model in float32 on the CPU: safetensors or GGUF, no code from the
     checkpoint.
 
@@ -52,6 +70,9 @@ def load_pretrained(
         note: told which pooler and heads the checkpoint lacks or has in vain.
         pooler: of an encoder; ``drawn`` at random where the checkpoint lacks it, ``needed``, or
             ``unused``: the model has none then.
+
+    Returns:
+        The model, and the modules that the checkpoint lacks and whose weights are drawn.
 
     Raises:
         ModelError: the files are damaged; the architecture is of another family; parameters are
@@ -78,7 +99,8 @@ def load_pretrained(
             "the first token (models[].reads: first_token), or use a checkpoint that has one"
         )
     check_parameters(family, model, report, start, note)
-    return model
+    modules = {name.partition(".")[0] for name in report["missing_keys"] if "." in name}
+    return model, tuple(sorted(modules))
 
 
 def _of_pooler(parameter: str) -> bool:
@@ -99,6 +121,11 @@ def _check_files(start: str) -> tuple[int, int]:
         raise ModelError(
             f"{start}: a file and no folder; give the folder that holds it, with config.json and "
             "the tokenizer's files"
+        )
+    if is_adapter(start):
+        raise ModelError(
+            f"{start}: holds an adapter ({CONFIG_FILE}) and not the model under it; name the model "
+            "itself, with models[].adapter where one is trained, or merge the two and save them"
         )
     shapes: list[list[int]] = []
     for file in sorted(Path(start).glob("*.safetensors")):

@@ -154,6 +154,7 @@ class _Inputs:
             self._weights(model),
             model.max_length,
             None if beside is None else self.model_spec(beside),
+            adapter=model.adapter.spec if model.adapter else None,
         )
 
     def _weights(self, model: ModelConfig) -> str:

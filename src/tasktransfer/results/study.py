@@ -323,7 +323,7 @@ class Study:
     def base_revision(self, stage: Stage) -> str | None:
         """The hub revision of a stage's base model; None for folders, and where nothing of it is
         used."""
-        return None if stage.starts_whole else self.revision(stage.model.name)
+        return self.revision(stage.model.name) if stage.reads_base else None
 
     def keeps(self, kind: str) -> bool:
         """Whether checkpoints of this kind of stage stay on disk."""
