@@ -29,7 +29,8 @@ def names(requirements: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("file", "extras"), [("figures.yaml", []), ("train.yaml", ["gguf", "train"])]
+    ("file", "extras"),
+    [("figures.yaml", []), ("train.yaml", ["adapters", "eight-bit", "gguf", "train"])],
 )
 def test_an_environment_names_the_package_and_pins_as_the_constraints(
     file: str, extras: list[str]

@@ -106,8 +106,8 @@ def reference_loss(
     family: Family, peft: Any, head: Any, split: EncodedSplit, batch: list[int], pad: int
 ) -> torch.Tensor:
     """The mean loss of a batch, padded, by transformers' and torch's own means."""
-    rows = [list(split.sequences[int(split.first_sequence[u])]) for u in batch]
-    answers = [list(split.labels[u]) for u in batch]
+    rows = [split.sequences[int(split.first_sequence[u])].tolist() for u in batch]
+    answers = [split.labels[u].tolist() for u in batch]
     if family == "decoder":
         whole = [row + answer for row, answer in zip(rows, answers, strict=True)]
         width = max(map(len, whole))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from tasktransfer.core.specs import Family, LowRank
-from tasktransfer.errors import ModelError
+from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.models.weights import read_weights
 
 CONFIG_FILE = "adapter_config.json"
@@ -115,9 +116,15 @@ def adapt(
         The model.
 
     Raises:
+        ConfigError: peft is not there.
         ModelError: the model has no layers of the named ends, or the files are damaged or of
             another adapter.
     """
+    if find_spec("peft") is None:
+        raise ConfigError(
+            "models[].adapter needs the package peft: pip install 'tasktransfer[adapters]', or set "
+            "it to null"
+        )
     there = [] if folder is None else _folders(folder)
     own = None if begins and adapter.start != "continue" else there[-1] if there else None
     before = [read_weights(each / WEIGHTS_FILE) for each in (there if own is None else there[:-1])]
@@ -152,7 +159,7 @@ def _config(adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
         lora_dropout=adapter.dropout,
         target_modules=list(adapter.target_modules) or "all-linear",
         modules_to_save=list(whole) or None,
-        task_type=TASK_TYPES[family],  # type: ignore[arg-type]
+        task_type=TASK_TYPES[family],
     )
 
 
