@@ -136,9 +136,9 @@ def _generate_part(study: Study, dataset: str) -> None:
     """Write the release of a dataset whose part of the tiny world lies by itself."""
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import MAKER, generate_part
-    from tasktransfer.results.revisions import own_tiny_version
+    from tasktransfer.results.revisions import is_generated, own_tiny_version
 
-    if not study.config.data.generated or not own_tiny_version(dataset):
+    if not is_generated(study.config, dataset) or not own_tiny_version(dataset):
         return
     place, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
     if MAKER.said_of(place) is None:
@@ -277,13 +277,14 @@ def _prepared(study: Study) -> list[Path]:
     """The cached instances of the study's datasets; made now where they are not there."""
     from tasktransfer.data.cache import prepare
     from tasktransfer.datasets.tiny_world import generate
+    from tasktransfer.results.revisions import is_generated
 
     folders = [Path(study.instances(dataset)) for dataset in study.config.dataset_names]
     data = study.config.data
     for dataset, folder in zip(study.config.dataset_names, folders, strict=True):
         if (folder / "manifest.json").exists():
             continue
-        if data.generated and not Path(study.tiny_world).exists():
+        if is_generated(study.config, dataset) and not Path(study.tiny_world).exists():
             made_from = data.tiny_world
             generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
         _generate_part(study, dataset)

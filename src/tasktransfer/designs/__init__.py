@@ -19,6 +19,7 @@ from tasktransfer.config import CommonConfig, Document
 from tasktransfer.core.plan import PlanTooLargeError, refuse_large
 from tasktransfer.core.validation import Problem, unknown
 from tasktransfer.core.versions import VERSIONS
+from tasktransfer.designs.declared import declare_datasets
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.empathetic.design import EMPATHETIC
 from tasktransfer.designs.entries import add_entries
@@ -79,6 +80,7 @@ def checked_config(document: Document) -> CommonConfig:
         raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
     for dataset in DESIGNS[name].datasets:
         datasets.add(dataset)
+    declare_datasets(document)
     return configs.validated(document, DESIGNS[name].config, DESIGNS[name].kinds)
 
 

@@ -21,14 +21,14 @@ from tasktransfer.results.finished import (
     lacking_rounds,
     lacking_selections,
 )
-from tasktransfer.results.revisions import own_tiny_version
+from tasktransfer.results.revisions import is_generated, own_tiny_version
 from tasktransfer.results.study import Study
 
 
 def instances(study: Study, dataset: str, cache: str) -> list[str]:
     """What a folder of cached instances is made from: the generated tiny world; nothing for a
     release, which `tasktransfer` finds and checks."""
-    generated = study.config.data.generated and not own_tiny_version(dataset)
+    generated = is_generated(study.config, dataset) and not own_tiny_version(dataset)
     generated = generated or is_tiny_world(study, dataset, cache)
     return _unless_there(f"{cache}/manifest.json", [study.tiny_world] if generated else [])
 

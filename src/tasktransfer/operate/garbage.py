@@ -267,7 +267,7 @@ def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
 def _needed(study: Study) -> Iterator[str]:
     """The caches and built models that a study reads, or is made from."""
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
-    if study.config.data.generated or tiny:
+    if study.reads_tiny_world or tiny:
         yield study.tiny_world
     for model in study.config.models:
         if model.is_made:

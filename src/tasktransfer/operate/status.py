@@ -194,7 +194,7 @@ def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
     in which they are made; logs as the rules of data.smk name them."""
     logs = Path(study.config.results, "logs")
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
-    if study.config.data.generated or tiny:
+    if study.reads_tiny_world or tiny:
         world = Path(study.tiny_world)
         yield ("tiny world", world, world, logs / "tiny_world.log")
     caches = {study.instances(name): name for name in study.config.dataset_names}

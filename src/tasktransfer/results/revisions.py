@@ -71,6 +71,11 @@ def own_tiny_version(dataset: str) -> str:
     return tiny.version if tiny else ""
 
 
+def is_generated(config: CommonConfig, dataset: str) -> bool:
+    """Whether a study generates the dialogues of a dataset: none of those that a config declares."""
+    return config.data.generated and not DATASETS[dataset].has_own_files
+
+
 def hub_revision(model: ModelConfig) -> str:
     """The revision of a hub name, as the config has it."""
     return model.revision or "main"
@@ -104,6 +109,8 @@ def remember_revisions(
 
 def _data_key(config: CommonConfig, dataset: str) -> str:
     """What a dataset's revision is remembered by."""
+    if DATASETS[dataset].has_own_files:
+        return f"declared/{dataset}"
     return f"{config.data.release_of(dataset)}/{dataset}"
 
 
@@ -128,7 +135,7 @@ class _Inputs:
 
     def data_revision(self, dataset: str) -> str:
         data = self.config.data
-        if data.generated:
+        if is_generated(self.config, dataset):
             version = own_tiny_version(dataset)
             if not version and dataset not in PARTS:
                 raise ConfigError(

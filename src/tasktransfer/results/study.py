@@ -22,12 +22,14 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, choice_file
 from tasktransfer.data.prepared import instances_folder, says_synthetic
+from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import (
     UNKNOWN,
     Revisions,
+    is_generated,
     is_hub_name,
     own_tiny_version,
     tiny_revision,
@@ -103,11 +105,15 @@ class Study:
         data = self.config.data
         return self.tiny_world if data.generated else on_disk(data.release)
 
+    @property
+    def reads_tiny_world(self) -> bool:
+        """Whether dialogues of the study are generated for it."""
+        return any(is_generated(self.config, name) for name in self.config.dataset_names)
+
     def release_of(self, dataset: str) -> str:
         """Folder that holds the dialogues of a dataset."""
-        data = self.config.data
-        if not data.generated:
-            return on_disk(data.release_of(dataset))
+        if not is_generated(self.config, dataset):
+            return on_disk(self.config.data.release_of(dataset))
         return self.tiny_part(dataset) if own_tiny_version(dataset) else self.tiny_world
 
     def tiny_part(self, dataset: str) -> str:
@@ -165,12 +171,11 @@ class Study:
             raise ConfigError(
                 f"{self.config_file}: no dataset is named {dataset!r}; named are {datasets}"
             )
-        return instances_folder(
-            self.config.results,
-            dataset,
-            self.revisions.data[dataset],
-            few_sample=self.config.data.few_sample,
-        )
+        revision = self.revisions.data[dataset]
+        if DATASETS[dataset].has_own_files:  # a task that is declared later is read as well
+            revision = digest_of([revision, DATASETS[dataset].card_digests])
+        few_sample = self.config.data.few_sample
+        return instances_folder(self.config.results, dataset, revision, few_sample=few_sample)
 
     def cache(self, data: Data) -> str:
         """Folder of the prepared instances of some data, read or derived."""
@@ -201,7 +206,7 @@ class Study:
     def synthetic(self, dataset: str) -> bool | None:
         """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
         known before the data is prepared."""
-        if self.config.data.generated:
+        if is_generated(self.config, dataset):
             return True
         return says_synthetic(Path(self.instances(dataset)))
 

@@ -36,6 +36,7 @@ from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
     DatasetSection,
+    DeclaredSection,
     dataset_configs,
 )
 from tasktransfer.results.study import Study
@@ -155,10 +156,14 @@ class TransferConfig(CommonConfig):
         PlainValidator(
             dataset_configs,
             json_schema_input_type=Annotated[
-                dict[DatasetName, DatasetSection], Field(min_length=1)
+                dict[str, DatasetSection | DeclaredSection], Field(min_length=1)
             ],
         ),
-    ] = Field(exclude=True, description="the datasets, each with its tasks and pairs")
+    ] = Field(
+        exclude=True,
+        description="the datasets: those of the package with their tasks, and your own with their "
+        "files",
+    )
     algorithms: Annotated[
         tuple[AlgorithmName, ...],
         LIST,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.design import Design, Outputs, Shown
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
@@ -76,10 +77,13 @@ def _counts_dialogues(study: Study, tables: tuple[str, ...]) -> bool:
 
 
 def _notes(config: TransferConfig) -> tuple[str, ...]:
-    """What the challenge's rules hold a study to, and what of them nobody can check."""
+    """What is to be known of the datasets; what the challenge's rules hold a study to, and what of
+    them nobody can check."""
+    names = config.dataset_names
+    told = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
     if config.rules != "challenge":
-        return ()
-    return (f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
+        return told
+    return (*told, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
 
 
 TRANSFER = Design(
