@@ -182,7 +182,9 @@ def instances(dataset: Dataset, *, few_sample: bool = False) -> dict[str, list[I
     for task in release.tasks:
         for split in SPLITS:
             found[f"{task}-{split}"] = rows = list(release.instances(task, split))
-            assert [instance_problem(dataset.tasks[task], row) for row in rows] == [None] * len(rows)
+            assert [instance_problem(dataset.tasks[task], row) for row in rows] == [None] * len(
+                rows
+            )
     return found
 
 
@@ -224,7 +226,9 @@ def test_a_folder_is_its_files(tmp_path: Path, expected: Any) -> None:
 def test_names_say_file_and_line(tmp_path: Path) -> None:
     rows = instances(made(written(tmp_path, "csv of utterances")))["urgency-train"]
     # The first line names the columns, and the first turn has a line end in its text.
-    assert [row.id for row in rows[:4]] == [f"train.csv:2#{n}" for n in range(3)] + ["train.csv:6#0"]
+    assert [row.id for row in rows[:4]] == [f"train.csv:2#{n}" for n in range(3)] + [
+        "train.csv:6#0"
+    ]
 
 
 def test_the_cache_has_them(tmp_path: Path, expected: Any) -> None:
@@ -299,7 +303,7 @@ def test_all_kinds_of_task(tmp_path: Path) -> None:
     assert "emotion: 18 without an answer are no instances (missing: skip)" in dataset.told
 
 
-# --- draws ------------------------------------------------------------------------------------------
+# --- draws ----------------------------------------------------------------------------------------
 
 
 def one_file(folder: Path, size: int = 50, **more: Any) -> Json:

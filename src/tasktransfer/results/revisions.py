@@ -72,7 +72,7 @@ def own_tiny_version(dataset: str) -> str:
 
 
 def is_generated(config: CommonConfig, dataset: str) -> bool:
-    """Whether a study generates the dialogues of a dataset: none of those that a config declares."""
+    """Whether a study generates a dataset's dialogues: none of those that its config declares."""
     return config.data.generated and not DATASETS[dataset].has_own_files
 
 

@@ -95,7 +95,9 @@ class TaskReader:
 
     def _refuse_missing(self, what: str, place: Place) -> None:
         """An answer is missing: of turns some may be annotated, of dialogues all have to be."""
-        usual = "skip" if self.listed or self.section.kind == "utterance_classification" else "refuse"
+        usual = (
+            "skip" if self.listed or self.section.kind == "utterance_classification" else "refuse"
+        )
         if (self.section.missing or usual) == "refuse":
             raise place.error(
                 f"{what} of task {self.name} is missing or null",
@@ -170,7 +172,8 @@ class TaskReader:
         """(right answers, where they begin, options); None: there is none, and that is allowed."""
         if self.section.kind == "multi_output":
             answers = [
-                self._label(f"output.{trait}", dialogue, item) for trait in self.section.outputs or ()
+                self._label(f"output.{trait}", dialogue, item)
+                for trait in self.section.outputs or ()
             ]
             return None if None in answers else (tuple(map(str, answers)), (), ())
         if "label" not in self.fields:

@@ -1,4 +1,4 @@
-"""Rows as dialogues: turns, the text that a model reads, and what a field of a task holds in them."""
+"""Rows as dialogues: turns, the text that a model reads, and what a field holds in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 from tasktransfer.datasets.declared.rows import Row
 from tasktransfer.datasets.declared.section import DialogueSection
-from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.fields import Place
 
@@ -21,8 +20,9 @@ ITEMS = "[]"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """``start``: where ``speaker: text`` begins in the dialogue's context, ``end`` one past its last
-    character. ``text`` is white space trimmed off. ``values``: what the file has of the turn."""
+    """``start``: where ``speaker: text`` begins in the dialogue's context, ``end`` one past its
+    last character. ``text``: without white space around it. ``values``: what the file has of the
+    turn."""
 
     speaker: str
     text: str
@@ -194,5 +194,3 @@ def value_at(values: Any, field: str, place: Place) -> Any:
 def row_text(place: Place) -> str:
     """Where a dialogue or turn stands, as names of instances have it: ``train.jsonl:12``."""
     return f"{Path(place.file).name}:{place.row.rpartition(' ')[2]}"
-
-

@@ -8,10 +8,10 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tasktransfer.datasets.declared.section import FewSampleSection, SharesSection, Split
+from tasktransfer.datasets.declared.section import FewSampleSection, SharesSection
 
 Limits = Mapping[str, int]
-"""Split → a dialogue whose number is below it is drawn."""
+"""str → a dialogue whose number is below it is drawn."""
 
 
 def number_of(dialogue: str, seed: int, what: str) -> int:
@@ -29,7 +29,7 @@ class Splitting:
     test: int = 0
     dev: int = 0
 
-    def split_of(self, dialogue: str) -> Split:
+    def split_of(self, dialogue: str) -> str:
         """The split of a dialogue of the training files."""
         if not self.test and not self.dev:
             return "train"
@@ -37,7 +37,7 @@ class Splitting:
         return "test" if number < self.test else "dev" if number < self.dev else "train"
 
 
-def splitting(numbers: array[int], shares: SharesSection, needed: tuple[Split, ...]) -> Splitting:
+def splitting(numbers: array[int], shares: SharesSection, needed: tuple[str, ...]) -> Splitting:
     """How train is split.
 
     Args:
@@ -66,7 +66,7 @@ def few(
         counts: instances of the task on each dialogue of train, in the same order.
 
     Returns:
-        Split → the limit below which a dialogue's number is drawn. Of ``instances``, train has as
+        str → the limit below which a dialogue's number is drawn. Of ``instances``, train has as
         many whole dialogues as fit, one at least, and dev the same share of its own.
     """
     train = sorted(zip(numbers["train"], counts, strict=True))

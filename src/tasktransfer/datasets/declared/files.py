@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.config.places import on_disk
-from tasktransfer.datasets.declared.section import FilesSection, Split
+from tasktransfer.datasets.declared.section import FilesSection
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS
 
@@ -51,7 +51,7 @@ class DataFile:
         return {str(f.relative_to(self.path)): f for f in files if not f.name.startswith("cache-")}
 
 
-FilesBySplit = Mapping[Split, tuple[DataFile, ...]]
+FilesBySplit = Mapping[str, tuple[DataFile, ...]]
 
 
 def files_of(files: FilesSection, key: str) -> FilesBySplit:
@@ -102,13 +102,13 @@ def _is_saved(folder: Path) -> bool:
 
 def _in_folder(folder: Path, key: str) -> FilesBySplit:
     """The splits in a folder, by the names of its files or folders."""
-    found: dict[Split, list[DataFile]] = {}
+    found: dict[str, list[DataFile]] = {}
     for path in sorted(folder.iterdir()):
         split = SPLIT_WORDS.get(_first_word(path.name))
         if split is None or path.name.startswith("."):
             continue
         inner = [path] if path.is_file() or _is_saved(path) else sorted(path.iterdir())
-        found.setdefault(split, []).extend(data_file(one, key) for one in inner)  # type: ignore[call-overload]
+        found.setdefault(split, []).extend(data_file(one, key) for one in inner)
     if "train" not in found:
         raise DataError(
             f"{folder}: has no file whose name begins with train, and {key} names it; name its "

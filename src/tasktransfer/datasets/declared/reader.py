@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, Tu
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import Dialogue
 from tasktransfer.datasets.declared.draws import number_of
-from tasktransfer.datasets.declared.section import Declaration, Split, TaskSection
+from tasktransfer.datasets.declared.section import Declaration, TaskSection
 from tasktransfer.datasets.declared.source import source_of
 from tasktransfer.datasets.declared.survey import (
     TOKENS_A_WORD,
@@ -37,8 +37,8 @@ def declared_dataset(name: str, declaration: Declaration, memory: Path | None) -
 
     Args:
         name: as the config has it.
-        memory: folder where surveys are remembered (``survey``) and digests of files, None: nowhere.
-            A dataset whose files are gone is the one that was there last.
+        memory: folder where surveys (``survey``) and digests of files are remembered, or None. A
+            dataset whose files are gone is the one that was there last.
 
     Raises:
         DataError: its files are missing or damaged; names file, line or row, value and remedy.
@@ -60,9 +60,7 @@ def declared_dataset(name: str, declaration: Declaration, memory: Path | None) -
         cards=tuple(
             _card(name, task, section, survey) for task, section in declaration.tasks.items()
         ),
-        reader=Reader(
-            version=VERSION, find=asked.find, revision=asked.revision, open=asked.open
-        ),
+        reader=Reader(version=VERSION, find=asked.find, revision=asked.revision, open=asked.open),
         sizes={task: _size(task, section, survey) for task, section in declaration.tasks.items()},
         sizes_from="the declared files",
         few_sample_share=_few_share(survey),
@@ -136,19 +134,15 @@ class _Asked:
 
     def _dialogues(self, split: str) -> Iterator[Dialogue]:
         source = source_of(self.declaration, self.key)
-        return dialogues_in(source, _split(split), self.survey.splitting)
+        return dialogues_in(source, split, self.survey.splitting)
 
     def _few_number(self, dialogue: Dialogue) -> int:
         section = self.declaration.few_sample
         return number_of(dialogue.id, section.seed if section else 0, "few")
 
 
-def _split(split: str) -> Split:
-    return split  # type: ignore[return-value]
-
-
-def _revision(declaration: Declaration, digest: str, splits: object) -> str:
-    said = {"version": VERSION, "reading": declaration.reading, "splits": list(splits)}  # type: ignore[call-overload]
+def _revision(declaration: Declaration, digest: str, splits: Sequence[str]) -> str:
+    said = {"version": VERSION, "splits": list(splits), **declaration.reading}
     return combined({"files": digest, "reading": digest_of(said)})
 
 
@@ -179,7 +173,8 @@ def _card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task
             max_answer_tokens=_answer_tokens(name, section, labels, survey),
             joiner=" and " if not any(" and " in f" {label} " for label in labels) else " ; ",
         ),
-        description=section.description or f"{words[:1].upper()}{words[1:]} of {dataset}, as declared.",
+        description=section.description
+        or f"{words[:1].upper()}{words[1:]} of {dataset}, as declared.",
         citation="the user's own files",
         licence="as the user's files",
         paper_metrics=section.measures,
@@ -192,7 +187,7 @@ def _card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task
 def _where(section: TaskSection) -> str:
     """Digest of where a task's answers are in a row: what no other field of a card says."""
     keys = {"label", "question", "options", "outputs", "fields", "missing", "unanswerable"}
-    return digest_of(section.model_dump(include=keys))[:16]
+    return digest_of(section.model_dump(include=keys, exclude_defaults=True))[:16]
 
 
 def _labels(name: str, section: TaskSection, survey: Survey) -> tuple[str, ...]:

@@ -167,17 +167,19 @@ def _csv(path: Path) -> Iterator[Row]:
     library = _library()
     features = library.Features({name: library.Value("string") for name in columns})
     options = {"sep": separator, "features": features, "keep_default_na": False}
+    is_checked = False
     line = 2 + sum(name.count("\n") for name in columns)
     try:
         table = _stream("csv", path, encoding="utf-8-sig", skip_blank_lines=False, **options)
         for batch in table.with_format("arrow").iter(BATCH):
             for values in batch.to_pylist():
-                texts = [text for text in values.values() if text is not None]
-                if len(texts) == len(columns):
+                texts = [text or "" for text in values.values()]
+                if not texts[-1] and not is_checked:  # an empty cell, or a row that is too short
+                    _refuse_csv(path, separator, len(columns))
+                    is_checked = True
+                if any(texts):
                     place = Place(str(path), row=f"line {line}", remedy=REMEDY)
                     yield Row(line, values, place)
-                elif texts:
-                    raise ValueError(f"line {line} has fewer columns than the first")
                 line += 1 + sum(text.count("\n") for text in texts)
     except (DataError, GeneratorExit):
         raise
@@ -220,8 +222,8 @@ def _refuse_csv(path: Path, separator: str, columns: int) -> None:
                 line = reader.line_num + 1
         except csv.Error as error:
             raise DataError(
-                f"{path}, line {line}: no CSV ({error}): is a quotation mark left open? close it, "
-                "and double those within a text"
+                f"{path}, line {line}: no CSV ({error}); is a quotation mark left open? "
+                "close it, and double those within a text"
             ) from None
 
 
@@ -264,7 +266,7 @@ _READERS = {
 # --- texts as they lie in the file --------------------------------------------------------------
 
 
-def opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
     """A file's bytes, decompressed. Raises DataError if it cannot be opened."""
     try:
         return gzip.open(path) if path.suffix == ".gz" else path.open("rb")

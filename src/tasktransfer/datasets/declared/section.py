@@ -1,8 +1,8 @@
 """What a config says of a dataset of one's own: its files, its dialogues and its tasks.
 
 A declaration stands under ``datasets`` where a dataset of the package has its tasks. A *field* is
-a path of keys in a row, such as ``ticket.intent``; ``messages[].urgency`` is one value for each item
-of the list ``messages``.
+a path of keys in a row, such as ``ticket.intent``; ``messages[].urgency`` is one value for each
+item of the list ``messages``.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from tasktransfer.config.fields import (
     Title,
 )
 from tasktransfer.core.validation import refuse, show, unknown
-from tasktransfer.tasks.card import SPLITS, Kind
+from tasktransfer.tasks.card import Kind
 
-Split = Literal["train", "dev", "test"]
 FieldPath = Annotated[
     str,
     Text(r"[^\s\[\].][^\[\].]*(\[\])?(\.[^\[\].]+(\[\])?)*", "write keys as key.key or list[].key"),
@@ -138,13 +137,13 @@ class TaskSection(Section):
         Kind,
         BeforeValidator(
             lambda kind: ALIASES.get(kind, kind) if isinstance(kind, str) else kind,
-            json_schema_input_type=Literal[(*KINDS, *ALIASES)],  # type: ignore[valid-type]
+            json_schema_input_type=Literal[(*KINDS, *ALIASES)],
         ),
     ] = Field(description=f"one of {', '.join((*KINDS, *ALIASES))}")
     label: FieldPath | None = Field(
         default=None,
-        description="the right answer: a label, labels, an answer's text, the number or text of the "
-        "right option, a rating, or the text to write",
+        description="the right answer: a label, labels, an answer's text, the number or text of "
+        "the right option, a rating, or the text to write",
     )
     labels: Annotated[tuple[str, ...], LIST, Field(min_length=2), DISTINCT] | None = Field(
         default=None, description="all labels; null: those of the training split"
@@ -284,13 +283,7 @@ class Declaration(Section):
     @property
     def reading(self) -> dict[str, Any]:
         """What of it, beside the content of its files, changes the instances of every task."""
-        said = self.model_dump(include={"dialogue", "shares", "few_sample"})
-        return {**said, "splits": [split for split in SPLITS if self.has(split)]}
-
-    def has(self, split: str) -> bool:
-        """Whether a split has files of its own."""
-        of = self.splits if self.files is None else self.files
-        return getattr(of, split) is not None
+        return self.model_dump(include={"dialogue", "shares", "few_sample"}, exclude_defaults=True)
 
 
 KEYS = frozenset({"files", "hub"})

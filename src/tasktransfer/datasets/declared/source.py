@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Protocol
 from tasktransfer.datasets.declared.dialogues import Dialogue, dialogues_of
 from tasktransfer.datasets.declared.files import FilesBySplit, files_of
 from tasktransfer.datasets.declared.rows import hub_rows, read_rows
-from tasktransfer.datasets.declared.section import Declaration, DialogueSection, HubSplits, Split
+from tasktransfer.datasets.declared.section import Declaration, DialogueSection, HubSplits
 from tasktransfer.datasets.file_digests import combined, remembering
 from tasktransfer.errors import DataError
+from tasktransfer.files import json_text, replacing
 from tasktransfer.tasks.card import SPLITS
 
 
@@ -21,7 +23,7 @@ class Source(Protocol):
     """``splits``: those that have dialogues of their own, train first. ``place``: for messages."""
 
     @property
-    def splits(self) -> Sequence[Split]: ...
+    def splits(self) -> Sequence[str]: ...
 
     @property
     def place(self) -> str: ...
@@ -29,7 +31,7 @@ class Source(Protocol):
     def digest(self, memo: Path | None) -> str:
         """A digest of all content, and of no path."""
 
-    def dialogues(self, split: Split) -> Iterator[Dialogue]:
+    def dialogues(self, split: str) -> Iterator[Dialogue]:
         """The dialogues of a split in their order."""
 
 
@@ -41,7 +43,7 @@ class Files:
     section: DialogueSection
 
     @property
-    def splits(self) -> Sequence[Split]:
+    def splits(self) -> Sequence[str]:
         return tuple(self.files)
 
     @property
@@ -59,7 +61,7 @@ class Files:
                 }
             )
 
-    def dialogues(self, split: Split) -> Iterator[Dialogue]:
+    def dialogues(self, split: str) -> Iterator[Dialogue]:
         several = len(self.files[split]) > 1
         for number, one in enumerate(self.files[split], start=1):
             name = f"{split}{number}" if several else split
@@ -77,7 +79,7 @@ class Hub:
     section: DialogueSection
 
     @property
-    def splits(self) -> Sequence[Split]:
+    def splits(self) -> Sequence[str]:
         return tuple(split for split in SPLITS if getattr(self.names, split) is not None)
 
     @property
@@ -85,18 +87,29 @@ class Hub:
         return f"{self.name} on the hub"
 
     def digest(self, memo: Path | None) -> str:
-        """Of the rows themselves: a branch moves, and names of caches change with the library."""
+        """Of the rows themselves, remembered: a branch moves, and the study keeps what it was at
+        its first start."""
+        known = json_text.read_object(memo.with_name("hub.json")) if memo else {}
+        key = f"{self.name} {self.config} {self.revision} {self.names!r}"
+        if memo is not None and key not in known:
+            memo.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(memo.with_name("hub.json")) as part:
+                known[key] = self._hashed()
+                part.write_text(json.dumps(known, indent=1) + "\n")
+        return str(known[key]) if memo is not None else self._hashed()
+
+    def _hashed(self) -> str:
         digest = hashlib.sha256()
         for split in self.splits:
             for row in self._rows(split):
                 digest.update(repr((split, row)).encode("utf-8", "replace"))
         return digest.hexdigest()
 
-    def _rows(self, split: Split) -> Iterator[Mapping[str, object]]:
+    def _rows(self, split: str) -> Iterator[Mapping[str, object]]:
         named = getattr(self.names, split)
         return (row.values for row in hub_rows(self.name, self.config, named, self.revision))
 
-    def dialogues(self, split: Split) -> Iterator[Dialogue]:
+    def dialogues(self, split: str) -> Iterator[Dialogue]:
         named = getattr(self.names, split)
         rows = hub_rows(self.name, self.config, named, self.revision)
         return dialogues_of(rows, self.section, split)

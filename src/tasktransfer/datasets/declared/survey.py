@@ -15,7 +15,7 @@ from tasktransfer.core.digests import digest_of
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import Dialogue
 from tasktransfer.datasets.declared.draws import Splitting, few, number_of, splitting
-from tasktransfer.datasets.declared.section import Declaration, Split
+from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
 from tasktransfer.errors import DataError
@@ -33,11 +33,18 @@ TOKENS_A_WORD = 1.4
 
 @dataclass(frozen=True)
 class Survey:
-    """``labels``: task → those of train, sorted. ``options``: task → how many options its questions
-    have. ``longest``: task → characters of the longest answer. ``instances``: task → split → how
-    many; ``few_instances`` in the few-sample setting. ``dialogues``: split → how many;
-    ``few_dialogues`` of any task in the few-sample setting. ``words``: task → mean words of an instance. ``few``: task → split → limit of its draw. ``told``: lines for
-    the user."""
+    """Of all files together.
+
+    Args:
+        labels: task → those of train, sorted.
+        options: task → how many options its questions have.
+        longest: task → characters of its longest answer.
+        instances: task → split → how many; ``few_instances``: in the few-sample setting.
+        dialogues: split → how many; ``few_dialogues``: of any task in the few-sample setting.
+        words: task → mean words of an instance.
+        few: task → split → limit of its few-sample draw (``draws``).
+        told: what a user should know, a line each.
+    """
 
     digest: str
     labels: dict[str, list[str]]
@@ -138,7 +145,9 @@ class _Surveyor:
             digest=digest,
             labels={task: _sorted(counts.labels) for task, counts in self.tasks.items()},
             options={
-                task: next(iter(counts.options)) for task, counts in self.tasks.items() if counts.options
+                task: next(iter(counts.options))
+                for task, counts in self.tasks.items()
+                if counts.options
             },
             longest={task: counts.longest for task, counts in self.tasks.items()},
             instances=instances,
@@ -159,7 +168,7 @@ class _Surveyor:
 
     # --- one dialogue ---
 
-    def _count(self, split: Split, dialogue: Dialogue) -> None:
+    def _count(self, split: str, dialogue: Dialogue) -> None:
         self._refuse_twice(split, dialogue)
         shares, few_sample = self.declaration.shares, self.declaration.few_sample
         numbers = self.numbers.setdefault(split, array("q"))
@@ -173,7 +182,7 @@ class _Surveyor:
                 self._note(split, counts, instance)
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
-    def _note(self, split: Split, counts: _Counts, instance: Instance) -> None:
+    def _note(self, split: str, counts: _Counts, instance: Instance) -> None:
         section = counts.reader.section
         counts.words += len(instance.context.split())
         counts.longest = max(counts.longest, *map(len, instance.target))
@@ -186,12 +195,12 @@ class _Surveyor:
                     if len(labels) == MOST_LABELS:
                         raise DataError(
                             f"{self.source.place}: {self.name}/{counts.reader.name} has more than "
-                            f"{MOST_LABELS:,} labels; is it free text? use kind: free_text, or give "
-                            "another field for label"
+                            f"{MOST_LABELS:,} labels; is it free text? use kind: free_text, or "
+                            "give another field for label"
                         )
                     labels[label] = f"{instance.id}"
 
-    def _refuse_twice(self, split: Split, dialogue: Dialogue) -> None:
+    def _refuse_twice(self, split: str, dialogue: Dialogue) -> None:
         """A dialogue by its name or text in two splits, or by its name twice in one."""
         where = f"{dialogue.place.file}, {dialogue.place.row}"
         before = self.seen.setdefault(_key(dialogue.id), (split, where))
@@ -202,13 +211,15 @@ class _Surveyor:
                     "its own name"
                 )
             raise DataError(
-                f"{where}: dialogue {dialogue.id!r} is in {split} and in {before[0]} ({before[1]}); "
-                f"keep it in one of them, {LEARNT}"
+                f"{where}: dialogue {dialogue.id!r} is in {split} and in {before[0]} "
+                f"({before[1]}); keep it in one of them, {LEARNT}"
             )
         words = dialogue.words
         if len(self.source.splits) < 2 or words.count(" ") + 1 < LEAST_WORDS:
             return
-        same = self.by_text.setdefault(_key("".join(filter(str.isalnum, words.lower()))), (split, where))
+        same = self.by_text.setdefault(
+            _key("".join(filter(str.isalnum, words.lower()))), (split, where)
+        )
         if same[0] != split:
             raise DataError(
                 f"{where}: dialogue {dialogue.id!r} of {split} says the same as one of {same[0]} "
@@ -217,11 +228,13 @@ class _Surveyor:
 
     # --- all together ---
 
-    def _by_split(self, drawn: Splitting, needed: tuple[Split, ...]) -> dict[str, _Dialogues]:
+    def _by_split(self, drawn: Splitting, needed: tuple[str, ...]) -> dict[str, _Dialogues]:
         found = {split: _Dialogues(tuple(self.tasks)) for split in SPLITS}
         for own in self.source.splits:
             counts = [self.tasks[task].per_dialogue[own] for task in self.tasks]
-            for number, few_number, *each in zip(self.numbers[own], self.names[own], *counts, strict=True):
+            for number, few_number, *each in zip(
+                self.numbers[own], self.names[own], *counts, strict=True
+            ):
                 split = own
                 if own == "train" and needed:
                     split = "test" if number < drawn.test else "dev" if number < drawn.dev else own
@@ -247,7 +260,9 @@ class _Surveyor:
         allowed = section.labels or tuple(counts.labels)
         for label, where in {**counts.labels, **counts.of_others}.items():
             if label not in allowed:
-                listed = "no label of its list" if section.labels else "a label that train never has"
+                listed = (
+                    "no label of its list" if section.labels else "a label that train never has"
+                )
                 raise DataError(
                     f"{where}: {label!r:.60} is {listed} ({place}; nearest is "
                     f"{nearest(label, allowed)}); mend it, or list all labels under "
@@ -267,20 +282,20 @@ class _Surveyor:
                 "give dialogues with two labels or more, or remove the task"
             )
 
-    def _told(self, by_split: Mapping[str, _Dialogues], needed: tuple[Split, ...]) -> list[str]:
+    def _told(self, by_split: Mapping[str, _Dialogues], needed: tuple[str, ...]) -> list[str]:
         told = []
         shares = self.declaration.shares
         for split in needed:
             size, whole = len(by_split[split].few), len(self.numbers["train"])
             told.append(
-                f"no {split} split: {size:,} of the {whole:,} training dialogues are {split}, drawn "
-                f"with seed {shares.seed}"
+                f"no {split} split: {size:,} of the {whole:,} training dialogues are {split}, "
+                f"drawn with seed {shares.seed}"
             )
         for task, counts in self.tasks.items():
             if counts.reader.skipped:
                 told.append(
-                    f"{task}: {counts.reader.skipped:,} without an answer are no instances (missing: "
-                    "skip)"
+                    f"{task}: {counts.reader.skipped:,} without an answer are no instances "
+                    "(missing: skip)"
                 )
         return told
 
@@ -326,9 +341,9 @@ def _sorted(labels: Mapping[str, Any]) -> list[str]:
     return sorted(labels, key=int if all(map(is_number, labels)) else str)
 
 
-def dialogues_in(source: Source, split: Split, drawn: Splitting) -> Iterator[Dialogue]:
+def dialogues_in(source: Source, split: str, drawn: Splitting) -> Iterator[Dialogue]:
     """The dialogues of a split, drawn or with files of its own."""
-    own: Split = split if split in source.splits else "train"
+    own: str = split if split in source.splits else "train"
     for dialogue in source.dialogues(own):
         if own != "train" or drawn.split_of(dialogue.id) == split:
             yield dialogue

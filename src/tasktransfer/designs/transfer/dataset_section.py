@@ -109,8 +109,8 @@ def _no_dataset(name: str, value: Any) -> list[tuple[str, str]]:
 
 def _dataset_config(name: str, section: DatasetSection | DeclaredSection) -> DatasetConfig:
     cards = tasks_of(name)
-    is_all = isinstance(section, DeclaredSection) or section.tasks == ALL
-    tasks = tuple(cards) if is_all else section.tasks
+    named = ALL if isinstance(section, DeclaredSection) else section.tasks
+    tasks = tuple(cards) if named == ALL else named
     if section.pairs is None:
         roles = (tasks if names == ALL else names for names in (section.sources, section.targets))
         pairs = tuple((source, target) for source, target in product(*roles) if source != target)
@@ -120,9 +120,7 @@ def _dataset_config(name: str, section: DatasetSection | DeclaredSection) -> Dat
     return DatasetConfig(name, tasks, pairs, shorts)
 
 
-def _pairing(
-    dataset_path: str, section: PairsSection, tasks: tuple[str, ...]
-) -> Iterator[Problem]:
+def _pairing(dataset_path: str, section: PairsSection, tasks: tuple[str, ...]) -> Iterator[Problem]:
     """Sources and targets that are not studied, pairs beside them, a pair of one task."""
 
     def must_be_studied(path: str, name: str) -> Iterator[Problem]:
