@@ -20,6 +20,7 @@ from tasktransfer.cli.options import (
     open_study_of,
     option,
 )
+from tasktransfer.cli.own_data import add_data_commands
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.validation import nearest
 from tasktransfer.errors import ConfigError
@@ -47,6 +48,7 @@ def add_commands(commands: Any) -> None:
     add_out(command, "folder to write the tables to as CSV and Parquet", required=False)
     command = add_command(parts, "reference", data_reference)
     add_out(command, "file to write the table to as Parquet", required=False)
+    add_data_commands(parts)
     command = add_command(commands, "tiny-model", tiny_model)
     option(command, "--model", "NAME", "a model of the study", required=True)
     add_out(command, "folder of the checkpoint")

@@ -21,11 +21,13 @@ from tasktransfer.tasks.card import Task
 class OneOf:
     """Marks one of the names of a catalogue. ``hint`` gives the remedy for a likely slip. Both are
     told the dataset whose section is validated: ``dataset`` of the context, None where it is open.
+    ``listed``: whether a JSON schema lists the names, which those of a config's own are not among.
     """
 
     what: str
     names: Callable[[str | None], Collection[str]]
     hint: Callable[[str | None, str], str | None] = lambda dataset, name: None
+    listed: bool = True
 
     def check(self, value: str, info: core_schema.ValidationInfo[Any]) -> str:
         dataset = (info.context or {}).get("dataset")
@@ -43,7 +45,7 @@ class OneOf:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> Schema:
-        return handler(schema) | {"enum": list(self.names(None))}
+        return handler(schema) | ({"enum": list(self.names(None))} if self.listed else {})
 
 
 def tasks_of(dataset: str) -> Mapping[str, Task]:
@@ -73,6 +75,6 @@ def _task_hint(dataset: str | None, name: str) -> str | None:
     return None
 
 
-DatasetName = Annotated[str, OneOf("dataset", _datasets)]
-TaskName = Annotated[str, OneOf("task", _tasks, _task_hint)]
+DatasetName = Annotated[str, OneOf("dataset", _datasets, listed=False)]
+TaskName = Annotated[str, OneOf("task", _tasks, _task_hint, listed=False)]
 TaskNames = Annotated[tuple[TaskName, ...], LIST, Field(min_length=1), DISTINCT]
