@@ -21,7 +21,7 @@ from tasktransfer.tasks.card import Task
 class OneOf:
     """Marks one of the names of a catalogue. ``hint`` gives the remedy for a likely slip. Both are
     told the dataset whose section is validated: ``dataset`` of the context, None where it is open.
-    ``listed``: whether a JSON schema lists the names, which those of a config's own are not among.
+    ``listed``: whether a JSON schema allows no other name; a config may add some of its own.
     """
 
     what: str
@@ -45,7 +45,7 @@ class OneOf:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> Schema:
-        return handler(schema) | ({"enum": list(self.names(None))} if self.listed else {})
+        return handler(schema) | {"enum" if self.listed else "examples": list(self.names(None))}
 
 
 def tasks_of(dataset: str) -> Mapping[str, Task]:
@@ -76,5 +76,8 @@ def _task_hint(dataset: str | None, name: str) -> str | None:
 
 
 DatasetName = Annotated[str, OneOf("dataset", _datasets, listed=False)]
-TaskName = Annotated[str, OneOf("task", _tasks, _task_hint, listed=False)]
+TaskName = Annotated[str, OneOf("task", _tasks, _task_hint)]
 TaskNames = Annotated[tuple[TaskName, ...], LIST, Field(min_length=1), DISTINCT]
+AnyTaskName = Annotated[str, OneOf("task", _tasks, _task_hint, listed=False)]
+AnyTaskNames = Annotated[tuple[AnyTaskName, ...], LIST, Field(min_length=1), DISTINCT]
+"""Of any dataset, those that a config declares among them."""

@@ -14,23 +14,23 @@ from tasktransfer.config.fields import DISTINCT, LIST, Section
 from tasktransfer.core.validation import Problem, at, nearest, problems_of, refuse, show
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.declared.section import Declaration, is_declaration
-from tasktransfer.designs.names import TaskName, TaskNames, tasks_of
+from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, tasks_of
 
 
 class Pair(Section):
     """A source and its target."""
 
-    source: TaskName = Field(description="the task that is learned first or along")
-    target: TaskName = Field(description="the task that is scored")
+    source: AnyTaskName = Field(description="the task that is learned first or along")
+    target: AnyTaskName = Field(description="the task that is scored")
 
 
 class PairsSection(Section):
     """What is transferred to what."""
 
-    sources: Literal["all"] | TaskNames = Field(
+    sources: Literal["all"] | AnyTaskNames = Field(
         default=ALL, description="tasks that are transferred from, or all of tasks"
     )
-    targets: Literal["all"] | TaskNames = Field(
+    targets: Literal["all"] | AnyTaskNames = Field(
         default=ALL, description="tasks that are transferred to, or all of tasks"
     )
     pairs: Annotated[tuple[Pair, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
