@@ -64,7 +64,7 @@ class Data:
             "library": LIBRARY_VERSION,
             "recipe": self.recipe,
             "settings": dict(self.settings),
-            "uses": _digests(self),
+            "uses": _digests(self.uses),
             **_said({"versions": raised("recipe", (self.recipe,))}),
             **_said({"cards": self.cards_of(_texts_in(self.settings))}),
         }
@@ -346,7 +346,8 @@ class Fit:
     """What a library fits in one call, one model per task: a fastText classifier, linear probes.
 
     ``learner``: a name in ``fits.LEARNERS`` or of the design. ``on``: the model whose
-    representations are the features; None: the instances' texts.
+    representations are the features; None: the instances' texts. ``reads``: other fits, whose
+    numbers it is made of, and trainings, whose best rounds it reads.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -357,6 +358,7 @@ class Fit:
     seed: int = 0
     settings: Settings = field(default_factory=dict, hash=False)
     on: Start | None = None
+    reads: tuple[Node, ...] = ()
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -364,6 +366,7 @@ class Fit:
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
+            **_said({"reads": _digests(self.reads)}),
             **_said({"versions": raised("learner", (self.learner,))}),
             **self.data.identity_for(self.tasks),
             "tasks": list(self.tasks),
@@ -379,6 +382,8 @@ class Fit:
     @property
     def label(self) -> str:
         """A readable name."""
+        if selector := self.settings.get("selector"):
+            return f"{selector}_of_{_joined(self.tasks)}"
         of = f"{self.on.stage.label}@{self.on.at}" if self.on and self.on.stage else "texts"
         return f"{_joined(self.tasks)}_on_{of}"
 
@@ -386,7 +391,7 @@ class Fit:
     def uses(self) -> tuple[Node, ...]:
         """The nodes that have to be there before it."""
         on = (self.on.stage,) if self.on and self.on.stage else ()
-        return (*([self.data] if self.data.recipe else []), *on)
+        return (*([self.data] if self.data.recipe else []), *on, *self.reads)
 
     @cached_property
     def path(self) -> str:
@@ -526,11 +531,11 @@ def _stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
     return tuple({start.stage.digest: start.stage for start in starts if start.stage}.values())
 
 
-def _digests(data: Data) -> list[Any]:
-    """What stands for the nodes that a recipe reads: a stage with what chose its round, where that
+def _digests(nodes: tuple[Node, ...]) -> list[Any]:
+    """What stands for the nodes that another reads: a stage with what chose its round, where that
     does not follow from its training tasks."""
     named: list[Any] = []
-    for node in data.uses:
+    for node in nodes:
         start = Start(node) if isinstance(node, Stage) else None
         named.append(start.identity if start and start.selected_on else node.digest)
     return named

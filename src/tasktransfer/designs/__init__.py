@@ -4,6 +4,7 @@ A study names its design, and Python files or packages that add datasets or a de
 
     DATASETS = [...]       # datasets, each as ``tasktransfer.datasets.add`` takes it
     DESIGN = Design(...)
+    SELECTORS = [...]      # of sources to train on, each a ``core.selectors.Selector``
 """
 
 from __future__ import annotations

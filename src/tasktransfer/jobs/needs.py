@@ -15,6 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
+from tasktransfer.core.selectors import MEASUREMENTS
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import (
     damage_of,
     lacking_parts,
@@ -71,11 +74,16 @@ def of(study: Study, node: Node) -> list[str]:
     if isinstance(node, Fit) and node.on and node.on.stage:
         needed += _left_by(study, [node.on])
         models = [(node.on.stage.data, node.on.stage.model.name)]
+    elif isinstance(node, Fit) and node.learner in MEASUREMENTS:
+        released = [model_of(study, node).name]
+        models = [(node.data, name) for name in released]
     elif isinstance(node, Evaluation) and isinstance(node.of, Outcome):
         needed += _left_by(study, node.of.starts)
         read += [pool.data for pool in node.pools if not pool.data.recipe]
         models = [(data, m) for data in node.read for m in node.model_names]
         released = [node.of.model.name] if node.of.model else []
+    if isinstance(node, Fit):
+        needed += _left_by(study, [Start(one) for one in node.reads if isinstance(one, Stage)])
     needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
     needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]
     needed += [file for name in released for file in _model_files(study, name)]
@@ -149,6 +157,18 @@ class DamagedRecords:
         # The clock of the machine that wrote a record may have been ahead of ours.
         newest = max(time.time(), *(1 + changed for changed, _ in self._records.values()))
         os.utime(self.file, (newest, newest))
+
+
+def model_of(study: Study, fit: Fit) -> ModelSpec:
+    """The released model that a fit names by its identity.
+
+    Raises:
+        ConfigError: the study has none.
+    """
+    for spec in study.revisions.models.values():
+        if spec.identity == fit.settings.get("model"):
+            return spec
+    raise ConfigError(f"{fit.label}: the study has no such model; was the config changed?")
 
 
 def _model_files(study: Study, name: str) -> list[str]:

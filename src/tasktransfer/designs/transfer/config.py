@@ -39,12 +39,14 @@ from tasktransfer.designs.transfer.dataset_section import (
     DeclaredSection,
     dataset_configs,
 )
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.study import Study
 
 PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
 
 TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
 AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
+SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]
 ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 
 
@@ -188,6 +190,16 @@ class TransferConfig(CommonConfig):
         default=(),
         description="what every single-source transfer is held against besides the baseline",
     )
+    selectors: Annotated[
+        tuple[SelectorName, ...],
+        LIST,
+        DISTINCT,
+        AfterValidator(lambda names: tuple(name for name in SELECTORS if name in names)),
+    ] = Field(
+        default=(),
+        description="what ranks the sources of each target before they are tried; judged by the "
+        "finished transfers (docs/selection.md)",
+    )
     baseline_seeds: Seeds | None = Field(
         default=None,
         description="seeds of the baselines, those of seeds among them, as every cell of a target "
@@ -238,6 +250,8 @@ class TransferConfig(CommonConfig):
             del content["multi_source"]["choose_by"]
         if not self.controls:
             del content["controls"]
+        if not self.selectors:  # came later
+            del content["selectors"]
         if self.baseline_seeds is None:
             del content["baseline_seeds"]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all, of which one came later

@@ -16,6 +16,7 @@ from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.study import Study
 
@@ -103,6 +104,7 @@ TRANSFER = Design(
     facts=lambda config: {"rules": config.rules},
     notes=_notes,
     rules=("submission.smk",),
+    selectors=SELECTORS,
     tables_version=outputs.TABLES_VERSION,
     of_dialogues=(
         *_in("tables", outputs.DATA_TABLES, outputs.DATA_TABLE_ENDINGS),

@@ -24,6 +24,8 @@ from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
+from tasktransfer.designs.transfer.selectors.nodes import Studied, selector_runs
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 
@@ -82,9 +84,50 @@ def build(
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
+    for run in _selectors(config, builder, given):
+        builder.add(run)
     for stage in _perhaps_chosen(config, builder, given):
         builder.expect(stage)
     return builder.plan()
+
+
+def _selectors(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Run]:
+    """The runs of the selectors that the config names."""
+    selectors = [SELECTORS[name] for name in config.selectors]
+    asked = product(config.models, config.seeds, config.datasets) if selectors else ()
+    for model, seed, dataset in asked:
+        of = _Of(builder, given, dataset.name, model.name, seed)
+        studied = Studied(
+            *(given.data[dataset.name], given.models[model.name], seed, dataset.pairs),
+            baseline=of.baseline,
+            probe=of.probe,
+        )
+        yield from selector_runs(studied, selectors)
+
+
+class _Of(NamedTuple):
+    """The trainings of a dataset, model and seed that selectors read."""
+
+    builder: PlanBuilder
+    given: _Given
+    dataset: str
+    model: str
+    seed: int
+
+    def baseline(self, task: str) -> Stage:
+        name = (self.dataset, self.model, BASELINE, (), task, self.seed)
+        return _run(self.builder, self.given, name).stages[0]
+
+    def probe(self, source: str, target: str) -> Stage:
+        """One epoch of the transfer, which no test split is told of."""
+        training = self.given.training[self.dataset]
+        first, last = steps("pretrain_finetune", (source,), target)
+        short = replace(last, training=replace(training, epochs=1), test_on=())
+        stages = self.builder.stages(
+            [first, short],
+            *(self.given.data[self.dataset], self.given.models[self.model], training, self.seed),
+        )
+        return stages[short]
 
 
 def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Stage]:
