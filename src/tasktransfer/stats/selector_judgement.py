@@ -75,7 +75,7 @@ def judged(
     given = dict(values)
     of_others = given.pop(SOURCE_MEAN, None)
     if of_others is None:
-        of_others = _source_mean(
+        of_others = source_means(
             np.where(whole, centred(scores) if gains is None else gains, np.nan)
         )
     selectors = {RANDOM: np.zeros(scores.shape[:2]), SOURCE_MEAN: of_others, **given}
@@ -164,7 +164,8 @@ def with_seeds_left_out(
     )
 
 
-def _source_mean(gains: Floats) -> Floats:
+def source_means(gains: Floats) -> Floats:
+    """``source_mean`` of each seed, (targets, sources, seeds) → the same shape."""
     return np.stack([source_mean(gains[..., seed]) for seed in range(gains.shape[2])], axis=-1)
 
 

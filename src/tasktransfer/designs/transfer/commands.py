@@ -55,6 +55,10 @@ def statistics(study: Study) -> None:
     frames = compute(tables, study.config.results, progress=lambda text: print(text, flush=True))
     for name, frame in vars(frames).items():
         print(f"{tables / name}.parquet: {len(frame):,} rows")
+    if transfer_config(study).selectors:
+        from tasktransfer.designs.transfer.selectors.values import write_selection
+
+        write_selection(study)
     print(f"{time.perf_counter() - start:.1f} seconds")
 
 

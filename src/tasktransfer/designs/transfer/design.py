@@ -32,7 +32,7 @@ def _outputs(study: Study) -> Outputs:
     names = [f"{name}_{dataset}" for name, dataset in drawings]
     return Outputs(
         tables=_in("tables", outputs.COLLECTED, ["parquet"]),
-        statistics=_in("tables", outputs.STATISTICS, ["parquet"]),
+        statistics=_in("tables", _statistics(study), ["parquet"]),
         data_tables=data_tables if counted else (),
         reference=outputs.REFERENCE if _counts_dialogues(study, (outputs.REFERENCE,)) else "",
         figures=_in("figures", names, outputs.FIGURE_ENDINGS),
@@ -47,6 +47,11 @@ def _outputs(study: Study) -> Outputs:
         ),
         report="report.html",
     )
+
+
+def _statistics(study: Study) -> tuple[str, ...]:
+    more = outputs.SELECTION if transfer_config(study).selectors else ()
+    return (*outputs.STATISTICS, *more)
 
 
 def _in(folder: str, names: object, endings: object) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,10 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.core.nodes import Fit, Stage
-from tasktransfer.core.runs import Run
 from tasktransfer.core.selectors import Selector
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.results import Tables, read_tables
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.selectors.matrix import Matrix, cube, regret_table
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
@@ -31,6 +31,7 @@ from tasktransfer.results.records import chosen_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.selector_judgement import source_means
 from tasktransfer.stats.selectors import KS
 from tasktransfer.tables.regret import COLUMNS as REGRET
 from tasktransfer.tables.store import Columns, frame_of, write_frame
@@ -57,6 +58,8 @@ VALUES: Columns = (
 Axes = tuple[list[str], list[str], list[int]]
 Cost = tuple[float, float]
 """Seconds and tokens."""
+Found = tuple[float, Cost, str | None]
+"""A value, NaN if missing; its cost; why it is missing."""
 
 
 @dataclass(frozen=True)
@@ -80,41 +83,42 @@ def write_selection(study: Study) -> None:
     tables, metadata = read_tables(Path(study.tables))
     runs = [run for run in study.plan.runs if is_selector(run)]
     collected = gather(study, runs) if runs else None
-    values = values_of(study, tables, collected)
+    values = values_of(transfer_config(study), tables, collected)
     regret = regret_of(tables, values)
     for name, frame, columns in (("selectors", values, VALUES), ("regret", regret, REGRET)):
         write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)
 
 
-def values_of(study: Study, tables: Tables, collected: Collected | None) -> pd.DataFrame:
+def values_of(
+    config: TransferConfig, tables: Tables, collected: Collected | None = None
+) -> pd.DataFrame:
     """Columns of ``VALUES``."""
-    selectors = [SELECTORS[name] for name in transfer_config(study).selectors]
+    selectors = [SELECTORS[name] for name in config.selectors]
     computed = dict(_computed(collected)) if collected is not None else {}
-    families = {model.name: model.family for model in study.config.models}
+    families = {model.name: model.family for model in config.models}
+    sizes = dict(zip(tables.sizes["task"], tables.sizes["train"], strict=True))
     rows: list[tuple[Any, ...]] = []
-    for group in groups_of(tables):
+    told: set[tuple[str, ...]] = set()
+    for group, selector in product(groups_of(tables), selectors):
         dataset, model, algorithm = group.key
-        sizes = dict(zip(tables.sizes["task"], tables.sizes["train"], strict=True))
-        for selector in selectors:
-            of_transfers = "transfers" in selector.reads
-            if not of_transfers and any(
-                row[:4] == (dataset, model, "", selector.name) for row in rows
-            ):
-                continue  # of another algorithm of the same pairs
-            told = algorithm if of_transfers else ""
-            for source, target, seed in _pairs(group):
-                kinds = [get_task(dataset, task).kind for task in (source, target)]
-                reason = selector.lacks(kinds[0], kinds[1], families[model])
-                value, cost = np.nan, (np.nan, np.nan)
-                if reason is None:
-                    key = (dataset, model, selector.name, source, target, seed)
-                    if not selector.reads or of_transfers:
-                        value, cost = _from_tables(selector, group, sizes, source, target, seed)
-                        reason = NO_NUMBER
-                    else:
-                        value, cost, reason = computed.get(key, (np.nan, cost, NOT_THERE))
-                names = (dataset, model, told, selector.name, source, target, seed)
-                rows.append((*names, value, None if np.isfinite(value) else reason, *cost))
+        read = algorithm if "transfers" in selector.reads else ""
+        key = (dataset, model, read, selector.name)
+        if key in told:  # of another algorithm, whose pairs are the same
+            continue
+        told.add(key)
+        for source, target, seed in _pairs(group):
+            kinds = [get_task(dataset, task).kind for task in (source, target)]
+            found: Found = (np.nan, (np.nan, np.nan), NOT_THERE)
+            if lacks := selector.lacks(kinds[0], kinds[1], families[model]):
+                found = (np.nan, (np.nan, np.nan), lacks)
+            elif selector.reads and "transfers" not in selector.reads:
+                named = (dataset, model, selector.name, source, target, seed)
+                found = computed.get(named, found)
+            else:
+                found = _from_tables(selector, group, sizes, source, target, seed)
+            value, cost, reason = found
+            reason = None if np.isfinite(value) else reason
+            rows.append((*key, source, target, seed, value, reason, *cost))
     return frame_of(rows, VALUES)
 
 
@@ -148,8 +152,7 @@ def _matrix(group: Group, values: pd.DataFrame) -> Matrix:
     seconds = {name: float(one["seconds"].sum()) / targets for name, one in selectors.items()}
     scores = cube(group.test, "score", group.axes)
     if "source_mean" not in found:
-        gains, _ = _gains(group, "delta")
-        found["source_mean"] = _source_means(gains)
+        found["source_mean"] = source_means(cube(group.dev, "delta", group.axes))
         seconds["source_mean"] = np.nan
     return Matrix(group.key, scores, found, None, seconds)
 
@@ -197,7 +200,7 @@ def _from_tables(
     source: str,
     target: str,
     seed: int,
-) -> tuple[float, Cost]:
+) -> Found:
     """The value of a selector that needs no node, for one seed."""
     tasks = (source, target)
     kinds = {task: str(get_task(group.key[0], task).kind) for task in tasks}
@@ -211,24 +214,13 @@ def _from_tables(
     assert selector.values is not None
     asked = Asked(target, (source,), kinds, sizes, transfers=transfers)
     value = selector.values(asked)[source]
-    return (np.nan if value is None else value), (seconds, 0.0)
+    return (np.nan if value is None else value), (seconds, 0.0), NO_NUMBER
 
 
-def _gains(group: Group, column: str) -> tuple[Floats, Axes]:
-    return cube(group.dev, column, group.axes), group.axes
-
-
-def _source_means(gains: Floats) -> Floats:
-    from tasktransfer.stats.selectors import source_mean  # noqa: PLC0415
-
-    return np.stack([source_mean(gains[..., seed]) for seed in range(gains.shape[2])], axis=-1)
-
-
-Computed = tuple[float, Cost, str | None]
 Key = tuple[str, str, str, str, str, int]
 
 
-def _computed(collected: Collected) -> Iterator[tuple[Key, Computed]]:
+def _computed(collected: Collected) -> Iterator[tuple[Key, Found]]:
     """The values that nodes have left."""
     pairs = _shares(collected)
     for run in collected.runs:
@@ -260,7 +252,9 @@ def _shares(collected: Collected) -> dict[str, int]:
 
 def _cost_of_fit(collected: Collected, fit: Fit, pairs: Mapping[str, int]) -> Cost:
     """Of one pair: its share of the fit and of what this reads."""
-    costs = [_cost(collected.record(one)) for one in (fit, *fit.reads) if not isinstance(one, Stage)]
+    costs = [
+        _cost(collected.record(one)) for one in (fit, *fit.reads) if not isinstance(one, Stage)
+    ]
     seconds, tokens = (sum(column) for column in zip(*costs, strict=True))
     return seconds / pairs[fit.digest], tokens / pairs[fit.digest]
 
@@ -272,8 +266,3 @@ def _cost(record: Record) -> Cost:
     if "training" in provenance:
         return total, float(provenance["training"]["tokens"])
     return total, record.get("report", {}).get("cost", {}).get("tokens", 0.0)
-
-
-def runs_of(runs: Sequence[Run]) -> list[Run]:
-    """Those that are a selector's."""
-    return [run for run in runs if is_selector(run)]
