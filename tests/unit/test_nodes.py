@@ -152,6 +152,7 @@ OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
         FIT,
         {
             "learner": "fasttext",
+            "reads": (BASE,),
             "data": DERIVED,
             "tasks": (A,),
             "seed": 1,
@@ -346,6 +347,7 @@ def test_the_stages_of_a_run_are_those_of_its_outcome_in_order() -> None:
         DERIVED,
         FIT,
         replace(FIT, on=Start(None, "last")),
+        Fit("selector", DATA, (A,), reads=(FIT, BASE)),
         EVALUATION,
         replace(EVALUATION, of=FIT),
     ],
