@@ -22,6 +22,7 @@ from tasktransfer.designs.transfer.selectors import registry
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.selectors.values import regret_of, values_of
+from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas, select
 from tasktransfer.errors import ConfigError
 from tasktransfer.fits.asked import Arrays, Asked
 from tasktransfer.results.revisions import find_revisions
@@ -272,3 +273,22 @@ def test_what_is_missing_says_why() -> None:
     assert logme["value"].isna().all()
     assert set(logme["reason"]) == {"not computed yet: run snakemake"}
     assert values[values["selector"] == "size"]["reason"].isna().all()
+
+
+def test_a_selector_chooses_the_sources_of_several() -> None:
+    of_dev = tables(lambda *_: 0.0, lambda s, t, seed: 0.0)
+    a, b, c = TASKS  # sizes rise in this order
+    values = values_of(parse(CONFIG), of_dev)
+    by_size = values[values["selector"] == "size"]
+    chosen = select_from_tables_of(of_dev, by_size)
+    assert {one["target"]: one["sources"] for one in chosen} == {a: [c, b], b: [c, a], c: [b, a]}
+    assert {one["chosen_by"] for one in chosen} == {"size"}
+    study = changed("multi_source", to={"mode": "auto", "choose_by": "logme"})
+    study["multi_source"] |= {"sources_per_target": 1, "targets_per_dataset": 1}
+    assert "selectors does not name" in refusal(study)
+    assert parse({**study, "selectors": ["logme"]}).multi_source.choose_by == "logme"
+
+
+def select_from_tables_of(tables: Tables, values: pd.DataFrame) -> list[Any]:
+    deltas = dev_deltas(tables.deltas, tables.runs)
+    return list(select(deltas, 3, 2, "size", values))

@@ -9,7 +9,6 @@ from typing import Any
 
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.tokenizer import check_vocabulary, load_tokenizer
-from tasktransfer.errors import ModelError
 from tasktransfer.files import Maker, replacing_folder
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained

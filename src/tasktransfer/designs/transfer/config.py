@@ -59,6 +59,11 @@ class TransferTraining(TrainingConfig):
     )
 
 
+SPLITS_THAT_CHOOSE = ("dev", "test")
+"""Splits whose scores of single-source transfers may choose; a selector may in their place."""
+Chooser = Annotated[str, OneOf("choice", lambda dataset: (*SPLITS_THAT_CHOOSE, *SELECTORS))]
+
+
 class NamedMultiSource(Section):
     """A multi-source target and its sources, written out in the config."""
 
@@ -91,10 +96,10 @@ class MultiSourceConfig(Section):
     sources_per_target: Count = Field(
         default=3, description="auto: how many of a target's best sources"
     )
-    choose_by: Literal["dev", "test"] = Field(
+    choose_by: Chooser = Field(
         default="dev",
-        description="auto: the scores that choose; test is the paper's way, and its multi-source "
-        "runs are then judged on the scores that chose them",
+        description="auto: the scores that choose, or the selector that ranks sources; test is the "
+        "paper's way, and its multi-source runs are then judged on the scores that chose them",
     )
     algorithms: (
         Literal["all"] | Annotated[tuple[TransferName, ...], LIST, Field(min_length=1), DISTINCT]
@@ -278,6 +283,7 @@ class TransferConfig(CommonConfig):
             yield from _starts_not_kept(parts["checkpoints"])
         if "multi_source" in parts:
             yield from _multi_source(parts["multi_source"], datasets, algorithms)
+            yield from _chosen_by(parts["multi_source"], parts.get("selectors", ()))
 
 
 # --- what does not fit together -------------------------------------------------------------------
@@ -348,6 +354,15 @@ def _multi_source(
             )
         for dataset in datasets:
             yield from _too_many_asked(section, dataset)
+
+
+def _chosen_by(section: MultiSourceConfig, selectors: tuple[str, ...]) -> Iterator[Problem]:
+    name = section.choose_by
+    if section.mode == "auto" and name not in (*SPLITS_THAT_CHOOSE, *selectors):
+        yield Problem(
+            "multi_source.choose_by",
+            f"found {show(name)}, which selectors does not name: add it there, or choose by dev",
+        )
 
 
 def _named_target(

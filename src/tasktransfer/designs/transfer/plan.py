@@ -19,7 +19,7 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
-from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.config import SPLITS_THAT_CHOOSE, TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
@@ -43,7 +43,9 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     without_controls = build(config.model_copy(update={"controls": ()}), revisions)
     picked = read_selection(config)
     like = _like_several_sources(config, revisions)
-    choice = Choice(SELECTION, without_controls.stages, made=picked is not None, like=like)
+    chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
+    after = without_controls.stages if chosen_by_split else without_controls.nodes
+    choice = Choice(SELECTION, after, made=picked is not None, like=like)
     grown = single_source if picked is None else build(config, revisions, picked)
     return replace(grown, choices=(choice,))
 
