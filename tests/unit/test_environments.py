@@ -28,17 +28,21 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[<>=\[]", requirement)[0] for requirement in requirements}
 
 
-@pytest.mark.parametrize(("file", "extra"), [("figures.yaml", None), ("train.yaml", "train")])
+@pytest.mark.parametrize(
+    ("file", "extras"),
+    [("figures.yaml", []), ("train.yaml", ["adapters", "eight-bit", "gguf", "train"])],
+)
 def test_an_environment_names_the_package_and_pins_as_the_constraints(
-    file: str, extra: str | None
+    file: str, extras: list[str]
 ) -> None:
     package, *pins = read(f"envs/{file}")["dependencies"][-1]["pip"]
-    assert package == f"tasktransfer{f'[{extra}]' if extra else ''}=={__version__}"
+    named = f"[{','.join(extras)}]" if extras else ""
+    assert package == f"tasktransfer{named}=={__version__}"
     for pin in pins:
         name, version = pin.split("==")
         assert PINS.get(name) == version, f"{file}: {pin}, constraints: {PINS.get(name)}"
-    asked = PROJECT["dependencies"] + (PROJECT["optional-dependencies"][extra] if extra else [])
-    assert names(asked) == names(pins)
+    of_extras = [PROJECT["optional-dependencies"][extra] for extra in extras]
+    assert names(sum(of_extras, PROJECT["dependencies"])) == names(pins)
 
 
 def test_everything_asked_for_is_pinned() -> None:

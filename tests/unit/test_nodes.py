@@ -25,7 +25,7 @@ from tasktransfer.core.nodes import (
     with_all_selections,
 )
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import ModelSpec, Selection, Training
+from tasktransfer.core.specs import LowRank, ModelSpec, Selection, Training
 from tasktransfer.errors import ConfigError
 
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -66,6 +66,7 @@ OTHER_TRAINING: dict[str, Any] = {
     "optimiser": "adamax",
     "cosine_scale": 20.0,
     "weight_decay": 0.01,
+    "optimiser_bits": 8,
 }
 OTHER_SELECTION: dict[str, Any] = {
     "measure": "loss",
@@ -80,6 +81,7 @@ OTHER_MODEL: dict[str, Any] = {
     "adapter_reduction": 16,
     "beside_reads": "pooler",
     "reads": "pair",
+    "adapter": LowRank(),
 }
 OTHER_DATA: dict[str, Any] = {
     "name": "Friends",
@@ -109,8 +111,10 @@ NAMES = {
     Stage: {"kind", "label", "also_selected"},
     ModelSpec: {"name"},
     Selection: {"tasks", "keep", "rounds"},
+    Training: {"gradient_checkpointing"},
 }
-"""Fields for paths, people, disks and what is chosen afterwards, which no digest depends on."""
+"""Fields for paths, people, disks, memory and what is chosen afterwards, which no digest depends
+on."""
 OF_THEIR_OWN = {Stage: {"data", "model", "selection", "training"}, Data: {"uses"}}
 """Fields that are dataclasses or nodes, whose own fields are tried one by one."""
 
@@ -148,6 +152,7 @@ OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
         FIT,
         {
             "learner": "fasttext",
+            "reads": (BASE,),
             "data": DERIVED,
             "tasks": (A,),
             "seed": 1,
@@ -342,6 +347,7 @@ def test_the_stages_of_a_run_are_those_of_its_outcome_in_order() -> None:
         DERIVED,
         FIT,
         replace(FIT, on=Start(None, "last")),
+        Fit("selector", DATA, (A,), reads=(FIT, BASE)),
         EVALUATION,
         replace(EVALUATION, of=FIT),
     ],

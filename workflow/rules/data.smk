@@ -112,7 +112,7 @@ rule tiny_model:
         out=lambda wildcards, output: Path(output[0]).parent,
         study=study_options,
     message:
-        "building and pre-training {wildcards.model}"
+        "making the model {wildcards.model}"
     shell:
         "tasktransfer tiny-model {params.study} --model {wildcards.model} --threads {threads} "
         "--out {params.out:q} 3>&2 > {log:q} 2>&1"

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_json, flag, open_design, option
+from tasktransfer.cli.options import add_command, add_json, flag, open_design, option, positive
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text
 
@@ -18,7 +18,7 @@ DIGEST = re.compile(r"^[0-9a-f]{6,64}$")
 
 
 def add_commands(commands: Any) -> None:
-    """``collect``, ``choose``, ``statistics``, ``figures``, ``report`` and ``explain``."""
+    """What reads records, and ``regret``, which reads a matrix of anyone."""
     command = add_command(commands, "collect", collect)
     flag(command, "--complete", "fail if a planned run has no usable record")
     command = add_command(commands, "choose", choose)
@@ -26,6 +26,12 @@ def add_commands(commands: Any) -> None:
     add_command(commands, "statistics", statistics)
     add_command(commands, "figures", figures)
     add_command(commands, "report", report)
+    command = add_command(commands, "regret", regret, config=False)
+    what = "CSV: model, source, target, seed, score, and a column for each selector"
+    option(command, "--matrix", "FILE", what, required=True, type=Path)
+    several_numbers = "sources that are tried (default: 1 and 3)"
+    command.add_argument("--k", metavar="K", type=positive, nargs="+", help=several_numbers)
+    add_json(command)
     command = add_command(commands, "explain", explain)
     what = (
         "a printed table and names of its rows (table3 Persona_USR panel); the digest (6 or more "
@@ -71,6 +77,20 @@ def report(chosen: argparse.Namespace) -> None:
 
     study, design = open_design(chosen, need_inputs=False)
     write_report(design, study)
+
+
+def regret(chosen: argparse.Namespace) -> None:
+    """Judge how well selectors rank sources, by a matrix of transfers that anyone has trained."""
+    from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
+    from tasktransfer.stats.selectors import KS
+    from tasktransfer.tables.regret import as_text
+
+    frame, notes = regret_of_file(chosen.matrix, tuple(chosen.k or KS))
+    if chosen.json:
+        rows = json_text.loads(frame.to_json(orient="records"))
+        print(json_text.printed({"notes": notes, "regret": rows}, indent=2))
+        return
+    print("\n".join([*notes, as_text(frame)]), end="")
 
 
 def explain(chosen: argparse.Namespace) -> None:

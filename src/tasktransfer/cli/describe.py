@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from tasktransfer.cli.options import (
     option,
     show,
 )
+from tasktransfer.config.places import on_disk
 from tasktransfer.errors import ModelError
 
 if TYPE_CHECKING:
@@ -90,32 +91,32 @@ def validate(chosen: argparse.Namespace) -> None:
 
 
 def _validate_models(models: Sequence[ModelConfig]) -> None:
-    """Load the models that are in folders; one from the hub would have to be downloaded."""
+    """Load the models that are on the disk; one from the hub would have to be downloaded."""
     refused = []
     for model in models:
+        start = on_disk(model.checkpoint)
         try:
-            if Path(model.checkpoint).exists():
-                check_checkpoint(model)
+            if model.has_checkpoint and Path(start).exists():
+                check_checkpoint(model, start)
         except ModelError as error:
             refused.append(str(error))
     if refused:
         raise ModelError("\n".join(refused))
 
 
-def check_checkpoint(model: ModelConfig) -> None:
-    """Refuse weights and a tokenizer that do not fit each other, the family or the study."""
-    from tasktransfer.config import BUILT, TINY
+def check_checkpoint(model: ModelConfig, start: str) -> None:
+    """Refuse weights and a tokenizer that do not fit each other, the family or the study.
+
+    Args:
+        start: where the checkpoint is loaded from.
+    """
+    from tasktransfer.models.check_model import check_model
     from tasktransfer.results.revisions import hub_revision, is_hub_name
 
-    if model.checkpoint in (TINY, BUILT) or model.recipe is not None:  # made here
-        return
-    from tasktransfer.models.check_model import check_model
+    revision = hub_revision(model) if is_hub_name(start) else None
+    check_model(model.loaded_as, start, revision, model.max_length, noting(model))
 
-    revision = hub_revision(model) if is_hub_name(model.checkpoint) else None
-    check_model(
-        "encoder" if model.family == "dual_encoder" else model.family,  # begins as two copies
-        model.checkpoint,
-        revision,
-        model.max_length,
-        lambda text: print(f"model {model.name}: {text}", file=sys.stderr),
-    )
+
+def noting(model: ModelConfig) -> Callable[[str], None]:
+    """What tells the user of a model what its checkpoint lacks or has in vain."""
+    return lambda text: print(f"model {model.name}: {text}", file=sys.stderr)

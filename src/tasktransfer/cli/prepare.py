@@ -20,6 +20,8 @@ from tasktransfer.cli.options import (
     open_study_of,
     option,
 )
+from tasktransfer.cli.own_data import add_data_commands
+from tasktransfer.config.places import on_disk
 from tasktransfer.core.validation import nearest
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import Maker, sweep_parts
@@ -46,6 +48,7 @@ def add_commands(commands: Any) -> None:
     add_out(command, "folder to write the tables to as CSV and Parquet", required=False)
     command = add_command(parts, "reference", data_reference)
     add_out(command, "file to write the table to as Parquet", required=False)
+    add_data_commands(parts)
     command = add_command(commands, "tiny-model", tiny_model)
     option(command, "--model", "NAME", "a model of the study", required=True)
     add_out(command, "folder of the checkpoint")
@@ -135,9 +138,9 @@ def _generate_part(study: Study, dataset: str) -> None:
     """Write the release of a dataset whose part of the tiny world lies by itself."""
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import MAKER, generate_part
-    from tasktransfer.results.revisions import own_tiny_version
+    from tasktransfer.results.revisions import is_generated, own_tiny_version
 
-    if not study.config.data.generated or not own_tiny_version(dataset):
+    if not is_generated(study.config, dataset) or not own_tiny_version(dataset):
         return
     place, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
     if MAKER.said_of(place) is None:
@@ -175,29 +178,36 @@ def data_reference(chosen: argparse.Namespace) -> None:
 
 
 def tiny_model(chosen: argparse.Namespace) -> None:
-    """Build and pre-train a tiny model, or make the folder of a built one."""
+    """Build and pre-train a tiny model, or make the folder of a built one, or of a file in GGUF."""
+    from tasktransfer.cli.describe import noting
     from tasktransfer.config import BUILT, TINY
+    from tasktransfer.models import gguf
     from tasktransfer.training import build as building
     from tasktransfer.training.tiny import MAKER, build, recipe
 
     study = open_study(chosen, need_inputs=False)
     model = study.model(chosen.model)
-    if model.checkpoint not in (TINY, BUILT):
+    if not model.is_made:
         raise ConfigError(
             f"{chosen.config}: model {model.name}: its checkpoint is {model.checkpoint!r}, and "
-            f"only those with checkpoint {TINY!r} or {BUILT!r} are made by this command: name one"
+            f"only those with checkpoint {TINY!r}, {BUILT!r} or a file in GGUF are made by this "
+            "command: name one"
         )
     named = study.tiny_model(model.name)
     instances = [Path(folder) for folder in study.texts_of_made(named)]
     family, architecture = model.family, model.built
-    if architecture is not None:
+    if model.checkpoint != TINY:
         weights = study.revisions.models[chosen.model].weights
+        maker = building.MAKER if architecture else gguf.MAKER
         with _making(
-            chosen.out, named, building.MAKER, "config.json", lambda: _made_of(chosen.out, weights)
+            chosen.out, named, maker, "config.json", lambda: _made_of(maker, chosen.out, weights)
         ) as needed:
-            if needed:
+            if needed and architecture:
                 labels = study.config.known_labels
                 building.build(architecture, instances, chosen.out, weights, labels)
+            elif needed:
+                file = on_disk(model.checkpoint)
+                gguf.dequantise(model.loaded_as, file, chosen.out, weights, noting(model))
         return
 
     def is_asked_for() -> bool:
@@ -209,10 +219,8 @@ def tiny_model(chosen: argparse.Namespace) -> None:
             build(family, instances, chosen.out, chosen.threads)
 
 
-def _made_of(folder: Path, weights: str) -> bool:
-    from tasktransfer.training.build import MAKER
-
-    return (MAKER.said_of(folder) or {}).get("weights") == weights
+def _made_of(maker: Maker, folder: Path, weights: str) -> bool:
+    return (maker.said_of(folder) or {}).get("weights") == weights
 
 
 def encode(chosen: argparse.Namespace) -> None:
@@ -245,7 +253,8 @@ def encode(chosen: argparse.Namespace) -> None:
     with _making(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
         if needed:
             refuse_lacking(study, data.name)
-            check_checkpoint(model)
+            if model.has_checkpoint:
+                check_checkpoint(model, study.base_model(model.name))
             encode_dataset(
                 instances,
                 data.name,
@@ -270,13 +279,14 @@ def _prepared(study: Study) -> list[Path]:
     """The cached instances of the study's datasets; made now where they are not there."""
     from tasktransfer.data.cache import prepare
     from tasktransfer.datasets.tiny_world import generate
+    from tasktransfer.results.revisions import is_generated
 
     folders = [Path(study.instances(dataset)) for dataset in study.config.dataset_names]
     data = study.config.data
     for dataset, folder in zip(study.config.dataset_names, folders, strict=True):
         if (folder / "manifest.json").exists():
             continue
-        if data.generated and not Path(study.tiny_world).exists():
+        if is_generated(study.config, dataset) and not Path(study.tiny_world).exists():
             made_from = data.tiny_world
             generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
         _generate_part(study, dataset)

@@ -27,9 +27,9 @@ from tasktransfer.config.sections import (
     DataConfig,
     ModelConfig,
     TinyWorldConfig,
-    TrainingConfig,
     WholeData,
 )
+from tasktransfer.config.training import TrainingConfig
 from tasktransfer.config.yaml_file import Document
 from tasktransfer.core.validation import MAX_PROBLEMS, Problem, Schema, problems_of
 

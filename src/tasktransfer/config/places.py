@@ -49,8 +49,13 @@ def short_enough(path: str) -> str:
 
 
 def may_be_on_the_hub(checkpoint: str) -> bool:
-    """Whether a checkpoint is spelled as names on the hub are; anything else is a folder."""
-    return HUB_NAME.fullmatch(checkpoint) is not None
+    """Whether a checkpoint is spelled as names on the hub are; anything else is on the disk."""
+    return HUB_NAME.fullmatch(checkpoint) is not None and not is_gguf(checkpoint)
+
+
+def is_gguf(checkpoint: str) -> bool:
+    """Whether a checkpoint is one file in GGUF, llama.cpp's format, most often quantised."""
+    return checkpoint.lower().endswith(".gguf")
 
 
 def for_results(path: str) -> str:

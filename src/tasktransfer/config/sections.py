@@ -10,14 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from tasktransfer.config.fidelity import FidelityConfig, switches_of
+from tasktransfer.config.adapter import AdapterConfig
 from tasktransfer.config.fields import (
     DISTINCT,
     LIST,
     NUMBER,
-    BatchSize,
     Checkpoint,
-    Count,
     Folder,
     ModelName,
     Place,
@@ -27,9 +25,9 @@ from tasktransfer.config.fields import (
     Seeds,
     Title,
 )
-from tasktransfer.config.places import for_results, may_be_on_the_hub
+from tasktransfer.config.places import for_results, is_gguf, may_be_on_the_hub
+from tasktransfer.config.training import TrainingConfig
 from tasktransfer.core.digests import digest_of
-from tasktransfer.core.fidelity import TRAINING, Setting
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.core.validation import Problem, refuse, unknown
 
@@ -123,7 +121,8 @@ class ModelConfig(Section):
         json_schema_extra={"enum": list(FAMILIES)},
     )
     checkpoint: Checkpoint = Field(
-        description="'tiny' (built in), a local folder (./path) or a name on the Hugging Face hub"
+        description="'tiny' (built in), a local folder (./path), a file in GGUF (./path.gguf) or a "
+        "name on the Hugging Face hub"
     )
     revision: Revision | None = Field(
         default=None, description="branch, tag or commit of a hub name; null means main"
@@ -135,11 +134,17 @@ class ModelConfig(Section):
         exclude=True,
         description="the largest share of the study's words that its tokenizer may not know",
     )
+    adapter: AdapterConfig | None = Field(
+        default=None,
+        description="what is trained in place of the model's weights; null: they are trained",
+    )
 
     families: ClassVar[tuple[Family, ...]] = FAMILIES
     """Those that models of the design have."""
     may_be_built: ClassVar[bool] = False
     """Whether the design says what a model of checkpoint ``built`` is made of."""
+    may_be_adapted: ClassVar[bool] = True
+    """Whether the design trains adapters in place of a model's weights."""
 
     @field_validator("checkpoint")
     @classmethod
@@ -147,6 +152,20 @@ class ModelConfig(Section):
         if checkpoint == BUILT and not cls.may_be_built:
             raise ValueError(f"{BUILT!r}: this design builds no such model: name a checkpoint")
         return checkpoint
+
+    @field_validator("adapter")
+    @classmethod
+    def _can_be_adapted(
+        cls, adapter: AdapterConfig | None, info: ValidationInfo
+    ) -> AdapterConfig | None:
+        if adapter is not None and not cls.may_be_adapted:
+            raise ValueError("this design trains its models another way: remove it")
+        if adapter is not None and info.data.get("checkpoint") == BUILT:
+            raise ValueError(
+                "an adapter leaves the model's own weights as they are, and those of a built model "
+                "are drawn: remove it, or name a checkpoint"
+            )
+        return adapter
 
     @field_validator("family")
     @classmethod
@@ -159,6 +178,22 @@ class ModelConfig(Section):
     def recipe(self) -> str | None:
         """What the model is built from, where it is none of a checkpoint; the weights' name."""
         return None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the study makes the model's folder: by pre-training, from an architecture, or by
+        dequantising a file."""
+        return self.checkpoint in (TINY, BUILT) or is_gguf(self.checkpoint)
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether its weights come from elsewhere, and have to be checked before they are used."""
+        return self.recipe is None and self.checkpoint not in (TINY, BUILT)
+
+    @property
+    def loaded_as(self) -> Family:
+        """The family of its checkpoint: a dual encoder begins as two copies of an encoder."""
+        return "encoder" if self.family == "dual_encoder" else self.family
 
     @property
     def built(self) -> ArchitectureConfig | None:
@@ -182,72 +217,6 @@ class ModelConfig(Section):
                 f"{checkpoint!r}: remove it"
             )
         return revision
-
-
-class TrainingConfig(Section):
-    """Hyperparameters (paper, Appendix B). How long to train is for the design to say."""
-
-    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
-        default=3e-5, description="Adam's constant learning rate"
-    )
-    batch_size: BatchSize = Field(default=60, description="instances per step")
-    max_grad_norm: Annotated[float, Field(gt=0), NUMBER] = Field(
-        default=1.0, description="gradients are clipped to this norm"
-    )
-    precision: Literal["auto", "float32", "bfloat16"] = Field(
-        default="auto",
-        description="auto: bfloat16 where GPU or CPU has units for it and gains by it, else "
-        "float32",
-    )
-    task_weighting: Literal["auto", "none", "inverse_sqrt"] = Field(
-        default="auto",
-        description="how a task's loss is weighted when several are trained together; auto: as "
-        "fidelity's setting says, inverse_sqrt by default",
-    )
-    loss_on: Literal["auto", "answer", "sequence"] = Field(
-        default="auto",
-        description="decoders: loss on the answer only, or on prompt and answer; auto: as "
-        "fidelity's setting says, answer by default",
-    )
-    fidelity: Setting | FidelityConfig = Field(
-        default="default",
-        description="what is done where the paper and its toolkit differ: a setting (default, "
-        "paper or tlidb), or a setting with single switches",
-    )
-    dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] | None = Field(
-        default=None,
-        description="replaces every dropout rate of the model; null keeps the checkpoint's own",
-    )
-    limit_train: Count | None = Field(
-        default=None, description="training instances per task at most; null means all"
-    )
-    limit_dev: Count | None = Field(
-        default=None, description="dev instances per task at most; null means all"
-    )
-    limit_test: Count | None = Field(
-        default=None, description="test instances per task at most; null means all"
-    )
-    deterministic: bool = Field(
-        default=False,
-        description="equal seeds give equal numbers on a GPU too, by slower kernels; without it "
-        "they agree there to rounding only. A CPU repeats itself always",
-    )
-
-    @property
-    def cuts(self) -> str:
-        """The limits on instances, by name and in numbers, for captions; empty: none."""
-        names = ("limit_train", "limit_dev", "limit_test")
-        limits = {name: getattr(self, name) for name in names}
-        return ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
-
-    def resolved(self) -> dict[str, Any]:
-        """The fields of ``core.specs.Training``, without ``auto`` and with every switch set."""
-        setting, switches = switches_of(self.fidelity)
-        values = self.model_dump()
-        for key, value in TRAINING[setting].items():
-            if values[key] == "auto":
-                values[key] = value
-        return {**values, "fidelity": switches}
 
 
 class CheckpointConfig(Section):
@@ -368,10 +337,11 @@ class CommonConfig(Section):
         for key in ("design", "plugins"):
             if content[key] == type(self).model_fields[key].default:
                 del content[key]
-        if not content["training"]["deterministic"]:
-            del content["training"]["deterministic"]
+        for key in ("deterministic", "optimiser_bits", "gradient_checkpointing"):
+            if content["training"][key] == TrainingConfig.model_fields[key].default:
+                del content["training"][key]
         for model in content["models"]:
-            for key in ("architecture", "beside"):
+            for key in ("architecture", "beside", "adapter"):
                 if model.get(key, "") is None:
                     del model[key]
         return content

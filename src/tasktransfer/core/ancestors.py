@@ -49,6 +49,7 @@ def starts_of(node: Node) -> tuple[Start, ...]:
     if isinstance(node, Data):
         return tuple(Start(used) for used in node.uses if isinstance(used, Stage))
     if isinstance(node, Fit):
-        return (node.on,) if node.on else ()
+        read = [Start(one) for one in node.reads if isinstance(one, Stage)]
+        return (*([node.on] if node.on else []), *read)
     assert isinstance(node, Evaluation)
     return node.of.starts if isinstance(node.of, Outcome) else ()

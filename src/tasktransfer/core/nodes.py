@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import (
     REFUSE_UNKNOWN,
+    AdapterStart,
     ModelSpec,
     Sampler,
     Selection,
@@ -63,7 +64,7 @@ class Data:
             "library": LIBRARY_VERSION,
             "recipe": self.recipe,
             "settings": dict(self.settings),
-            "uses": _digests(self),
+            "uses": _digests(self.uses),
             **_said({"versions": raised("recipe", (self.recipe,))}),
             **_said({"cards": self.cards_of(_texts_in(self.settings))}),
         }
@@ -194,6 +195,25 @@ class Stage:
                 f"{self.label}: its best round is chosen by several sets of tasks, and tests on "
                 f"{', '.join(self.tests)} do not say with which round; ask for an evaluation"
             )
+        if self.starts and (problem := self._unfit_adapter):
+            raise ConfigError(f"{self.label}: {problem}")
+
+    @property
+    def _unfit_adapter(self) -> str | None:
+        """What keeps it from starting with the adapters of its starts."""
+        own = self.model.adapter
+        others = [start.stage for start in self.starts if start.stage is not None]
+        if strange := [other.label for other in others if other.model.adapter != own]:
+            return (
+                f"starts from {strange[0]}, which is trained with another adapter, or with one "
+                "alone of the two; give both the same models[].adapter"
+            )
+        if own is not None and own.start != "continue" and others and not self.starts_whole:
+            return (
+                f"an adapter is started by {own.start} from all of one training's best round, and "
+                "parts or other rounds are asked for; set models[].adapter.start: continue"
+            )
+        return None
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -220,6 +240,20 @@ class Stage:
         return len(self.starts) == 1 and self.starts[0].is_plain
 
     @property
+    def reads_base(self) -> bool:
+        """Whether it reads the released model: where it begins with it, or trains an adapter, whose
+        checkpoints have nothing of the model under it."""
+        return not self.starts_whole or self.model.adapter is not None
+
+    @property
+    def adapter_start(self) -> AdapterStart | None:
+        """What becomes of the adapter that it starts from, where it does not just go on."""
+        adapter = self.model.adapter
+        if adapter is None or adapter.start == "continue" or not self.starts_whole:
+            return None
+        return adapter.start
+
+    @property
     def _set(self) -> dict[str, Any]:
         """What is not at its default."""
         values = {
@@ -228,6 +262,7 @@ class Stage:
             "starts": [] if self.starts_whole else [start.identity for start in self.starts],
             "trains": list(self.trains),
             "sampler": "" if self.sampler == "task_batches" else self.sampler,
+            "adapter_start": self.adapter_start or "",
         }
         chosen = _said(values)
         return chosen if self.tests is None else {**chosen, "tests": list(self.tests)}
@@ -311,7 +346,8 @@ class Fit:
     """What a library fits in one call, one model per task: a fastText classifier, linear probes.
 
     ``learner``: a name in ``fits.LEARNERS`` or of the design. ``on``: the model whose
-    representations are the features; None: the instances' texts.
+    representations are the features; None: the instances' texts. ``reads``: other fits, whose
+    numbers it is made of, and trainings, whose best rounds it reads.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -322,6 +358,7 @@ class Fit:
     seed: int = 0
     settings: Settings = field(default_factory=dict, hash=False)
     on: Start | None = None
+    reads: tuple[Node, ...] = ()
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -329,6 +366,7 @@ class Fit:
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
+            **_said({"reads": _digests(self.reads)}),
             **_said({"versions": raised("learner", (self.learner,))}),
             **self.data.identity_for(self.tasks),
             "tasks": list(self.tasks),
@@ -344,6 +382,8 @@ class Fit:
     @property
     def label(self) -> str:
         """A readable name."""
+        if selector := self.settings.get("selector"):
+            return f"{selector}_of_{_joined(self.tasks)}"
         of = f"{self.on.stage.label}@{self.on.at}" if self.on and self.on.stage else "texts"
         return f"{_joined(self.tasks)}_on_{of}"
 
@@ -351,7 +391,7 @@ class Fit:
     def uses(self) -> tuple[Node, ...]:
         """The nodes that have to be there before it."""
         on = (self.on.stage,) if self.on and self.on.stage else ()
-        return (*([self.data] if self.data.recipe else []), *on)
+        return (*([self.data] if self.data.recipe else []), *on, *self.reads)
 
     @cached_property
     def path(self) -> str:
@@ -491,11 +531,11 @@ def _stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
     return tuple({start.stage.digest: start.stage for start in starts if start.stage}.values())
 
 
-def _digests(data: Data) -> list[Any]:
-    """What stands for the nodes that a recipe reads: a stage with what chose its round, where that
+def _digests(nodes: tuple[Node, ...]) -> list[Any]:
+    """What stands for the nodes that another reads: a stage with what chose its round, where that
     does not follow from its training tasks."""
     named: list[Any] = []
-    for node in data.uses:
+    for node in nodes:
         start = Start(node) if isinstance(node, Stage) else None
         named.append(start.identity if start and start.selected_on else node.digest)
     return named

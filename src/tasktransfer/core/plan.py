@@ -191,7 +191,7 @@ class PlanBuilder:
                 model=trained,
                 train_tasks=tuple(sorted(step.train_tasks)),
                 selection=replace(step.selection, tasks=tuple(sorted(step.selection.tasks))),
-                training=step.training or training,
+                training=trained.trained_by(step.training or training),
                 seed=seed,
                 starts=starts,
                 trains=step.trains,

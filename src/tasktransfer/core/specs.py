@@ -36,6 +36,43 @@ def plain_fields(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
+AdapterStart = Literal["continue", "merge", "stack"]
+"""What a training makes of the adapter that it starts from: it goes on training it; it puts it into
+the weights and trains a new one; or it trains a new one beside it, which stays as it is."""
+
+RATE_OF_ADAPTERS = 10
+"""An adapter's learning rate is so many times that of whole models, where it has none of its
+own."""
+
+
+@dataclass(frozen=True, slots=True)
+class LowRank:
+    """An adapter that is trained in place of the model's own weights (Hu et al. 2021, LoRA): to a
+    linear layer W (out, in) it adds ``alpha / rank`` times B (out, rank) A (rank, in).
+
+    ``target_modules``: the layers that get one, by the ends of their names; none: all linear layers
+    but the output layer. ``dropout``: of what A reads. ``start``: see ``AdapterStart``; it is part
+    of the identity of stages that start from others. ``learning_rate``: None:
+    ``RATE_OF_ADAPTERS`` times that of the training, whose identity has it.
+    """
+
+    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
+
+    rank: int = 16
+    alpha: float = 32.0
+    target_modules: tuple[str, ...] = ()
+    dropout: float = 0.05
+    start: AdapterStart = "continue"
+    learning_rate: float | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of it changes the numbers of every training."""
+        named = sorted(self.target_modules) or "all-linear"
+        own = {"kind": "lora", "rank": self.rank, "alpha": self.alpha, "dropout": self.dropout}
+        return {**own, "target_modules": named}
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
     """A checkpoint with its family.
@@ -48,7 +85,8 @@ class ModelSpec:
     encoding of a text, the mean over tokens or what a classifier's head reads, the pooled first
     token. ``adapter_reduction``: an
     adapter for each task, whose bottleneck is so many times narrower than the hidden states
-    (``models.adapters``); None: none. ``reads``: what its heads read.
+    (``models.adapters``); None: none. ``reads``: what its heads read. ``adapter``: what is trained
+    in place of its weights; None: they are.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -61,6 +99,14 @@ class ModelSpec:
     adapter_reduction: int | None = None
     beside_reads: Pooling = "mean"
     reads: Reads = "pooler"
+    adapter: LowRank | None = None
+
+    def trained_by(self, training: Training) -> Training:
+        """The hyperparameters with the learning rate of what is trained of it."""
+        if self.adapter is None:
+            return training
+        rate = self.adapter.learning_rate or training.learning_rate * RATE_OF_ADAPTERS
+        return replace(training, learning_rate=float(f"{rate:.12g}"))
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -78,16 +124,19 @@ class ModelSpec:
             own["beside_reads"] = self.beside_reads
         if self.reads != "pooler":
             own["reads"] = self.reads
+        if self.adapter is not None:
+            own["adapter"] = self.adapter.identity
         return own
 
 
-_LATER = ("deterministic", "optimiser", "cosine_scale", "weight_decay")
+_LATER = ("deterministic", "optimiser", "cosine_scale", "weight_decay", "optimiser_bits")
 """Fields of ``Training`` that are no part of older identities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The hyperparameters of one training (paper, Appendix B). Everything here changes numbers.
+    """The hyperparameters of one training (paper, Appendix B). Everything here changes numbers, but
+    for ``gradient_checkpointing``: what the backward pass needs is computed once more, not kept.
 
     Units: ``batch_size`` in instances, ``epochs`` in passes over the training set,
     ``learning_rate`` per Adam step (constant), ``limit_*`` in instances per task (null: all).
@@ -96,7 +145,8 @@ class Training:
     seeds give equal numbers on a GPU too, which takes other and slower kernels there.
     ``optimiser``: Adam or its variant with the infinity norm. ``cosine_scale``: two encodings are
     compared by so many times their cosine; null: by their dot product. ``weight_decay``: of AdamW,
-    per step and unit of the learning rate; 0: plain Adam.
+    per step and unit of the learning rate; 0: plain Adam. ``optimiser_bits``: of a number of the
+    optimiser's moments.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -117,11 +167,14 @@ class Training:
     optimiser: Literal["adam", "adamax"] = "adam"
     cosine_scale: float | None = None
     weight_decay: float = 0.0
+    optimiser_bits: Literal[32, 8] = 32
+    gradient_checkpointing: bool = False
 
     @property
     def identity(self) -> dict[str, Any]:
         """All of it as plain values, for an identity; what came later, where it is set."""
         values = {**plain_fields(self), "fidelity": self.fidelity.identity}
+        del values["gradient_checkpointing"]
         for field in fields(self):
             if field.name in _LATER and values[field.name] == field.default:
                 del values[field.name]

@@ -218,4 +218,5 @@ def _alternatives(node: Schema, root: Schema) -> list[Schema]:
 
 
 def _keys(node: Schema) -> Iterable[str]:
-    return (*node.get("properties", ()), *node.get("propertyNames", {}).get("enum", ()))
+    names = node.get("propertyNames", {})
+    return (*node.get("properties", ()), *names.get("enum", ()), *names.get("examples", ()))

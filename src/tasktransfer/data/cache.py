@@ -10,8 +10,9 @@ importing ``datasets`` takes half a second in every training process.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, json_text, replacing_folder, sha256_of
-from tasktransfer.tasks.card import SPLITS, Instance, Task
+from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import instance_problem
 
 MANIFEST = "manifest.json"
@@ -89,12 +90,14 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
     for task in release.tasks:
         counts[task] = {}
         for split in SPLITS:
-            instances = _checked(dataset.tasks[task], split, release)
-            write_instances(folder / instance_file(task, split), instances)
-            dialogues = {instance.dialogue_id for instance in instances}
-            counts[task][split] = Counts(len(instances), len(dialogues))
-    turns = [turn._asdict() for turn in release.turns]
-    _write_stream(folder / DIALOGUES, DIALOGUE_SCHEMA, turns)
+            file, instances = folder / instance_file(task, split), _Counted(dataset, task, split)
+            read = instances.of(release)
+            if release.query is None:
+                write_instances(file, list(read))
+            else:
+                write_instances(file, read, release.query[task])
+            counts[task][split] = instances.counts
+    _write_stream(folder / DIALOGUES, DIALOGUE_SCHEMA, (turn._asdict() for turn in release.turns))
     files = [instance_file(task, split) for task in counts for split in SPLITS] + [DIALOGUES]
     manifest = Manifest(
         reader_version=dataset.reader.version,
@@ -113,18 +116,30 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
     return manifest
 
 
-def _checked(card: Task, split: str, release: Release) -> list[Instance]:
-    """The instances of a task on a split. A reader that gives what does not fit the card is told
-    here: a training would only stumble over it."""
-    instances = list(release.instances(card.name, split))
-    for instance in instances:
-        problem = instance_problem(card, instance)
-        if problem:
-            raise DataError(
-                f"{release.place}: {card.name}, {split}, instance {instance.id!r}: {problem}; "
-                f"mend the release, or the reader or card of {card.dataset}"
-            )
-    return instances
+class _Counted:
+    """The instances of a task on a split, checked and counted while they are read. A reader that
+    gives what does not fit the card is told here: a training would only stumble over it."""
+
+    def __init__(self, dataset: Dataset, task: str, split: str) -> None:
+        self._card, self._split = dataset.tasks[task], split
+        self._samples, self._dialogues = 0, set[str]()
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(self._samples, len(self._dialogues))
+
+    def of(self, release: Release) -> Iterator[Instance]:
+        card = self._card
+        for instance in release.instances(card.name, self._split):
+            problem = instance_problem(card, instance)
+            if problem:
+                raise DataError(
+                    f"{release.place}: {card.name}, {self._split}, instance {instance.id!r}: "
+                    f"{problem}; mend the release, or the reader or card of {card.dataset}"
+                )
+            self._samples += 1
+            self._dialogues.add(instance.dialogue_id)
+            yield instance
 
 
 def instance_file(task: str, split: str) -> str:
@@ -132,9 +147,16 @@ def instance_file(task: str, split: str) -> str:
     return f"{task}-{split}.arrow"
 
 
-def write_instances(file: Path, instances: Sequence[Instance]) -> None:
-    """Write instances of one task as an Arrow stream. Query fields become columns ``query_*``."""
-    fields = sorted({name for instance in instances for name in instance.query})
+def write_instances(
+    file: Path, instances: Iterable[Instance], fields: Iterable[str] | None = None
+) -> None:
+    """Write instances of one task as an Arrow stream. Query fields become columns ``query_*``.
+
+    Args:
+        fields: those of every query; None: the instances are a collection, and theirs are taken.
+    """
+    if fields is None:
+        fields = {name for instance in instances for name in instance.query}
     texts = pa.list_(pa.string())
     schema = pa.schema(
         [
@@ -143,14 +165,14 @@ def write_instances(file: Path, instances: Sequence[Instance]) -> None:
             ("task", pa.string()),
             ("context", pa.string()),
             ("focus", pa.int32()),
-            *((f"{QUERY_PREFIX}{name}", pa.string()) for name in fields),
+            *((f"{QUERY_PREFIX}{name}", pa.string()) for name in sorted(fields)),
             ("options", texts),
             ("target", texts),
             ("starts", pa.list_(pa.int32())),
             ("turns", pa.list_(pa.int32())),
         ]
     )
-    _write_stream(file, schema, [_row(instance) for instance in instances])
+    _write_stream(file, schema, map(_row, instances))
 
 
 def read_manifest(folder: Path | str) -> Manifest:
@@ -257,10 +279,10 @@ def _instance(row: Mapping[str, object]) -> Instance:
     return Instance(query=query, **values)  # type: ignore[arg-type]
 
 
-def _write_stream(file: Path, schema: pa.Schema, rows: Sequence[Mapping[str, object]]) -> None:
+def _write_stream(file: Path, schema: pa.Schema, rows: Iterable[Mapping[str, object]]) -> None:
     with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
-        for start in range(0, len(rows), BATCH_ROWS):
-            batch = rows[start : start + BATCH_ROWS]
+        left = iter(rows)
+        while batch := list(islice(left, BATCH_ROWS)):
             writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
 
 

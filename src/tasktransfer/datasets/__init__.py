@@ -21,7 +21,8 @@ PACKAGE: tuple[Dataset, ...] = (DAILYDIALOG, FRIENDS)
 """The datasets that come with the package."""
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in PACKAGE}
-"""Name → dataset: those of the package, and those that ``add`` has added in this process."""
+"""Name → dataset: those of the package, those that ``add`` has added in this process, and those
+that the study declares which was opened last (``declare``)."""
 
 ALL_TASKS: tuple[Task, ...] = tuple(card for dataset in PACKAGE for card in dataset.cards)
 """The tasks of the package's datasets."""
@@ -47,6 +48,19 @@ def add(dataset: Dataset) -> None:
     DATASETS[dataset.name] = dataset
 
 
+def declare(declared: Iterable[Dataset]) -> None:
+    """Make the datasets that a study declares those of ``DATASETS``, in place of what a study
+    declared that was opened before: two studies may give one name to different files.
+
+    Raises:
+        ConfigError: the name of one is that of a dataset of the package or of a plugin.
+    """
+    for name in [name for name, dataset in DATASETS.items() if dataset.has_own_files]:
+        del DATASETS[name]
+    for dataset in declared:
+        add(dataset)
+
+
 def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterator[str]:
     """What is wrong with a dataset by itself and beside others, each as ``<field>: <problem>``."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", dataset.name):
@@ -65,8 +79,6 @@ def dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterat
     for other in others:
         if other.name.casefold() == dataset.name.casefold():
             yield f"name: {other.name!r} is a dataset already; choose another name"
-        for task in dataset.tasks.keys() & other.tasks.keys():
-            yield f"{task}.name: a task of {other.name}; choose another name, tables go by it"
 
 
 def card_digests(dataset: str) -> Mapping[str, str]:

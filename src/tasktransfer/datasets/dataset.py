@@ -47,6 +47,8 @@ class Release:
         source_kind: folder or zip.
         told: what a user should know of it, a line each, such as dialogues that are in two splits;
             complete once all instances are read.
+        query: task → the fields of its queries, the same of all its instances: these are then
+            written while they are read. None: all instances of a split are read before.
     """
 
     place: str
@@ -58,6 +60,7 @@ class Release:
     synthetic: bool = False
     source_kind: str = "folder"
     told: Sequence[str] = ()
+    query: Mapping[str, Sequence[str]] | None = None
 
 
 def missing_in_release(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
@@ -169,6 +172,9 @@ class Dataset:
         few_sample_share: share of the train and dev instances in the few-sample setting; 1: it has
             no such setting.
         tiny: its part of the tiny world, if it has one.
+        has_own_files: whether its reader knows where its files are (``declared``): the config's
+            ``data.release``, the tiny world too, is about other datasets.
+        told: what a user should know of it before anything is run, a line each.
     """
 
     name: str
@@ -178,6 +184,8 @@ class Dataset:
     sizes_from: str = "the dataset's own sizes"
     few_sample_share: float = 1.0
     tiny: TinyPart | None = None
+    has_own_files: bool = False
+    told: tuple[str, ...] = ()
 
     @cached_property
     def tasks(self) -> dict[str, Task]:

@@ -4,6 +4,7 @@ A study names its design, and Python files or packages that add datasets or a de
 
     DATASETS = [...]       # datasets, each as ``tasktransfer.datasets.add`` takes it
     DESIGN = Design(...)
+    SELECTORS = [...]      # of sources to train on, each a ``core.selectors.Selector``
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tasktransfer.config import CommonConfig, Document
 from tasktransfer.core.plan import PlanTooLargeError, refuse_large
 from tasktransfer.core.validation import Problem, unknown
 from tasktransfer.core.versions import VERSIONS
+from tasktransfer.designs.declared import declare_datasets
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.empathetic.design import EMPATHETIC
 from tasktransfer.designs.entries import add_entries
@@ -79,6 +81,7 @@ def checked_config(document: Document) -> CommonConfig:
         raise document.error([Problem("design", unknown("design", name, tuple(DESIGNS)))])
     for dataset in DESIGNS[name].datasets:
         datasets.add(dataset)
+    declare_datasets(document)
     return configs.validated(document, DESIGNS[name].config, DESIGNS[name].kinds)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.selectors import Selector
 from tasktransfer.core.versions import Entry
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.present.declared import Presentation
@@ -82,7 +83,7 @@ class Design:
     adds for a config that can be run. ``recipes`` of derived data, ``learners`` of fits and
     ``measures`` of rows (``Measure.of_rows``): those that this design brings, by name.
     ``versions``: of them, 1 of one that is not named, as ``{("recipe", "my_recipe"): 2}``: raise it
-    with the code, and whatever uses the entry is made anew.
+    with the code, and whatever uses the entry is made anew. ``selectors`` of sources, by name.
     ``datasets``: those that only this design reads, which are there when a config names it.
     ``grows_with``: keys of a config that a plan is as many times as large as.
     ``of_dialogues``: files of tables that are made of the dialogues themselves, which a pack takes
@@ -107,6 +108,7 @@ class Design:
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)
     measures: Mapping[str, Measure] = field(default_factory=dict)
+    selectors: Mapping[str, Selector] = field(default_factory=dict)
     versions: Mapping[Entry, int] = field(default_factory=dict)
     datasets: tuple[Dataset, ...] = ()
     grows_with: tuple[str, ...] = ("seeds", "models")

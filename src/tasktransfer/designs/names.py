@@ -21,11 +21,13 @@ from tasktransfer.tasks.card import Task
 class OneOf:
     """Marks one of the names of a catalogue. ``hint`` gives the remedy for a likely slip. Both are
     told the dataset whose section is validated: ``dataset`` of the context, None where it is open.
+    ``listed``: whether a JSON schema allows no other name; a config may add some of its own.
     """
 
     what: str
     names: Callable[[str | None], Collection[str]]
     hint: Callable[[str | None, str], str | None] = lambda dataset, name: None
+    listed: bool = True
 
     def check(self, value: str, info: core_schema.ValidationInfo[Any]) -> str:
         dataset = (info.context or {}).get("dataset")
@@ -43,7 +45,7 @@ class OneOf:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> Schema:
-        return handler(schema) | {"enum": list(self.names(None))}
+        return handler(schema) | {"enum" if self.listed else "examples": list(self.names(None))}
 
 
 def tasks_of(dataset: str) -> Mapping[str, Task]:
@@ -73,6 +75,9 @@ def _task_hint(dataset: str | None, name: str) -> str | None:
     return None
 
 
-DatasetName = Annotated[str, OneOf("dataset", _datasets)]
+DatasetName = Annotated[str, OneOf("dataset", _datasets, listed=False)]
 TaskName = Annotated[str, OneOf("task", _tasks, _task_hint)]
 TaskNames = Annotated[tuple[TaskName, ...], LIST, Field(min_length=1), DISTINCT]
+AnyTaskName = Annotated[str, OneOf("task", _tasks, _task_hint, listed=False)]
+AnyTaskNames = Annotated[tuple[AnyTaskName, ...], LIST, Field(min_length=1), DISTINCT]
+"""Of any dataset, those that a config declares among them."""

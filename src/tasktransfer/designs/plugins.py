@@ -15,6 +15,7 @@ from tasktransfer.config import Document
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.validation import Problem, at, show
+from tasktransfer.designs.transfer.selectors import registry as selectors
 from tasktransfer.errors import ConfigError
 
 Design = TypeVar("Design")
@@ -38,6 +39,8 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
             module = _imported(place)
             for dataset in getattr(module, "DATASETS", ()):
                 datasets.add(dataset)
+            for selector in getattr(module, "SELECTORS", ()):
+                selectors.add(selector)
             if hasattr(module, "DESIGN"):
                 add(_of_type(module.DESIGN, design))
         except ConfigError as error:

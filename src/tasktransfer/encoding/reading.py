@@ -5,11 +5,31 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
+from tasktransfer.config.places import is_gguf
 from tasktransfer.errors import ModelError
 
 NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must", "Can't load")
 """What transformers and the hub's client say of a name that they cannot find."""
+
+
+def source(start: str, revision: str | None) -> dict[str, Any]:
+    """What transformers' ``from_pretrained`` is given to find a checkpoint: a folder, a name on the
+    hub, or a file in GGUF. No code of the checkpoint is run."""
+    if is_gguf(start):
+        file = Path(start)
+        return {
+            "pretrained_model_name_or_path": str(file.parent),
+            "gguf_file": file.name,
+            "trust_remote_code": False,
+        }
+    return {
+        "pretrained_model_name_or_path": start,
+        "revision": revision or "main",
+        "trust_remote_code": False,
+    }
 
 
 @contextmanager

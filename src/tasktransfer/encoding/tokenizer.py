@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.reading import reading
+from tasktransfer.encoding.reading import reading, source
 from tasktransfer.errors import ModelError
 
 Tokenizer = Any
@@ -36,9 +36,7 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
 
     _check_vocabulary_files(Path(checkpoint))
     with reading(checkpoint, "the tokenizer"):
-        tokenizer = AutoTokenizer.from_pretrained(
-            checkpoint, revision=revision or "main", trust_remote_code=False
-        )
+        tokenizer = AutoTokenizer.from_pretrained(**source(checkpoint, revision))
     _check_vocabulary_file_of_class(Path(checkpoint), tokenizer)
     if not tokenizer.is_fast:
         raise ModelError(f"{checkpoint}: no fast tokenizer; its folder needs tokenizer.json")

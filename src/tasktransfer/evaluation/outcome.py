@@ -145,7 +145,16 @@ def _merged(
         homes = (stage.data.name, evaluation.data.name)
         cards = {name: next(c for home in homes if (c := find_task(home, name))) for name in names}
         beside = places.beside(stage.model.name)
-        loading = Loading(stage.model, stage.training, folder, stage.seed, device, beside=beside)
+        loading = Loading(
+            stage.model,
+            stage.training,
+            folder,
+            stage.seed,
+            device,
+            beside=beside,
+            base=places.base(stage.model.name),
+            base_revision=places.revision(stage.model.name),
+        )
         return load_model(loading, places.checkpoint(start), None, cards)
 
     model = load(starts[0], stages[0])

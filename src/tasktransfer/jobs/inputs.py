@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.data.cache import MANIFEST
@@ -17,12 +17,14 @@ if TYPE_CHECKING:  # imports torch
     from tasktransfer.training.hardware import Hardware
 
 
-def hardware(study: Study, threads: int = 1) -> Hardware:
-    """How models are run, as the study's trainings are."""
+def hardware(
+    study: Study, threads: int = 1, precision: Literal["float32"] | None = None
+) -> Hardware:
+    """How models are run, as the study's trainings are, unless a precision is asked for."""
     from tasktransfer.training.hardware import Hardware  # noqa: PLC0415  # imports torch
 
     training = study.config.training
-    return Hardware(training.precision, training.deterministic, threads)
+    return Hardware(precision or training.precision, training.deterministic, threads)
 
 
 def weights(study: Study, start: Start) -> str:

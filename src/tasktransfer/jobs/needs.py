@@ -14,22 +14,24 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasktransfer.config import BUILT, TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
+from tasktransfer.core.selectors import MEASUREMENTS
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import (
     damage_of,
     lacking_parts,
     lacking_rounds,
     lacking_selections,
 )
-from tasktransfer.results.revisions import own_tiny_version
+from tasktransfer.results.revisions import is_generated, own_tiny_version
 from tasktransfer.results.study import Study
 
 
 def instances(study: Study, dataset: str, cache: str) -> list[str]:
     """What a folder of cached instances is made from: the generated tiny world; nothing for a
     release, which `tasktransfer` finds and checks."""
-    generated = study.config.data.generated and not own_tiny_version(dataset)
+    generated = is_generated(study.config, dataset) and not own_tiny_version(dataset)
     generated = generated or is_tiny_world(study, dataset, cache)
     return _unless_there(f"{cache}/manifest.json", [study.tiny_world] if generated else [])
 
@@ -40,7 +42,7 @@ def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
 
 
 def tiny_model(study: Study, folder: str) -> list[str]:
-    """What a built-in tiny model, or a built one, is made from."""
+    """What the folder of a model is made from, beside a file of weights."""
     caches = [f"{cache}/manifest.json" for cache in study.texts_of_made(folder)]
     return _unless_there(f"{folder}/config.json", caches)
 
@@ -58,7 +60,7 @@ def of(study: Study, node: Node) -> list[str]:
     if isinstance(node, Stage):
         token_ids = f"{study.encoded(node.data, node.model.name)}/manifest.json"
         needed = [token_ids, *_left_by(study, node.starts)]
-        return needed if node.starts_whole else [*needed, *_model_files(study, node.model.name)]
+        return [*needed, *(_model_files(study, node.model.name) if node.reads_base else [])]
     read = [used for used in node.uses if isinstance(used, Data)]
     made = [u for u in node.uses if isinstance(u, Fit) or (isinstance(u, Data) and u.recipe)]
     needed = [study.record(used) for used in made]
@@ -72,11 +74,16 @@ def of(study: Study, node: Node) -> list[str]:
     if isinstance(node, Fit) and node.on and node.on.stage:
         needed += _left_by(study, [node.on])
         models = [(node.on.stage.data, node.on.stage.model.name)]
+    elif isinstance(node, Fit) and node.learner in MEASUREMENTS:
+        released = [model_of(study, node).name]
+        models = [(node.data, name) for name in released]
     elif isinstance(node, Evaluation) and isinstance(node.of, Outcome):
         needed += _left_by(study, node.of.starts)
         read += [pool.data for pool in node.pools if not pool.data.recipe]
         models = [(data, m) for data in node.read for m in node.model_names]
         released = [node.of.model.name] if node.of.model else []
+    if isinstance(node, Fit):
+        needed += _left_by(study, [Start(one) for one in node.reads if isinstance(one, Stage)])
     needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
     needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]
     needed += [file for name in released for file in _model_files(study, name)]
@@ -152,11 +159,23 @@ class DamagedRecords:
         os.utime(self.file, (newest, newest))
 
 
+def model_of(study: Study, fit: Fit) -> ModelSpec:
+    """The released model that a fit names by its identity.
+
+    Raises:
+        ConfigError: the study has none.
+    """
+    for spec in study.revisions.models.values():
+        if spec.identity == fit.settings.get("model"):
+            return spec
+    raise ConfigError(f"{fit.label}: the study has no such model; was the config changed?")
+
+
 def _model_files(study: Study, name: str) -> list[str]:
     """What of a model that is made here has to be there, and of the one beside it; nothing for
     other checkpoints."""
     model = study.model(name)
-    own = [f"{study.tiny_model(name)}/config.json"] if model.checkpoint in (TINY, BUILT) else []
+    own = [f"{study.tiny_model(name)}/config.json"] if model.is_made else []
     return own + (_model_files(study, model.second) if model.second else [])
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
+from tasktransfer.core.selectors import MEASUREMENTS, SELECTOR, Selector, selector_named
 from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Judge, Rank, Recipe, recipe_named
 from tasktransfer.datasets import DATASETS, get_task
@@ -27,7 +28,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import expected_values, measured
 from tasktransfer.files import sweep
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
-from tasktransfer.jobs import inputs, probe_job
+from tasktransfer.jobs import inputs, probe_job, selector_job
 from tasktransfer.jobs.needs import computes_with_a_model
 from tasktransfer.metrics.measures import values_of
 from tasktransfer.results.artefacts import checksums
@@ -92,6 +93,8 @@ class Brought(Protocol):
     @property
     def learners(self) -> Mapping[str, Learner]: ...
     @property
+    def selectors(self) -> Mapping[str, Selector]: ...
+    @property
     def stand_ins(self) -> Callable[[Any], Mapping[str, str]]: ...
 
 
@@ -141,6 +144,13 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             for name, measures in fitted.measures.items():
                 made.judged(name, measures, fitted.instances[name], "test")
             made.rows = fitted.rows
+            return
+        if node.learner in MEASUREMENTS:
+            selector_job.measure(study, node, folder, made)
+            return
+        if node.learner == SELECTOR:
+            selector = selector_named(node.settings["selector"], design.selectors)
+            selector_job.select(study, node, selector, folder, made)
             return
         learner = learner_named(node.learner, design.learners)
         cache = inputs.cache(study, node.data)

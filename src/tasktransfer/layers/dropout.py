@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -32,6 +32,26 @@ def dropout_drawn_from(seed: int) -> Iterator[None]:
         yield
     finally:
         _this_thread.source = None
+
+
+def drawn_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """For a computation that is done twice, now and later: the second one draws this thread's
+    dropout as the first one did (on a CPU)."""
+    source = getattr(_this_thread, "source", None)
+    before = None if source is None else source.state
+
+    @contextmanager
+    def later() -> Iterator[None]:
+        now = getattr(_this_thread, "source", None)
+        if before is not None:
+            _this_thread.source = np.random.SFC64()
+            _this_thread.source.state = before
+        try:
+            yield
+        finally:
+            _this_thread.source = now
+
+    return nullcontext(), later()
 
 
 class FastDropout(nn.Dropout):

@@ -13,11 +13,13 @@ from typing import Any, Literal, NoReturn
 
 import torch
 
+from tasktransfer.config.places import is_gguf
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.reading import reading
+from tasktransfer.encoding.reading import reading, source
 from tasktransfer.errors import ModelError
 from tasktransfer.models.built import keep_positions
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
+from tasktransfer.models.low_rank import CONFIG_FILE, is_adapter
 
 Pooler = Literal["drawn", "needed", "unused"]
 
@@ -41,15 +43,36 @@ def load_pretrained(
     note: Note = lambda text: None,
     pooler: Pooler = "drawn",
 ) -> Any:
-    """The checkpoint's model in float32 on the CPU: safetensors only, no code from the checkpoint.
+    """The checkpoint's model, as ``load_with_drawn``."""
+    model, _ = load_with_drawn(
+        family, start, revision, dropout=dropout, attention=attention, note=note, pooler=pooler
+    )
+    return model
+
+
+def load_with_drawn(
+    family: Family,
+    start: str,
+    revision: str | None,
+    *,
+    dropout: float | None = None,
+    attention: str | None = None,
+    note: Note = lambda text: None,
+    pooler: Pooler = "drawn",
+) -> tuple[Any, tuple[str, ...]]:
+    """The checkpoint's model in float32 on the CPU: safetensors or GGUF, no code from the
+    checkpoint.
 
     Args:
-        start: Hugging Face name or folder.
+        start: Hugging Face name, folder, or a file in GGUF.
         dropout: replaces every dropout rate of the checkpoint's config; None keeps them.
         attention: transformers' name of an attention implementation; None: its own choice.
         note: told which pooler and heads the checkpoint lacks or has in vain.
         pooler: of an encoder; ``drawn`` at random where the checkpoint lacks it, ``needed``, or
             ``unused``: the model has none then.
+
+    Returns:
+        The model, and the modules that the checkpoint lacks and whose weights are drawn.
 
     Raises:
         ModelError: the files are damaged; the architecture is of another family; parameters are
@@ -76,7 +99,8 @@ def load_pretrained(
             "the first token (models[].reads: first_token), or use a checkpoint that has one"
         )
     check_parameters(family, model, report, start, note)
-    return model
+    modules = {name.partition(".")[0] for name in report["missing_keys"] if "." in name}
+    return model, tuple(sorted(modules))
 
 
 def _of_pooler(parameter: str) -> bool:
@@ -87,14 +111,21 @@ def _of_pooler(parameter: str) -> bool:
 
 
 def _check_files(start: str) -> tuple[int, int]:
-    """A folder or a name, and every safetensors file in a folder has a whole header and all the
+    """A folder, a name or a file in GGUF, and every file of weights has a whole header and all the
     bytes it announces; gives their tensors and elements, of a name none."""
     from safetensors import SafetensorError, safe_open
 
+    if is_gguf(start):
+        return _check_gguf(Path(start))
     if Path(start).is_file():
         raise ModelError(
             f"{start}: a file and no folder; give the folder that holds it, with config.json and "
             "the tokenizer's files"
+        )
+    if is_adapter(start):
+        raise ModelError(
+            f"{start}: holds an adapter ({CONFIG_FILE}) and not the model under it; name the model "
+            "itself, with models[].adapter where one is trained, or merge the two and save them"
         )
     shapes: list[list[int]] = []
     for file in sorted(Path(start).glob("*.safetensors")):
@@ -107,6 +138,36 @@ def _check_files(start: str) -> tuple[int, int]:
                 f"{file}: damaged, {file.stat().st_size} bytes ({error}); copy or download it again"
             ) from error
     return len(shapes), sum(map(math.prod, shapes))
+
+
+def _check_gguf(file: Path) -> tuple[int, int]:
+    """The same of a file in GGUF."""
+    try:
+        import accelerate  # noqa: F401  # transformers asks for it
+        from gguf import GGUFReader
+    except ImportError as error:
+        raise ModelError(
+            f"{file}: a checkpoint in GGUF is read with the packages gguf and accelerate, and "
+            f"{error.name} is not installed; pip install 'tasktransfer[gguf]'"
+        ) from error
+    try:
+        tensors = GGUFReader(file).tensors
+    # Its reader looks into memory that a file which is cut off does not have: any of these.
+    except (OSError, ValueError, IndexError, KeyError, UnicodeDecodeError) as error:
+        size = file.stat().st_size if file.is_file() else 0
+        raise ModelError(
+            f"{file}: damaged or not in GGUF, {size} bytes ({error}); copy or download it again"
+        ) from error
+    return len(tensors), sum(int(tensor.n_elements) for tensor in tensors)
+
+
+def _dequantised(start: str) -> dict[str, Any]:
+    """Weights in GGUF are unpacked to float32, whatever the device has kernels for."""
+    if not is_gguf(start):
+        return {}
+    from transformers import GgufConfig
+
+    return {"quantization_config": GgufConfig(dequantize=True)}
 
 
 def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
@@ -137,9 +198,7 @@ def _read_config(start: str, revision: str | None) -> Any:
     from transformers import AutoConfig
 
     with reading(start, "config.json"):
-        return AutoConfig.from_pretrained(
-            start, revision=revision or "main", trust_remote_code=False
-        )
+        return AutoConfig.from_pretrained(**source(start, revision))
 
 
 def _set_dropout(config: Any, rate: float) -> None:
@@ -259,13 +318,12 @@ def _from_pretrained(
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     with reading(start, "the weights"):
         model, report = auto_class.from_pretrained(
-            start,
+            **source(start, revision),
+            **_dequantised(start),
             config=config,
-            revision=revision or "main",
             dtype=torch.float32,
             attn_implementation=attention,
             use_safetensors=True,
-            trust_remote_code=False,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are in the report, and refused with their names
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from tasktransfer.datasets.file_digests import digest_of_files
@@ -56,6 +57,18 @@ def directory_digest(path: Path | str, memo: Path | None = None) -> str:
             f"{folder}: no *.safetensors{only}; load the model once with transformers and write it "
             "with save_pretrained"
         )
+    return _digest_of(files, memo)
+
+
+def file_digest(file: Path | str, memo: Path | None = None) -> str:
+    """Digest (sha256, hex) of a checkpoint that is one file in GGUF, whatever it is called.
+
+    Raises ModelError where it cannot be read.
+    """
+    return _digest_of({"gguf": Path(file).expanduser()}, memo)
+
+
+def _digest_of(files: Mapping[str, Path], memo: Path | None) -> str:
     try:
         return digest_of_files(files, memo)
     except DataError as error:

@@ -24,6 +24,7 @@ from tasktransfer.layers.ragged import padded
 from tasktransfer.models.encoder import HEADS_FILE
 from tasktransfer.models.encoder_inputs import labels as labels_of
 from tasktransfer.models.heads import fresh_head
+from tasktransfer.models.low_rank import has_adapter, save_pretrained
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
 from tasktransfer.models.staging import Arrays, Inputs, put
 from tasktransfer.models.weights import read_weights
@@ -131,10 +132,14 @@ class DualEncoder:
         heads = self.module["heads"].state_dict()
         tensors = {name: tensor.contiguous().cpu() for name, tensor in heads.items()}
         save_file(tensors, folder / HEADS_FILE)
+        apart = ["heads."]
+        for side in SIDES if has_adapter(self.module["context"]) else ():
+            save_pretrained(self.module[side], folder / side)
+            apart.append(f"{side}.")
         named = {
             name: p.detach().contiguous().cpu()
             for name, p in self.module.named_parameters()  # what is shared has one name
-            if not name.startswith("heads.")
+            if not name.startswith(tuple(apart))
         }
         save_file(named, folder / WEIGHTS_FILE)
 

@@ -37,6 +37,7 @@ from tasktransfer.models.heads import (
     rating_loss,
     span_cross_entropy,
 )
+from tasktransfer.models.low_rank import save_pretrained
 from tasktransfer.models.micro_batches import micro_batches_by_length, micro_batches_to_train_on
 from tasktransfer.models.pairs import begin_as_cosine, compared, parted
 from tasktransfer.models.staging import Array, Arrays, Inputs, put
@@ -199,7 +200,7 @@ class Encoder:
     def save(self, folder: Path) -> None:
         from safetensors.torch import save_file
 
-        self.backbone.save_pretrained(folder)
+        save_pretrained(self.backbone, folder)
         tensors = {
             name: t.detach().cpu().contiguous() for name, t in self.heads.state_dict().items()
         }

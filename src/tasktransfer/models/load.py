@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from tasktransfer.core.architecture import is_recipe, saved_in
 from tasktransfer.core.specs import Family, ModelSpec, Reads, Training
 from tasktransfer.encoding.encoded import read_manifest
 from tasktransfer.encoding.tokenizer import load_tokenizer
+from tasktransfer.errors import ModelError
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.gelu import use_one_gelu
@@ -19,10 +20,12 @@ from tasktransfer.layers.packing import first_position
 from tasktransfer.models import next_utterance
 from tasktransfer.models.built import drawn, encoders_of_config, is_built, two_copies, two_encoders
 from tasktransfer.models.check_parameters import Note
-from tasktransfer.models.checkpoint import Pooler, load_pretrained
-from tasktransfer.models.dual_encoder import WEIGHTS_FILE, DualEncoder
+from tasktransfer.models.checkpoint import Pooler, load_with_drawn
+from tasktransfer.models.dual_encoder import SIDES, WEIGHTS_FILE, DualEncoder
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.low_rank import CONFIG_FILE, adapt, is_adapter
+from tasktransfer.models.recomputing import compute_layers_again
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.tasks.card import Task
@@ -39,7 +42,9 @@ class Loading:
     ``seed``: weights that the checkpoint lacks, new heads above all, start from it. ``beside``:
     name or folder of the encoder that reads beside the model. ``plain``: transformers' own
     attention, dropout and generation on padded rows, the reference that the fast paths are held to.
-    ``note``: told which pooler and heads the checkpoint lacks or has in vain.
+    ``note``: told which pooler and heads the checkpoint lacks or has in vain. ``base`` and
+    ``base_revision``: the released model that the checkpoint of an adapter stands on. ``begins``:
+    whether a training begins from that checkpoint (``low_rank.adapt``).
     """
 
     model: ModelSpec
@@ -50,6 +55,9 @@ class Loading:
     beside: str | None = None
     plain: bool = False
     note: Note = lambda text: None
+    base: str | None = None
+    base_revision: str | None = None
+    begins: bool = False
 
 
 def load_model(
@@ -58,12 +66,22 @@ def load_model(
     """Build the model that a stage starts from, or that is judged.
 
     Args:
-        start: Hugging Face name or folder; the folder of a parent stage brings its heads along.
+        start: Hugging Face name or folder; the folder of a parent stage brings its heads along, and
+            where it holds an adapter, that is laid into ``loading.base``.
 
     Raises:
         DataError: the token ids are missing or damaged.
-        ModelError: see ``checkpoint.load_pretrained``.
+        ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.adapt``.
     """
+    model = _family_model(loading, start, revision, tasks)
+    if loading.training.gradient_checkpointing:
+        compute_layers_again(model.module, loading.model.name)
+    return model
+
+
+def _family_model(
+    loading: Loading, start: str, revision: str | None, tasks: dict[str, Task]
+) -> FamilyModel:
     family, device, training = loading.model.family, loading.device, loading.training
     torch.manual_seed(loading.seed)  # weights that the checkpoint lacks (a pooler) are drawn
     manifest = read_manifest(loading.encoded)
@@ -71,7 +89,8 @@ def load_model(
         return _encoder(loading, start, revision, tasks, manifest)
     other = None
     if loading.beside is not None:
-        other = _pretrained(loading, "encoder", loading.beside, None, plain=True)
+        beside = replace(loading, model=replace(loading.model, adapter=None))
+        other = _pretrained(beside, "encoder", loading.beside, None, plain=True)
     if family == "dual_encoder":
         context, candidate = _both(loading, start, revision)
         dual = DualEncoder(
@@ -158,12 +177,41 @@ def _encoder(
 
 def _both(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]:
     """The two encoders of a dual encoder before a stage's own weights are put in."""
-    dropout = loading.training.dropout
+    dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_built(start):
         return two_encoders(drawn(start, dropout), loading.seed)
-    if (Path(start) / WEIGHTS_FILE).is_file():
+    if (Path(start) / WEIGHTS_FILE).is_file() and adapter is None:
         return encoders_of_config(start, dropout)
-    return two_copies(_pretrained(loading, "encoder", start, revision, plain=True))
+    whole = replace(loading, model=replace(loading.model, adapter=None))
+    folders = [Path(start, side) for side in SIDES]
+    trained = is_adapter(folders[0])
+    if trained:
+        start, revision = _base_of(loading, start)
+    pair = two_copies(_pretrained(whole, "encoder", start, revision, plain=True))
+    if adapter is None:
+        return pair
+    context, candidate = (
+        adapt(
+            encoder,
+            adapter,
+            "dual_encoder",
+            folder if trained else None,
+            seed=loading.seed,
+            begins=loading.begins,
+        )
+        for encoder, folder in zip(pair, folders, strict=True)
+    )
+    return context, candidate
+
+
+def _base_of(loading: Loading, start: str) -> tuple[str, str | None]:
+    """What the checkpoint of an adapter is laid into."""
+    if loading.model.adapter is None or loading.base is None:
+        raise ModelError(
+            f"{start}: holds an adapter ({CONFIG_FILE}) and not the model under it, which is not "
+            "known here; name the model of the study that it was trained on"
+        )
+    return loading.base, loading.base_revision
 
 
 def _pretrained(
@@ -175,14 +223,17 @@ def _pretrained(
     plain: bool,
     reads: Reads = "pooler",
 ) -> Any:
-    """The checked checkpoint, with the fast paths that its architecture has; of a built model its
-    weights are drawn."""
-    dropout = loading.training.dropout
+    """The checked checkpoint, with its adapter and the fast paths that its architecture has; of a
+    built model its weights are drawn."""
+    dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_built(start):
         model = drawn(start, dropout)
         use_fast_dropout(model)
         return model
-    model = load_pretrained(
+    folder = Path(start) if is_adapter(start) else None
+    if folder is not None:
+        start, revision = _base_of(loading, start)
+    model, fresh = load_with_drawn(
         family,
         start,
         revision,
@@ -192,6 +243,16 @@ def _pretrained(
         note=loading.note,
         pooler=POOLERS.get(reads, "unused"),
     )
+    if adapter is not None:
+        model = adapt(
+            model,
+            adapter,
+            family,
+            folder,
+            seed=loading.seed,
+            whole=fresh,
+            begins=loading.begins,
+        )
     if not plain:
         use_fast_dropout(model)
         if family != "encoder":  # whose recipe is older: BERT and its kin do not have it

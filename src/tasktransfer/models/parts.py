@@ -42,6 +42,24 @@ def freeze_all_but(model: FamilyModel, trains: Sequence[str]) -> list[nn.Paramet
     return [parameter for parameter in model.module.parameters() if parameter.requires_grad]
 
 
+def copy_moving(module: nn.Module) -> Tensors:
+    """A copy, on the CPU, of what a training may change of a module: all of its state but the
+    parameters that are frozen."""
+    named = module.named_parameters(remove_duplicate=False)
+    frozen = {name for name, parameter in named if not parameter.requires_grad}
+    return {
+        name: state.detach().to("cpu", copy=True)
+        for name, state in module.state_dict().items()
+        if name not in frozen
+    }
+
+
+def put_back(module: nn.Module, moving: Tensors) -> None:
+    """Give a module what ``copy_moving`` has taken from it."""
+    unknown = module.load_state_dict(dict(moving), strict=False).unexpected_keys
+    assert not unknown, f"of another module: {unknown}"
+
+
 def lay_over(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
     """Overwrite parts of a model by those of others.
 

@@ -24,6 +24,7 @@ from tasktransfer.layers.prompt_trees import prompt_trees
 from tasktransfer.layers.ragged import Ragged, padded, spans
 from tasktransfer.models.family import pad
 from tasktransfer.models.generation import generate, generate_from_trees, reads_trees
+from tasktransfer.models.low_rank import save_pretrained
 from tasktransfer.models.micro_batches import (
     micro_batches_by_length,
     micro_batches_of_trees,
@@ -193,7 +194,7 @@ class Decoder:
         return _parsed(self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers)
 
     def save(self, folder: Path) -> None:
-        self.module.save_pretrained(folder)
+        save_pretrained(self.module, folder)
 
     @property
     def _pad_id(self) -> int:
@@ -310,7 +311,7 @@ class EncoderDecoder:
         return _parsed(self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers)
 
     def save(self, folder: Path) -> None:
-        self.module.save_pretrained(folder)
+        save_pretrained(self.module, folder)
 
     @property
     def _multiple(self) -> int:

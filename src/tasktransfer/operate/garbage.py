@@ -267,10 +267,11 @@ def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
 def _needed(study: Study) -> Iterator[str]:
     """The caches and built models that a study reads, or is made from."""
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
-    if study.config.data.generated or tiny:
+    if study.reads_tiny_world or tiny:
         yield study.tiny_world
-    for name in tiny:
-        yield study.tiny_model(name)
+    for model in study.config.models:
+        if model.is_made:
+            yield study.tiny_model(model.name)
     if tiny:
         yield from study.tiny_texts
     for dataset in study.config.dataset_names:

@@ -20,6 +20,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replacing
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.results.finished import look
+from tasktransfer.results.revisions import is_generated
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS
 
@@ -75,7 +76,7 @@ def _lacking(study: Study, dataset: str) -> Iterator[str]:
     needed, held = _needed(study, dataset, left), prepared
     if not needed:
         return
-    if held is None and study.config.data.generated:
+    if held is None and is_generated(study.config, dataset):
         tiny = DATASETS[dataset].tiny
         held = {task: list(SPLITS) for task in (tiny.sizes if tiny else ())}
     if held is None:

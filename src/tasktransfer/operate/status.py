@@ -194,7 +194,7 @@ def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
     in which they are made; logs as the rules of data.smk name them."""
     logs = Path(study.config.results, "logs")
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
-    if study.config.data.generated or tiny:
+    if study.reads_tiny_world or tiny:
         world = Path(study.tiny_world)
         yield ("tiny world", world, world, logs / "tiny_world.log")
     caches = {study.instances(name): name for name in study.config.dataset_names}
@@ -204,14 +204,15 @@ def _inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
         folder = Path(cache)
         log = logs / "instances" / f"{folder.name}.log"
         yield (f"data of {source}", folder, folder / "manifest.json", log)
-    for name in tiny:
-        folder = Path(study.tiny_model(name))
+    for model in (model for model in study.config.models if model.is_made):
+        folder = Path(study.tiny_model(model.name))
         log = logs / "models" / f"{folder.name}.log"
-        yield (f"tiny model {name}", folder, folder / "config.json", log)
-    for encoded, (data, model) in study.encoded_folders.items():
+        kind = "tiny model" if model.checkpoint == TINY else "model"
+        yield (f"{kind} {model.name}", folder, folder / "config.json", log)
+    for encoded, (data, reader) in study.encoded_folders.items():
         folder = Path(encoded)
         log = logs / "encoded" / folder.parent.name / f"{folder.name}.log"
-        label = f"token ids of {data.label} for {model}"
+        label = f"token ids of {data.label} for {reader}"
         yield (label, folder, folder / "manifest.json", log)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
-from tasktransfer.config.places import may_be_on_the_hub, on_disk
+from tasktransfer.config.places import is_gguf, may_be_on_the_hub, on_disk
 from tasktransfer.core.digests import digest_of
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
@@ -23,7 +23,7 @@ from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.datasets.tiny_world import revision as tiny_world_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import json_text, replacing
-from tasktransfer.models.checkpoint_digest import directory_digest
+from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
 from tasktransfer.models.hub_commits import commit_of, is_commit
 from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
 
@@ -71,6 +71,11 @@ def own_tiny_version(dataset: str) -> str:
     return tiny.version if tiny else ""
 
 
+def is_generated(config: CommonConfig, dataset: str) -> bool:
+    """Whether a study generates a dataset's dialogues: none of those that its config declares."""
+    return config.data.generated and not DATASETS[dataset].has_own_files
+
+
 def hub_revision(model: ModelConfig) -> str:
     """The revision of a hub name, as the config has it."""
     return model.revision or "main"
@@ -104,6 +109,8 @@ def remember_revisions(
 
 def _data_key(config: CommonConfig, dataset: str) -> str:
     """What a dataset's revision is remembered by."""
+    if DATASETS[dataset].has_own_files:
+        return f"declared/{dataset}"
     return f"{config.data.release_of(dataset)}/{dataset}"
 
 
@@ -128,7 +135,7 @@ class _Inputs:
 
     def data_revision(self, dataset: str) -> str:
         data = self.config.data
-        if data.generated:
+        if is_generated(self.config, dataset):
             version = own_tiny_version(dataset)
             if not version and dataset not in PARTS:
                 raise ConfigError(
@@ -154,6 +161,7 @@ class _Inputs:
             self._weights(model),
             model.max_length,
             None if beside is None else self.model_spec(beside),
+            adapter=model.adapter.spec if model.adapter else None,
         )
 
     def _weights(self, model: ModelConfig) -> str:
@@ -170,14 +178,16 @@ class _Inputs:
             return f"built:{digest_of(self._recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
             return self._on_the_hub(model.checkpoint, hub_revision(model))
-        folder = on_disk(model.checkpoint)
-        if not Path(folder).is_dir():
+        place, one_file = Path(on_disk(model.checkpoint)), is_gguf(model.checkpoint)
+        if not (place.is_file() if one_file else place.is_dir()):
+            what = "file" if one_file else "folder"
+            held = "" if one_file else " (config.json, tokenizer files, *.safetensors)"
             error = ModelError(
-                f"model {model.name}: no folder {model.checkpoint}; put the checkpoint there "
-                "(config.json, tokenizer files, *.safetensors) or give another checkpoint"
+                f"model {model.name}: no {what} {model.checkpoint}; put the checkpoint there"
+                f"{held} or give another checkpoint"
             )
             return self._absent(model.checkpoint, error)
-        digest = directory_digest(folder, self.memo)
+        digest = (file_digest if one_file else directory_digest)(place, self.memo)
         self.seen[model.checkpoint] = f"sha256:{digest}"
         return self.seen[model.checkpoint]
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config import ALL, BUILT, TINY, CommonConfig, ModelConfig
+from tasktransfer.config import ALL, TINY, CommonConfig, ModelConfig
 from tasktransfer.config.fidelity import switches_of
 from tasktransfer.config.places import on_disk
 from tasktransfer.core.digests import digest_of
@@ -22,12 +22,14 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, choice_file
 from tasktransfer.data.prepared import instances_folder, says_synthetic
+from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import (
     UNKNOWN,
     Revisions,
+    is_generated,
     is_hub_name,
     own_tiny_version,
     tiny_revision,
@@ -103,11 +105,15 @@ class Study:
         data = self.config.data
         return self.tiny_world if data.generated else on_disk(data.release)
 
+    @property
+    def reads_tiny_world(self) -> bool:
+        """Whether dialogues of the study are generated for it."""
+        return any(is_generated(self.config, name) for name in self.config.dataset_names)
+
     def release_of(self, dataset: str) -> str:
         """Folder that holds the dialogues of a dataset."""
-        data = self.config.data
-        if not data.generated:
-            return on_disk(data.release_of(dataset))
+        if not is_generated(self.config, dataset):
+            return on_disk(self.config.data.release_of(dataset))
         return self.tiny_part(dataset) if own_tiny_version(dataset) else self.tiny_world
 
     def tiny_part(self, dataset: str) -> str:
@@ -165,12 +171,11 @@ class Study:
             raise ConfigError(
                 f"{self.config_file}: no dataset is named {dataset!r}; named are {datasets}"
             )
-        return instances_folder(
-            self.config.results,
-            dataset,
-            self.revisions.data[dataset],
-            few_sample=self.config.data.few_sample,
-        )
+        revision = self.revisions.data[dataset]
+        if DATASETS[dataset].has_own_files:  # a task that is declared later is read as well
+            revision = digest_of([revision, DATASETS[dataset].card_digests])
+        few_sample = self.config.data.few_sample
+        return instances_folder(self.config.results, dataset, revision, few_sample=few_sample)
 
     def cache(self, data: Data) -> str:
         """Folder of the prepared instances of some data, read or derived."""
@@ -191,15 +196,17 @@ class Study:
     def texts_of_made(self, folder: str) -> tuple[str, ...]:
         """Folders of the instances whose texts a model is made of, by the model's folder."""
         for model in self.config.models:
-            if model.checkpoint == BUILT and self.tiny_model(model.name) == folder:
-                read = self.config.vocabulary_of(model.name)
+            if model.is_made and self.tiny_model(model.name) == folder:
+                if model.checkpoint == TINY:
+                    return self.tiny_texts
+                read = self.config.vocabulary_of(model.name) if model.built else ()
                 return tuple(self.instances(name) for name in read)
         return self.tiny_texts
 
     def synthetic(self, dataset: str) -> bool | None:
         """Whether a dataset's dialogues are generated, as the release's metadata says; None: not
         known before the data is prepared."""
-        if self.config.data.generated:
+        if is_generated(self.config, dataset):
             return True
         return says_synthetic(Path(self.instances(dataset)))
 
@@ -260,7 +267,7 @@ class Study:
         raise ConfigError(f"{self.config_file}: no model is named {name!r}; named are {names}")
 
     def tiny_model(self, name: str) -> str:
-        """Folder of a built-in tiny model, or of a built one."""
+        """Folder of a model that the study makes (``ModelConfig.is_made``)."""
         digest = digest_of(self.revisions.models[name].identity)[:12]
         return f"{self.config.results}/models/{name}-{digest}"
 
@@ -270,8 +277,7 @@ class Study:
         model = self.model(name)
         if model.recipe is not None:
             return model.recipe
-        made = model.checkpoint in (TINY, BUILT)
-        return self.tiny_model(name) if made else on_disk(model.checkpoint)
+        return self.tiny_model(name) if model.is_made else on_disk(model.checkpoint)
 
     def beside(self, name: str) -> str | None:
         """Where the encoder that reads beside a model is loaded from; None: it has none."""
@@ -322,7 +328,7 @@ class Study:
     def base_revision(self, stage: Stage) -> str | None:
         """The hub revision of a stage's base model; None for folders, and where nothing of it is
         used."""
-        return None if stage.starts_whole else self.revision(stage.model.name)
+        return self.revision(stage.model.name) if stage.reads_base else None
 
     def keeps(self, kind: str) -> bool:
         """Whether checkpoints of this kind of stage stay on disk."""

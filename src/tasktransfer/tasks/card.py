@@ -169,6 +169,8 @@ class Task:
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
     """The recipe (``core.versions``) of a family's trainings on this task, where it is
     a later one than other tasks': raised when what this family reads or answers here changes."""
+    answers_in: str = ""
+    """Of a declared dataset: a digest of the fields that its answers are in."""
 
     @property
     def classes(self) -> int:

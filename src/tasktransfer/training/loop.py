@@ -23,11 +23,12 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import TrainingError
 from tasktransfer.metrics.measures import Measure
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.parts import freeze_all_but
+from tasktransfer.models.parts import Tensors, copy_moving, freeze_all_but, put_back
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.ahead import Ahead
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.half_weights import HalfWeights
+from tasktransfer.training.optimisers import optimiser_of
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots, random_state, restore_random_state
 from tasktransfer.training.samplers import Schedule, Update
@@ -57,12 +58,13 @@ class Round:
 
 @dataclass(slots=True)
 class Best:
-    """The best round by one selection, its weights (on the CPU), and what every round scored."""
+    """The best round by one selection, its weights that move (on the CPU), and what every round
+    scored."""
 
     selection: Selection
     score: float
     round: int = 0
-    weights: dict[str, Tensor] = field(default_factory=dict)
+    weights: Tensors = field(default_factory=dict)
     scores: list[float] = field(default_factory=list)
 
     def is_settled(self, last: int) -> bool:
@@ -125,7 +127,7 @@ def train(
     measure = selecting_measure(stage, tasks)
     schedule = Schedule.of(stage, train_splits)
     moving = freeze_all_but(model, stage.trains)
-    optimiser = _optimiser(moving, stage)
+    optimiser = optimiser_of(moving, stage.training)
     untrained = [Best(one, measure.worst) for one in stage.selections]
     trained = _resumed(model, optimiser, snapshots, untrained) or Trained(untrained)
     if trained.rounds:
@@ -172,23 +174,13 @@ def _choose(
 ) -> None:
     """Note a round's score by every selection, and the model where it is the best so far; one copy
     of the weights serves all that choose this round."""
-    weights: dict[str, Tensor] = {}
+    weights: Tensors = {}
     for best in of:
         score, settled = selection_score(values, best.selection), best.is_settled(number - 1)
         best.scores.append(score)
         if not settled and measure.better(score, than=best.score):
-            weights = weights or _copy_weights(model)
+            weights = weights or copy_moving(model.module)
             best.round, best.score, best.weights = number, score, weights
-
-
-def _optimiser(moving: Sequence[nn.Parameter], stage: Stage) -> torch.optim.Optimizer:
-    """Adam, AdamW where weights decay, or Adamax."""
-    rate, decay = stage.training.learning_rate, stage.training.weight_decay
-    if stage.training.optimiser == "adamax":
-        return torch.optim.Adamax(moving, lr=rate, weight_decay=decay)
-    if decay:
-        return torch.optim.AdamW(moving, lr=rate, weight_decay=decay, fused=True)
-    return torch.optim.Adam(moving, lr=rate, fused=True)
 
 
 def _train_round(
@@ -206,6 +198,8 @@ def _train_round(
     model.start_training()
     losses: list[tuple[int, str, Tensor]] = []
     together = setup.device.type == "cuda" and setup.precision == "bfloat16"
+    # What is computed once more on the way back is so outside of ``HalfWeights.within``.
+    together = together and not stage.training.gradient_checkpointing
     halves = HalfWeights(model.module) if together else None
     with Ahead(model, splits, updates, setup.device) as ahead:
         for place, update in enumerate(updates):
@@ -264,7 +258,7 @@ def _state(
     # Weights that are the newest, or those of another selection, are written once.
     rounds = {best.round: best.weights for best in trained.best if best.round != trained.last}
     return {
-        "weights": model.module.state_dict(),
+        "weights": copy_moving(model.module),
         "optimiser": optimiser.state_dict(),
         "random": random_state(),
         "history": asdict(replace(trained, best=bare)),
@@ -282,10 +276,10 @@ def _resumed(
     kept = snapshots.read() if snapshots is not None else None
     if kept is None:
         return None
-    model.module.load_state_dict(kept["weights"])
+    put_back(model.module, kept["weights"])
     optimiser.load_state_dict(kept["optimiser"])
     restore_random_state(kept["random"])
-    history, newest = kept["history"], _copy_weights(model)
+    history, newest = kept["history"], copy_moving(model.module)
     rounds = [Round(**one) for one in history["rounds"]]
     best = [
         Best(
@@ -300,8 +294,3 @@ def _resumed(
     trained = Trained(**history | {"rounds": rounds, "best": best})
     trained.resumed_after.append(trained.last)
     return trained
-
-
-def _copy_weights(model: FamilyModel) -> dict[str, Tensor]:
-    weights = model.module.state_dict().items()
-    return {name: weight.detach().to("cpu", copy=True) for name, weight in weights}

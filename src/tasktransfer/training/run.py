@@ -24,6 +24,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.errors import DataError
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.parts import put_back
 from tasktransfer.results.artefacts import checksums
 from tasktransfer.results.records import write_record
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS, choice_folder, kept_in, lacking
@@ -212,7 +213,7 @@ def _test(
     """The best rounds' models on the test sets."""
     stage, tested = job.stage, {}
     for best in chosen:
-        model.module.load_state_dict(best.weights)
+        put_back(model.module, best.weights)
         for task in stage.tested_by(best.selection):
             tested[task] = evaluate(
                 model,
@@ -229,7 +230,7 @@ def _save_best(model: FamilyModel, stage: Stage, chosen: Sequence[Best], folder:
     """The best rounds' models, all of them or none."""
     with _whole(folder) as building:
         for best in chosen:
-            model.module.load_state_dict(best.weights)
+            put_back(model.module, best.weights)
             place = choice_folder(building, stage.told_apart(best.selection))
             place.mkdir(exist_ok=True)
             model.save(place)

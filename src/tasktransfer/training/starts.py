@@ -33,7 +33,14 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
     """
     stage = job.stage
 
-    def load(folder: str, revision: str | None, of: Stage, tasks: dict[str, Task]) -> FamilyModel:
+    def load(
+        folder: str,
+        revision: str | None,
+        of: Stage,
+        tasks: dict[str, Task],
+        *,
+        begins: bool = False,
+    ) -> FamilyModel:
         loading = Loading(
             of.model,
             stage.training,
@@ -43,6 +50,9 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
             beside=job.beside if of.model.beside else None,
             plain=job.plain,
             note=note if of is stage else lambda text: None,
+            base=job.base,
+            base_revision=job.revision,
+            begins=begins,
         )
         return load_model(loading, folder, revision, tasks)
 
@@ -55,7 +65,8 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
     if stage.starts_whole:
         (start,) = stage.starts
         assert start.stage is not None
-        return load(checked_round(job.starts[0], start.stage.digest), None, stage, tasks)
+        folder = checked_round(job.starts[0], start.stage.digest)
+        return load(folder, None, stage, tasks, begins=True)
     model = load(job.base, job.revision, stage, tasks)
     folders = iter(job.starts)
     laid = [start for start in stage.starts if start != Start(None)]

@@ -26,8 +26,9 @@ BYTES_A_TOKEN: dict[Family, dict[Precision, int]] = {
 0.45, 0.9 and 0.95 MiB at base shape. Counted on tensors without values and modelled
 (tests/fidelity/test_gpu_path.py): a fifth to a third above what is kept, for what lives for
 moments."""
-BYTES_A_PARAMETER = 20
-"""Weight, gradient and two moments in float32; weight and gradient in bfloat16."""
+BYTES_A_PARAMETER = {True: 20, False: 6}
+"""Of one that moves: weight, gradient and two moments in float32; weight and gradient in bfloat16.
+Of one that is frozen: the two weights."""
 OTHER_BYTES = 2 << 30
 """CUDA's context, libraries' workspaces, and what is needed for moments only."""
 SHARE = 0.8
@@ -45,8 +46,9 @@ def token_budgets(
     if device.type == "cpu":
         return CPU_TOKENS[precision]
     total = torch.cuda.get_device_properties(device).total_memory / slots_per_gpu()
-    parameters = sum(parameter.numel() for parameter in model.module.parameters())
-    left = total - OTHER_BYTES - BYTES_A_PARAMETER * parameters
+    parameters = model.module.parameters()
+    held = sum(BYTES_A_PARAMETER[one.requires_grad] * one.numel() for one in parameters)
+    left = total - OTHER_BYTES - held
     a_token = BYTES_A_TOKEN[family][precision] * model.layers * model.hidden_size
     fitting = max(1, int(SHARE * left / a_token))
     # Without a backward pass a token takes less than a quarter.

@@ -80,6 +80,15 @@ class EmpatheticModel(ModelConfig):
         default=None, description="another model of the study, whose encoder reads beside this one"
     )
 
+    @field_validator("beside")
+    @classmethod
+    def _alone(cls, beside: str | None, info: ValidationInfo) -> str | None:
+        if beside is not None and info.data.get("adapter") is not None:
+            raise ValueError(
+                "a model with an adapter is saved without what reads beside it: remove one of both"
+            )
+        return beside
+
     @field_validator("checkpoint")
     @classmethod
     def _of_a_family(cls, checkpoint: str, info: ValidationInfo) -> str:
@@ -131,6 +140,13 @@ class EmpatheticTraining(TrainingConfig):
         description="retrieval: replies are scored by so many times the cosine; null: by the dot "
         "product, as in the paper",
     )
+
+    @field_validator("optimiser")
+    @classmethod
+    def _in_so_many_bits(cls, optimiser: str, info: ValidationInfo) -> str:
+        if optimiser == "adamax" and info.data.get("optimiser_bits") == 8:
+            raise ValueError("'adamax' has moments of 32 bits: set adam, or optimiser_bits: 32")
+        return optimiser
 
 
 class Overrides(Section):

@@ -66,6 +66,7 @@ class PanelModel(ModelConfig):
     )
 
     families: ClassVar[tuple[Family, ...]] = ("encoder",)
+    may_be_adapted: ClassVar[bool] = False
 
 
 class PanelTraining(TrainingConfig):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -80,6 +80,8 @@ class ProbedModel(ModelConfig):
     architecture: ArchitectureConfig | None = Field(
         default=None, description="what is built and trained; null: the checkpoint is probed"
     )
+
+    may_be_adapted: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _one_of_both(self) -> ProbedModel:

@@ -34,12 +34,19 @@ def select_sources(study: Study, name: str) -> None:
     single_source = build(transfer_config(study), study.revisions)
     collected = gather(study, single_source.runs)
     collected.require(complete=False)
-    asked = transfer_config(study).multi_source
+    config, tables, values = transfer_config(study), tables_of(collected), None
+    asked = config.multi_source
+    if asked.choose_by in config.selectors:
+        from tasktransfer.designs.transfer.selectors.values import values_of
+
+        values = values_of(config, tables, collected)
+        values = values[values["selector"] == asked.choose_by]
     chosen = select_from_tables(
-        tables_of(collected),
+        tables,
         asked.targets_per_dataset,
         asked.sources_per_target,
         asked.choose_by,
+        values,
     )
     write_choice(study.config.results, name, chosen)
     for item in chosen:
@@ -55,6 +62,10 @@ def statistics(study: Study) -> None:
     frames = compute(tables, study.config.results, progress=lambda text: print(text, flush=True))
     for name, frame in vars(frames).items():
         print(f"{tables / name}.parquet: {len(frame):,} rows")
+    if transfer_config(study).selectors:
+        from tasktransfer.designs.transfer.selectors.values import write_selection
+
+        write_selection(study)
     print(f"{time.perf_counter() - start:.1f} seconds")
 
 

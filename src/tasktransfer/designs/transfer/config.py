@@ -36,14 +36,17 @@ from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
     DatasetSection,
+    DeclaredSection,
     dataset_configs,
 )
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.study import Study
 
 PAPER_EPOCHS = {"DailyDialog": 30, "Friends": 20}
 
 TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
 AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
+SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]
 ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 
 
@@ -54,6 +57,11 @@ class TransferTraining(TrainingConfig):
         default=PAPER_EPOCHS,
         description="passes over the training set; one number, or one per dataset",
     )
+
+
+SPLITS_THAT_CHOOSE = ("dev", "test")
+"""Splits whose scores of single-source transfers may choose; a selector may in their place."""
+Chooser = Annotated[str, OneOf("choice", lambda dataset: (*SPLITS_THAT_CHOOSE, *SELECTORS))]
 
 
 class NamedMultiSource(Section):
@@ -88,10 +96,10 @@ class MultiSourceConfig(Section):
     sources_per_target: Count = Field(
         default=3, description="auto: how many of a target's best sources"
     )
-    choose_by: Literal["dev", "test"] = Field(
+    choose_by: Chooser = Field(
         default="dev",
-        description="auto: the scores that choose; test is the paper's way, and its multi-source "
-        "runs are then judged on the scores that chose them",
+        description="auto: the scores that choose, or the selector that ranks sources; test is the "
+        "paper's way, and its multi-source runs are then judged on the scores that chose them",
     )
     algorithms: (
         Literal["all"] | Annotated[tuple[TransferName, ...], LIST, Field(min_length=1), DISTINCT]
@@ -155,10 +163,14 @@ class TransferConfig(CommonConfig):
         PlainValidator(
             dataset_configs,
             json_schema_input_type=Annotated[
-                dict[DatasetName, DatasetSection], Field(min_length=1)
+                dict[str, DatasetSection | DeclaredSection], Field(min_length=1)
             ],
         ),
-    ] = Field(exclude=True, description="the datasets, each with its tasks and pairs")
+    ] = Field(
+        exclude=True,
+        description="the datasets: those of the package with their tasks, and your own with their "
+        "files",
+    )
     algorithms: Annotated[
         tuple[AlgorithmName, ...],
         LIST,
@@ -182,6 +194,16 @@ class TransferConfig(CommonConfig):
     ] = Field(
         default=(),
         description="what every single-source transfer is held against besides the baseline",
+    )
+    selectors: Annotated[
+        tuple[SelectorName, ...],
+        LIST,
+        DISTINCT,
+        AfterValidator(lambda names: tuple(name for name in SELECTORS if name in names)),
+    ] = Field(
+        default=(),
+        description="what ranks the sources of each target before they are tried; judged by the "
+        "finished transfers (docs/selection.md)",
     )
     baseline_seeds: Seeds | None = Field(
         default=None,
@@ -233,6 +255,8 @@ class TransferConfig(CommonConfig):
             del content["multi_source"]["choose_by"]
         if not self.controls:
             del content["controls"]
+        if not self.selectors:  # came later
+            del content["selectors"]
         if self.baseline_seeds is None:
             del content["baseline_seeds"]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all, of which one came later
@@ -259,6 +283,7 @@ class TransferConfig(CommonConfig):
             yield from _starts_not_kept(parts["checkpoints"])
         if "multi_source" in parts:
             yield from _multi_source(parts["multi_source"], datasets, algorithms)
+            yield from _chosen_by(parts["multi_source"], parts.get("selectors", ()))
 
 
 # --- what does not fit together -------------------------------------------------------------------
@@ -329,6 +354,15 @@ def _multi_source(
             )
         for dataset in datasets:
             yield from _too_many_asked(section, dataset)
+
+
+def _chosen_by(section: MultiSourceConfig, selectors: tuple[str, ...]) -> Iterator[Problem]:
+    name = section.choose_by
+    if section.mode == "auto" and name not in (*SPLITS_THAT_CHOOSE, *selectors):
+        yield Problem(
+            "multi_source.choose_by",
+            f"found {show(name)}, which selectors does not name: add it there, or choose by dev",
+        )
 
 
 def _named_target(

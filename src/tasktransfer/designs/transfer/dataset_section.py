@@ -11,31 +11,41 @@ from pydantic import Field, ValidationError
 
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Section
-from tasktransfer.core.validation import Problem, at, problems_of, refuse, show, unknown
+from tasktransfer.core.validation import Problem, at, nearest, problems_of, refuse, show
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.names import TaskName, TaskNames, tasks_of
+from tasktransfer.datasets.declared.section import Declaration, is_declaration
+from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, tasks_of
 
 
 class Pair(Section):
     """A source and its target."""
 
-    source: TaskName = Field(description="the task that is learned first or along")
-    target: TaskName = Field(description="the task that is scored")
+    source: AnyTaskName = Field(description="the task that is learned first or along")
+    target: AnyTaskName = Field(description="the task that is scored")
 
 
-class DatasetSection(Section):
-    """The tasks of one dataset, as the file names them."""
+class PairsSection(Section):
+    """What is transferred to what."""
 
-    tasks: Literal["all"] | TaskNames = Field(default=ALL, description="tasks of the study, or all")
-    sources: Literal["all"] | TaskNames = Field(
+    sources: Literal["all"] | AnyTaskNames = Field(
         default=ALL, description="tasks that are transferred from, or all of tasks"
     )
-    targets: Literal["all"] | TaskNames = Field(
+    targets: Literal["all"] | AnyTaskNames = Field(
         default=ALL, description="tasks that are transferred to, or all of tasks"
     )
     pairs: Annotated[tuple[Pair, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
         default=None, description="instead of sources x targets"
     )
+
+
+class DatasetSection(PairsSection):
+    """The tasks of one dataset, as the file names them."""
+
+    tasks: Literal["all"] | TaskNames = Field(default=ALL, description="tasks of the study, or all")
+
+
+class DeclaredSection(Declaration, PairsSection):
+    """A dataset of one's own: where its files are, what its tasks are, and what is transferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +73,15 @@ def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
     if not sections:
         problems.append(("", f"is empty: name at least one of {', '.join(DATASETS)}"))
     for name, value in sections.items():
-        if name not in DATASETS:
-            problems.append((f".{name}", unknown("dataset", name, tuple(DATASETS))))
-            continue
         path = f"datasets.{name}"
+        if name not in DATASETS:
+            problems += _no_dataset(name, value)
+            continue
+        kind = DeclaredSection if is_declaration(value) else DatasetSection
         try:
-            section = DatasetSection.model_validate(value, context={"dataset": name})
+            section = kind.model_validate(value, context={"dataset": name})
         except ValidationError as error:
-            inner = problems_of(error, value, DatasetSection.model_json_schema, path)
+            inner = problems_of(error, value, kind.model_json_schema, path)
         else:
             configs.append(_dataset_config(name, section))
             inner = _pairing(path, section, configs[-1].tasks)
@@ -79,9 +90,27 @@ def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
     return tuple(configs)
 
 
-def _dataset_config(name: str, section: DatasetSection) -> DatasetConfig:
+def _no_dataset(name: str, value: Any) -> list[tuple[str, str]]:
+    """What is wrong with the section of a dataset that there is not: a declaration that cannot be
+    read, or no declaration."""
+    if not is_declaration(value):
+        hint = nearest(name, DATASETS) or " (give files, and it is a dataset of your own)"
+        listed = ", ".join(DATASETS)
+        return [(f".{name}", f"unknown dataset {show(name)}{hint}; expected one of {listed}")]
+    declared = {key: of for key, of in value.items() if key not in PairsSection.model_fields}
+    try:
+        Declaration.model_validate(declared)
+    except ValidationError as error:
+        path = f"datasets.{name}"
+        inner = problems_of(error, declared, Declaration.model_json_schema, path)
+        return [(problem.path.removeprefix("datasets"), problem.message) for problem in inner]
+    return []  # told as it was read
+
+
+def _dataset_config(name: str, section: DatasetSection | DeclaredSection) -> DatasetConfig:
     cards = tasks_of(name)
-    tasks = tuple(cards) if section.tasks == ALL else section.tasks
+    named = ALL if isinstance(section, DeclaredSection) else section.tasks
+    tasks = tuple(cards) if named == ALL else named
     if section.pairs is None:
         roles = (tasks if names == ALL else names for names in (section.sources, section.targets))
         pairs = tuple((source, target) for source, target in product(*roles) if source != target)
@@ -91,9 +120,7 @@ def _dataset_config(name: str, section: DatasetSection) -> DatasetConfig:
     return DatasetConfig(name, tasks, pairs, shorts)
 
 
-def _pairing(
-    dataset_path: str, section: DatasetSection, tasks: tuple[str, ...]
-) -> Iterator[Problem]:
+def _pairing(dataset_path: str, section: PairsSection, tasks: tuple[str, ...]) -> Iterator[Problem]:
     """Sources and targets that are not studied, pairs beside them, a pair of one task."""
 
     def must_be_studied(path: str, name: str) -> Iterator[Problem]:

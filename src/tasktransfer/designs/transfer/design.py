@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.designs.transfer import commands, outputs
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
-from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.plan import plan
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.shown import counts_dialogues, shown
 from tasktransfer.results.study import Study
 
@@ -22,10 +24,15 @@ def _outputs(study: Study) -> Outputs:
     referred = counts_dialogues(study, (outputs.REFERENCE,))
     return Outputs(
         tables=_parquet(outputs.COLLECTED),
-        statistics=_parquet(outputs.STATISTICS),
+        statistics=_parquet(_statistics(study)),
         data_tables=outputs.DATA_FILES if counted else (),
         reference=outputs.REFERENCE if referred else "",
     )
+
+
+def _statistics(study: Study) -> tuple[str, ...]:
+    more = outputs.SELECTION if transfer_config(study).selectors else ()
+    return (*outputs.STATISTICS, *more)
 
 
 def _parquet(names: Iterable[str]) -> tuple[str, ...]:
@@ -33,10 +40,13 @@ def _parquet(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _notes(config: TransferConfig) -> tuple[str, ...]:
-    """What the challenge's rules hold a study to, and what of them nobody can check."""
+    """What is to be known of the datasets; what the challenge's rules hold a study to, and what of
+    them nobody can check."""
+    names = config.dataset_names
+    told = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
     if config.rules != "challenge":
-        return ()
-    return (f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
+        return told
+    return (*told, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
 
 
 TRANSFER = Design(
@@ -55,6 +65,7 @@ TRANSFER = Design(
     facts=lambda config: {"rules": config.rules},
     notes=_notes,
     rules=("submission.smk",),
+    selectors=SELECTORS,
     tables_version=outputs.TABLES_VERSION,
     of_dialogues=(
         *outputs.DATA_FILES,

@@ -40,6 +40,9 @@ STATISTICS = (
 )
 """What ``statistics`` makes of the tables, as Parquet; columns in ``collect.columns``."""
 
+SELECTION = ("selectors", "regret")
+"""What ``statistics`` makes besides where the study names selectors."""
+
 DATA_TABLES = ("table1", "lengths", "overlap_data")
 """What ``data stats`` counts in the dialogues, each in all of ``DATA_TABLE_ENDINGS``."""
 DATA_TABLE_ENDINGS = ("csv", "parquet")

@@ -19,11 +19,13 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.challenge.rules import broken
-from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.config import SPLITS_THAT_CHOOSE, TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
+from tasktransfer.designs.transfer.selectors.nodes import Studied, selector_runs
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 
@@ -41,7 +43,9 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     without_controls = build(config.model_copy(update={"controls": ()}), revisions)
     picked = read_selection(config)
     like = _like_several_sources(config, revisions)
-    choice = Choice(SELECTION, without_controls.stages, made=picked is not None, like=like)
+    chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
+    after = without_controls.stages if chosen_by_split else without_controls.nodes
+    choice = Choice(SELECTION, after, made=picked is not None, like=like)
     grown = single_source if picked is None else build(config, revisions, picked)
     return replace(grown, choices=(choice,))
 
@@ -82,9 +86,50 @@ def build(
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
+    for run in _selectors(config, builder, given):
+        builder.add(run)
     for stage in _perhaps_chosen(config, builder, given):
         builder.expect(stage)
     return builder.plan()
+
+
+def _selectors(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Run]:
+    """The runs of the selectors that the config names."""
+    selectors = [SELECTORS[name] for name in config.selectors]
+    asked = product(config.models, config.seeds, config.datasets) if selectors else ()
+    for model, seed, dataset in asked:
+        of = _Of(builder, given, dataset.name, model.name, seed)
+        studied = Studied(
+            *(given.data[dataset.name], given.models[model.name], seed, dataset.pairs),
+            baseline=of.baseline,
+            probe=of.probe,
+        )
+        yield from selector_runs(studied, selectors)
+
+
+class _Of(NamedTuple):
+    """The trainings of a dataset, model and seed that selectors read."""
+
+    builder: PlanBuilder
+    given: _Given
+    dataset: str
+    model: str
+    seed: int
+
+    def baseline(self, task: str) -> Stage:
+        name = (self.dataset, self.model, BASELINE, (), task, self.seed)
+        return _run(self.builder, self.given, name).stages[0]
+
+    def probe(self, source: str, target: str) -> Stage:
+        """One epoch of the transfer, which no test split is told of."""
+        training = self.given.training[self.dataset]
+        first, last = steps("pretrain_finetune", (source,), target)
+        short = replace(last, training=replace(training, epochs=1), test_on=())
+        stages = self.builder.stages(
+            [first, short],
+            *(self.given.data[self.dataset], self.given.models[self.model], training, self.seed),
+        )
+        return stages[short]
 
 
 def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Stage]:

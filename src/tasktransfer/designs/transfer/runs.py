@@ -11,6 +11,7 @@ from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.selectors.nodes import is_selector
 
 BASELINE = "baseline"
 
@@ -40,6 +41,11 @@ def is_control(run: Run) -> bool:
     return run.method in CONTROLS
 
 
+def is_transfer(run: Run) -> bool:
+    """Whether it is a baseline's run or an algorithm's."""
+    return not is_control(run) and not is_selector(run)
+
+
 def transfer_runs(plan: Plan) -> tuple[Run, ...]:
-    """The runs of a transfer study's plan, without its controls."""
-    return tuple(run for run in plan.runs if not is_control(run))
+    """The runs of a transfer study's plan, without its controls and selectors."""
+    return tuple(run for run in plan.runs if is_transfer(run))

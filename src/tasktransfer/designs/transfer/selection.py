@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tasktransfer.core.plan import choice_file
 from tasktransfer.datasets import DATASETS
@@ -13,8 +12,8 @@ from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
 from tasktransfer.results.choices import read_choice
 
-ChooseBy = Literal["dev", "test"]
-"""The split whose scores choose."""
+ChooseBy = str
+"""dev or test, the split whose scores choose, or a selector."""
 
 SELECTION = "selection"
 """Name of the choice (``core.plan.Choice``)."""
@@ -24,8 +23,8 @@ SELECTION = "selection"
 class MultiSource:
     """A target with all the sources that one run trains on (paper, section 6.2).
 
-    ``chosen_by``: the split whose scores chose it; None: the config names it, or it was chosen
-    when test was the only way.
+    ``chosen_by``: the split whose scores chose it, or a selector; None: the config names it, or it
+    was chosen when test was the only way.
     """
 
     dataset: str
@@ -65,9 +64,9 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
 
 
 def _choose_by(said: object) -> ChooseBy | None:
-    if said in (None, "dev", "test"):
+    if said is None or isinstance(said, str):
         return said
-    raise ValueError(f"chosen_by is {said!r}, expected dev or test")
+    raise ValueError(f"chosen_by is {said!r}, expected dev, test or a selector")
 
 
 def _contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:
@@ -82,7 +81,7 @@ def _contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str
         for item in targets:
             if item.chosen_by not in (None, asked.choose_by):
                 return (
-                    f"{item.target} was chosen by {item.chosen_by} scores, "
+                    f"{item.target} was chosen by {item.chosen_by}, "
                     f"multi_source.choose_by is {asked.choose_by}"
                 )
             if len(item.sources) != asked.sources_per_target:

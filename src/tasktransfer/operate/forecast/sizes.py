@@ -11,6 +11,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
 from tasktransfer.files import json_text
+from tasktransfer.results.revisions import is_generated
 from tasktransfer.results.study import Study
 
 TEXT_TO_TEXT_TOKENS = 1.15
@@ -54,7 +55,7 @@ class Sizes:
             return "the encoded data"
         if self._prepared(dataset):
             return "the prepared data"
-        if self._study.config.data.generated:
+        if is_generated(self._study.config, dataset):
             return "the tiny world"
         told = DATASETS[dataset]
         assumed = [
@@ -82,7 +83,7 @@ class Sizes:
             return int(prepared.get(task, {}).get(split, {}).get("samples", 0))
         data, told = self._study.config.data, DATASETS[dataset]
         few = data.few_sample
-        if data.generated:
+        if is_generated(self._study.config, dataset):
             return told.tiny_instances(task, split, data.tiny_world.dialogues, few_sample=few)
         return told.instances(task, split, few_sample=few)
 

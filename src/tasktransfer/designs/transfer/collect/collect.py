@@ -13,7 +13,8 @@ from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Tables, frames_of
 from tasktransfer.designs.transfer.collect.rows import Row, missing_row, run_row, score_rows
 from tasktransfer.designs.transfer.config import transfer_config
-from tasktransfer.designs.transfer.runs import BASELINE, is_control
+from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer
+from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing, gather
 from tasktransfer.results.study import Study
 from tasktransfer.tables.collected import metadata_of, write_collected
@@ -56,9 +57,9 @@ def write(collected: Collected) -> tuple[Tables, Metadata]:
 
 def tables_of(collected: Collected) -> Tables:
     """What was collected, as frames in the order of the plan; controls apart."""
-    of_algorithms = [run for run in collected.runs if not is_control(run)]
+    of_algorithms = [run for run in collected.runs if is_transfer(run)]
     of_controls = [run for run in collected.runs if is_control(run)]
-    holes = [hole for hole in collected.missing if not is_control(hole.run)]
+    holes = [hole for hole in collected.missing if is_transfer(hole.run)]
     of_controls_missing = [hole for hole in collected.missing if is_control(hole.run)]
     runs = frame("runs", [run_row(collected, run) for run in of_algorithms])
     deltas = deltas_of(runs)
@@ -152,12 +153,12 @@ def metadata_in(collected: Collected) -> Metadata:
 
 def _order(runs: Iterable[Run]) -> dict[str, list[str]]:
     """Names in the order in which the plan first has them; tasks as targets before sources."""
-    listed = list(runs)
+    listed = [run for run in runs if not is_selector(run)]
     sources = [source for run in listed for source in run.about["sources"]]
     names = {
         "dataset": (run.about["dataset"] for run in listed),
         "model": (run.model for run in listed),
-        "algorithm": (run.method for run in listed if not is_control(run)),
+        "algorithm": (run.method for run in listed if is_transfer(run)),
         "task": [*(run.about["target"] for run in listed), *sources],
     }
     return {kind: list(dict.fromkeys(values)) for kind, values in names.items()}

@@ -26,6 +26,7 @@ def select(
     targets_per_dataset: int = 2,
     sources_per_target: int = 3,
     chosen_by: ChooseBy = "test",
+    values: pd.DataFrame | None = None,
 ) -> list[Selection]:
     """Pick the targets that benefit most, and the best sources of each.
 
@@ -38,7 +39,10 @@ def select(
             scores; rows of several sources are left alone.
         targets_per_dataset: how many targets of each dataset to pick.
         sources_per_target: how many sources of each.
-        chosen_by: the split that the deltas are of, as it is written down.
+        chosen_by: the split that the deltas are of, or the selector, as it is written down.
+        values: of the selector that ranks the sources of a target (columns of
+            ``selectors.values.VALUES``); None: the deltas rank them. Targets are picked by the
+            deltas either way.
 
     Returns:
         Per dataset (in the order of the table) the targets, best first.
@@ -54,8 +58,9 @@ def select(
     for dataset, rows in single.groupby("dataset", sort=False):
         _refuse_holes(str(dataset), rows)
         pairs = rows.groupby(["target", "source"])["delta"].mean()
+        ranking = pairs if values is None else _ranks(values[values["dataset"] == dataset])
         for target in _best_targets(str(dataset), pairs, targets_per_dataset):
-            sources = _best(pairs[target], sources_per_target)
+            sources = _best(ranking.xs(target, level="target"), sources_per_target)
             if len(sources) < sources_per_target:
                 raise RecordError(
                     f"{dataset}: {target} has {len(sources)} sources, {sources_per_target} asked "
@@ -90,6 +95,7 @@ def select_from_tables(
     targets_per_dataset: int = 2,
     sources_per_target: int = 3,
     choose_by: ChooseBy = "dev",
+    values: pd.DataFrame | None = None,
 ) -> list[Selection]:
     """``select`` on the tables of a study.
 
@@ -106,7 +112,15 @@ def select_from_tables(
             "table must not choose"
         )
     deltas = tables.deltas if choose_by == "test" else dev_deltas(tables.deltas, tables.runs)
-    return select(deltas, targets_per_dataset, sources_per_target, choose_by)
+    return select(deltas, targets_per_dataset, sources_per_target, choose_by, values)
+
+
+def _ranks(values: pd.DataFrame) -> pd.Series[float]:
+    """(target, source) → mean rank over models and seeds, the last is 1: values of two models have
+    no common unit. What has no value comes last."""
+    of_one = values.groupby(["model", "algorithm", "seed", "target"], sort=False)["value"]
+    ranks = of_one.rank(na_option="top")
+    return ranks.groupby([values["target"], values["source"]]).mean()
 
 
 def _best_targets(dataset: str, pairs: pd.Series[float], count: int) -> list[str]:

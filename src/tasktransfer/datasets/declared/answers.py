@@ -1,0 +1,293 @@
+"""The instances of a task on a dialogue: what its fields hold, as a card takes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasktransfer.datasets.declared.dialogues import ITEMS, Dialogue, Turn, row_text, value_at
+from tasktransfer.datasets.declared.section import TaskSection
+from tasktransfer.files.fields import Place
+from tasktransfer.tasks.card import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What an instance is made of. ``turn``: the one that it is about, None: the dialogue.
+    ``number``: of the item in its dialogue, for the instance's name; -1: the only one. ``values``:
+    what fields of the item are looked up in."""
+
+    turn: Turn | None
+    number: int
+    values: Mapping[str, Any]
+    place: Place
+
+
+@dataclass(slots=True)
+class TaskReader:
+    """Reads a task's instances. ``skipped``: how many items had no answer and are left out, by
+    field, where that is allowed."""
+
+    name: str
+    section: TaskSection
+    skipped: int = 0
+    fields: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        said = {"label": self.section.label, "question": self.section.question}
+        said |= {"options": self.section.options, **self.section.fields}
+        said |= {f"output.{trait}": path for trait, path in (self.section.outputs or {}).items()}
+        self.fields = {name: path for name, path in said.items() if path is not None}
+
+    @property
+    def listed(self) -> str:
+        """The list whose items are the instances; empty: the dialogue is one, or its turns are."""
+        lists = {path.partition(ITEMS)[0] for path in self.fields.values() if ITEMS in path}
+        return next(iter(lists), "")
+
+    def instances(self, dialogue: Dialogue) -> Iterator[Instance]:
+        """The instances on a dialogue.
+
+        Raises:
+            DataError: a field is missing or of another type; names file, line, field and remedy.
+        """
+        for item in self._items(dialogue):
+            instance = self._instance(dialogue, item)
+            if instance is None:
+                self.skipped += 1
+            else:
+                yield instance
+
+    def _items(self, dialogue: Dialogue) -> Iterator[Item]:
+        row = Item(None, -1, dialogue.values, dialogue.place)
+        about_turns = self.section.kind == "utterance_classification"
+        if self.section.kind == "reply" and self.section.label is None:
+            for number, turn in enumerate(dialogue.turns[1:], start=1):
+                yield Item(turn, number, {}, turn.place)
+        elif not self.listed and (dialogue.by_turn and about_turns):
+            for number, turn in enumerate(dialogue.turns):
+                yield Item(turn, number, turn.values, turn.place)
+        elif not self.listed:
+            yield Item(dialogue.turns[-1], -1, dialogue.values, row.place) if about_turns else row
+        elif self.listed == dialogue.turns_field:
+            for number, turn in enumerate(dialogue.turns):
+                yield Item(turn, number, {self.listed + ITEMS: turn.values}, turn.place)
+        else:
+            yield from self._listed(dialogue, about_turns)
+
+    def _listed(self, dialogue: Dialogue, about_turns: bool) -> Iterator[Item]:
+        found = value_at(dialogue.values, self.listed, dialogue.place)
+        place = dialogue.place.at(self.listed)
+        if isinstance(found, Mapping):
+            found = [dict(zip(found, v, strict=False)) for v in zip(*found.values(), strict=False)]
+        if found is None:
+            self._refuse_missing(self.listed, dialogue.place)
+            return
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            raise place.error(f"found {found!r:.40}, expected a list")
+        if about_turns and len(found) != len(dialogue.turns):
+            raise place.error(f"{len(found)} items for {len(dialogue.turns)} turns")
+        for number, values in enumerate(found):
+            turn = dialogue.turns[number] if about_turns else None
+            yield Item(turn, number, {self.listed + ITEMS: values}, place.at(number))
+
+    def _refuse_missing(self, what: str, place: Place) -> None:
+        """An answer is missing: of turns some may be annotated, of dialogues all have to be."""
+        usual = (
+            "skip" if self.listed or self.section.kind == "utterance_classification" else "refuse"
+        )
+        if (self.section.missing or usual) == "refuse":
+            raise place.error(
+                f"{what} of task {self.name} is missing or null",
+                "give it, remove the row, or set missing: skip for the task",
+            )
+
+    def _value(self, name: str, dialogue: Dialogue, item: Item) -> Any:
+        path = self.fields[name]
+        if ITEMS in path:
+            _, _, inner = path.partition(ITEMS)
+            values = item.values[self.listed + ITEMS]
+            inner = inner.lstrip(".")
+            return value_at(values, inner, item.place) if inner else values
+        if item.turn is not None and dialogue.by_turn and item.number >= 0:
+            return value_at(item.turn.values, path, item.place)
+        if dialogue.by_turn:
+            return self._agreed(path, dialogue)
+        return value_at(dialogue.values, path, dialogue.place)
+
+    def _agreed(self, path: str, dialogue: Dialogue) -> Any:
+        """The value that the rows of a dialogue have in common; empty cells have none."""
+        agreed: Any = None
+        for turn in dialogue.turns:
+            value = value_at(turn.values, path, turn.place)
+            if value is None or value == "":
+                continue
+            if agreed is not None and value != agreed:
+                raise turn.place.at(path).error(
+                    f"found {value!r:.40}, and {agreed!r:.40} before in dialogue {dialogue.id!r}",
+                    "give a dialogue one answer, or make it an utterance_classification",
+                )
+            agreed = value
+        return agreed
+
+    def _instance(self, dialogue: Dialogue, item: Item) -> Instance | None:
+        answer = self._answer(dialogue, item)
+        if answer is None:
+            return None
+        target, starts, options = answer
+        is_reply = self.section.kind == "reply" and self.section.label is None
+        turn = item.turn
+        end = len(dialogue.context) if turn is None else turn.start - 1 if is_reply else turn.end
+        context = dialogue.context[:end]
+        focus = len(context) if turn is None or is_reply else turn.start
+        query = {name: self._text(name, dialogue, item) for name in self.fields if self._asks(name)}
+        number = f"#{item.number}" if item.number >= 0 else ""
+        return Instance(
+            id=f"{row_text(dialogue.place)}{number}",
+            dialogue_id=dialogue.id,
+            task=self.name,
+            context=context,
+            focus=focus,
+            query=query,
+            options=options,
+            target=target,
+            starts=starts,
+            turns=tuple(t.start for t in dialogue.turns if t.start < max(len(context), 1)),
+        )
+
+    def _asks(self, name: str) -> bool:
+        return name == "question" or name in self.section.fields
+
+    def _text(self, name: str, dialogue: Dialogue, item: Item) -> str:
+        value = self._value(name, dialogue, item)
+        if not isinstance(value, str) or not value.strip():
+            raise item.place.at(self.fields[name]).error(f"found {value!r:.40}, expected a text")
+        return value.strip()
+
+    def _answer(
+        self, dialogue: Dialogue, item: Item
+    ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
+        """(right answers, where they begin, options); None: there is none, and that is allowed."""
+        if self.section.kind == "multi_output":
+            answers = [
+                self._label(f"output.{trait}", dialogue, item)
+                for trait in self.section.outputs or ()
+            ]
+            return None if None in answers else (tuple(map(str, answers)), (), ())
+        if "label" not in self.fields:
+            assert item.turn is not None
+            return (item.turn.text,), (), ()
+        match self.section.kind:
+            case "multi_label":
+                labels = self._labels(dialogue, item)
+                return None if labels is None else (labels, (), ())
+            case "span":
+                return self._span(dialogue, item)
+            case "multiple_choice":
+                return self._choice(dialogue, item)
+        label = self._label("label", dialogue, item)
+        if label is not None and self.section.kind == "rating":
+            self._check_rating(label, item)
+        return None if label is None else ((label,), (), ())
+
+    def _label(self, name: str, dialogue: Dialogue, item: Item) -> str | None:
+        value = self._value(name, dialogue, item)
+        return self._plain(value, self.fields[name], item)
+
+    def _plain(self, value: Any, path: str, item: Item) -> str | None:
+        if value is None or (isinstance(value, str) and not value.strip()):
+            self._refuse_missing(path, item.place)
+            return None
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, float) and (not math.isfinite(value)):
+            raise item.place.at(path).error(f"found {value}, expected a label")
+        if isinstance(value, int | float):
+            return f"{value:.12g}" if isinstance(value, float) else str(value)
+        if not isinstance(value, str):
+            raise item.place.at(path).error(
+                f"found {value!r:.40}, expected a label",
+                "give one text or number, or make it a task of kind multi_label",
+            )
+        return value.strip()
+
+    def _labels(self, dialogue: Dialogue, item: Item) -> tuple[str, ...] | None:
+        """Several labels: a list, which may be empty, or a text with ``;`` or ``|`` between."""
+        value, path = self._value("label", dialogue, item), self.fields["label"]
+        if isinstance(value, str):
+            mark = "|" if "|" in value else ";"
+            value = [part for part in value.split(mark) if part.strip()]
+        if value is None:
+            self._refuse_missing(path, item.place)
+            return None
+        if not isinstance(value, list | tuple):
+            value = [value]
+        labels = [self._plain(one, path, item) for one in value]
+        if not labels:  # no model answers with nothing
+            self._refuse_missing(path, item.place)
+        return tuple(dict.fromkeys(label for label in labels if label is not None)) or None
+
+    def _span(
+        self, dialogue: Dialogue, item: Item
+    ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
+        value, path = self._value("label", dialogue, item), self.fields["label"]
+        texts = list(value) if isinstance(value, list | tuple) else [value]
+        texts = [text.strip() for text in texts if isinstance(text, str) and text.strip()]
+        if not texts:
+            if self.section.unanswerable is not None:
+                return (self.section.unanswerable,), (-1,), ()
+            self._refuse_missing(path, item.place)
+            return None
+        end = len(dialogue.context) if item.turn is None else item.turn.end
+        starts = [_find(dialogue.context[:end], text) for text in dict.fromkeys(texts)]
+        for text, start in zip(dict.fromkeys(texts), starts, strict=True):
+            if start < 0:
+                raise item.place.at(path).error(
+                    f"{text!r:.60} is nowhere in the dialogue",
+                    "give an answer that is in it word for word, or use kind free_text",
+                )
+        return tuple(dict.fromkeys(texts)), tuple(starts), ()
+
+    def _choice(
+        self, dialogue: Dialogue, item: Item
+    ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
+        options, path = self._value("options", dialogue, item), self.fields["options"]
+        if isinstance(options, str):
+            options = [part.strip() for part in options.split("|")]
+        if not isinstance(options, list | tuple) or not all(isinstance(o, str) for o in options):
+            raise item.place.at(path).error(f"found {options!r:.40}, expected a list of texts")
+        right = self._label("label", dialogue, item)
+        if right is None:
+            return None
+        numbers = [str(number) for number in range(len(options))]
+        if right not in numbers and list(options).count(right) == 1:
+            right = numbers[list(options).index(right)]
+        if right not in numbers:
+            raise item.place.at(self.fields["label"]).error(
+                f"{right!r:.40} is no option, nor the number of one from 0 to {len(options) - 1}",
+                "give the option's text or its number",
+            )
+        return (right,), (), tuple(options)
+
+    def _check_rating(self, label: str, item: Item) -> None:
+        low, high = self.section.scale or (0.0, 0.0)
+        try:
+            is_on = low <= float(label) <= high
+        except ValueError:
+            is_on = False
+        if not is_on:
+            raise item.place.at(self.fields["label"]).error(
+                f"found {label!r:.40}, expected a number from {low:g} to {high:g}",
+                "mend it, or the task's scale",
+            )
+
+
+def _find(context: str, text: str) -> int:
+    """Where a text is in a context, in its case or in another; -1: nowhere."""
+    exact = context.find(text)
+    if exact >= 0:
+        return exact
+    lowered = context.lower()
+    return lowered.find(text.lower()) if len(lowered) == len(context) else -1

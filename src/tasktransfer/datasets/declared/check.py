@@ -1,0 +1,292 @@
+"""What a user should know of files before a study of them: a declaration to paste, and all that is
+wrong, with lines. Nothing is dropped in silence.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.datasets.declared.answers import TaskReader
+from tasktransfer.datasets.declared.dialogues import Dialogue, dialogues_of
+from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, data_file
+from tasktransfer.datasets.declared.guess import Guess, guess
+from tasktransfer.datasets.declared.rows import Row, opened, read_rows
+from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.datasets.declared.survey import TOKENS_A_WORD
+from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
+from tasktransfer.files.fields import Place
+
+GUESSED_FROM = 2000
+"""Rows."""
+SHOWN = 20
+"""Problems of one file and lines of one problem that are listed."""
+UNEVEN = 10
+"""How many times the largest label is the smallest, from which on it is said."""
+
+Count = Callable[[str], int]
+"""A text → its tokens."""
+
+
+@dataclass
+class Checked:
+    """``text``: the declaration as YAML, with comments. ``problems``: what a study would be refused
+    for; ``notes``: what one should know; each with file and line."""
+
+    text: str
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def check_files(
+    paths: Sequence[Path], name: str, limit: int = 512, tokens: Count | None = None
+) -> Checked:
+    """Check the files of a dataset that is to be.
+
+    Args:
+        paths: files; which split each is, its name tells, and the first is train.
+        name: of the dataset.
+        limit: longest input of a model, in tokens.
+        tokens: counts those of a text; None: words, times what BERT makes of a word.
+
+    Raises:
+        DataError: a file is missing or of no format that is read, or nothing of it can be read.
+    """
+    return _Check(paths, name, limit, tokens).checked()
+
+
+class _Check:
+    def __init__(self, paths: Sequence[Path], name: str, limit: int, tokens: Count | None) -> None:
+        self.files = {path: data_file(path, "the command line") for path in paths}
+        self.splits = _splits(paths)
+        self.name, self.limit = name, limit
+        self.tokens = tokens or (lambda text: round(len(text.split()) * TOKENS_A_WORD))
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        self.seen: dict[str, tuple[str, str]] = {}
+        self.dialogues: Counter[str] = Counter()
+        self.turns = 0
+        self.labels: dict[str, dict[str, Counter[str]]] = {}
+        self.first: dict[tuple[str, str], str] = {}
+        self.long: list[str] = []
+
+    def checked(self) -> Checked:
+        rows = {path: self._readable(path, file) for path, file in self.files.items()}
+        train = next(path for path, split in self.splits.items() if split == "train")
+        try:
+            guessed = guess([row.values for row in rows[train][:GUESSED_FROM]], str(train))
+        except DataError as error:
+            raise DataError("\n".join([*self.problems, str(error)])) from None
+        section = self._declaration(guessed)
+        try:
+            declaration = Declaration.model_validate(section)
+        except ValidationError:
+            declaration = None
+            self.problems.append(f"{train}: no field looks like a label; declare a task by hand")
+        if declaration is not None:
+            for path, some in rows.items():
+                self._read(path, some, declaration)
+            self._compare(declaration)
+        return Checked(self._printed(section, guessed), self.problems, self.notes)
+
+    def _declaration(self, guessed: Guess) -> dict[str, object]:
+        files: dict[str, object] = {}
+        for path, split in self.splits.items():
+            before = files.get(split)
+            files[split] = str(path) if before is None else [*_listed(before), str(path)]
+        shares = {} if "test" in files else {"shares": {"test": 0.2}}
+        return {"files": files, **shares, "dialogue": guessed.dialogue, "tasks": guessed.tasks}
+
+    # --- lines that cannot be read ---
+
+    def _readable(self, path: Path, file: DataFile) -> list[Row]:
+        """The rows of a file that can be read; what is wrong with others is noted."""
+        if file.format in ("jsonl", "csv", "json"):
+            self._look_at_bytes(path)
+        found: list[Row] = []
+        try:
+            found += read_rows(file)
+        except DataError as error:
+            self.problems.append(str(error))
+            if file.format == "jsonl":
+                found = self._lines(path)
+        if not found:
+            raise DataError("\n".join(dict.fromkeys(self.problems)))
+        return found
+
+    def _lines(self, path: Path) -> list[Row]:
+        """All lines of JSON that can be read; the others are problems, each once."""
+        rows, broken = list[Row](), list[str]()
+        with opened(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                place = Place(str(path), row=f"line {number}", remedy="mend the line")
+                text = line.removeprefix(codecs.BOM_UTF8).strip()
+                try:
+                    values = json_text.loads(text) if text else None
+                except ValueError as error:
+                    broken.append(str(place.error(f"no JSON ({error})")))
+                    continue
+                if isinstance(values, dict):
+                    rows.append(Row(number, values, place))
+                elif values is not None:
+                    broken.append(str(place.error("expected an object in braces")))
+        self.problems[-1:] = _some(broken) or self.problems[-1:]
+        return rows
+
+    def _look_at_bytes(self, path: Path) -> None:
+        with opened(path) as stream:
+            lines, crlf, blank = 0, 0, list[int]()
+            for number, line in enumerate(stream, start=1):
+                if number == 1 and line.startswith(codecs.BOM_UTF8):
+                    self.notes.append(f"{path}, line 1: begins with a byte order mark; passed over")
+                lines, crlf = number, crlf + line.endswith(b"\r\n")
+                if not line.strip():
+                    blank.append(number)
+        if crlf:
+            self.notes.append(f"{path}: {crlf:,} of {lines:,} lines end in CRLF; read as line ends")
+        if blank:
+            self.notes.append(f"{path}: empty lines {_numbers(blank)}; passed over")
+
+    # --- dialogues and answers ---
+
+    def _read(self, path: Path, rows: list[Row], declaration: Declaration) -> None:
+        split, problems = self.splits[path], list[str]()
+        readers = [TaskReader(task, section) for task, section in declaration.tasks.items()]
+        by_turn = declaration.dialogue.turns is None and declaration.dialogue.id is not None
+        groups = [rows] if by_turn else [[row] for row in rows]
+        for group in groups:
+            try:
+                for dialogue in dialogues_of(group, declaration.dialogue, f"{split}-{path.name}"):
+                    self._note(dialogue, split)
+                    problems += self._answers(dialogue, readers, split)
+            except DataError as error:
+                problems.append(str(error))
+        self.problems += _some(problems)
+        for reader in readers:
+            if reader.skipped:
+                self.notes.append(
+                    f"{path}: {reader.skipped:,} without {reader.fields['label']} are no instances "
+                    f"of {reader.name}"
+                )
+
+    def _answers(
+        self, dialogue: Dialogue, readers: Sequence[TaskReader], split: str
+    ) -> Iterator[str]:
+        for reader in readers:
+            try:
+                for instance in reader.instances(dialogue):
+                    counts = self.labels.setdefault(reader.name, {}).setdefault(split, Counter())
+                    counts.update(instance.target)
+                    where = f"{dialogue.place.file}, {dialogue.place.row}"
+                    if split != "train":
+                        for label in instance.target:
+                            self.first.setdefault((reader.name, label), where)
+            except DataError as error:
+                yield str(error)
+
+    def _note(self, dialogue: Dialogue, split: str) -> None:
+        self.dialogues[split] += 1
+        self.turns += len(dialogue.turns)
+        where = f"{dialogue.place.file}, {dialogue.place.row}"
+        if (length := self.tokens(dialogue.context)) > self.limit:
+            self.long.append(f"{where}: {length:,} tokens")
+        plain = re.sub(r"\W", "", dialogue.words.lower())
+        for key, what in ((f"name {dialogue.id}", "name"), (f"text {digest_of(plain)}", "text")):
+            before = self.seen.setdefault(key, (split, where))
+            if before[1] == where:
+                continue
+            if before[0] != split:
+                self.problems.append(
+                    f"{where}: the dialogue is in {split} and, by its {what}, in {before[0]} "
+                    f"({before[1]}); keep it in one of them"
+                )
+            elif what == "name":
+                self.problems.append(
+                    f"{where}: dialogue {dialogue.id!r} is there already ({before[1]}); give each "
+                    "its own name"
+                )
+            else:
+                self.notes.append(f"{where}: says the same as {before[1]}, a duplicate in {split}")
+            return
+
+    def _compare(self, declaration: Declaration) -> None:
+        for task, by_split in self.labels.items():
+            section = declaration.tasks[task]
+            if section.kind in ("span", "reply", "rating"):
+                continue
+            train = by_split.get("train", Counter())
+            for split, counts in by_split.items():
+                for label in counts.keys() - train.keys():
+                    self.problems.append(
+                        f"{self.first[task, label]}: {label!r} of {task} is in {split}, and train "
+                        "never has it; mend it, or list all labels under labels"
+                    )
+        if self.long:
+            share = 100 * len(self.long) / max(sum(self.dialogues.values()), 1)
+            self.notes.append(
+                f"{len(self.long):,} dialogues ({share:.0f} %) are longer than {self.limit:,} "
+                "tokens and are cut there: " + "; ".join(self.long[:3])
+            )
+
+    # --- what is printed ---
+
+    def _printed(self, section: dict[str, object], guessed: Guess) -> str:
+        sizes = ", ".join(f"{count:,} {split}" for split, count in self.dialogues.items())
+        head = f"# {sizes or 'no'} dialogues, {self.turns:,} turns\n"
+        body = yaml.safe_dump(
+            {"datasets": {self.name: section}}, sort_keys=False, allow_unicode=True, width=100
+        )
+        for task in guessed.tasks:
+            counts = sum(self.labels.get(task, {}).values(), Counter[str]())
+            note = _of_labels(counts or guessed.counts[task], guessed.tasks[task]["kind"])
+            if task in guessed.numbers:
+                note += "; numbers in the file, taken as labels (or a rating: kind: rating, scale)"
+            body = body.replace(f"\n      {task}:\n", f"\n      {task}:  # {note}\n", 1)
+        return head + body
+
+
+def _of_labels(counts: Counter[str], kind: str) -> str:
+    if kind in ("question_answering", "span"):
+        return f"{sum(counts.values()):,} answers"
+    most = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(5))
+    text = f"{len(counts)} labels: {most}{', ...' if len(counts) > 5 else ''}"
+    if counts and max(counts.values()) > UNEVEN * min(counts.values()):
+        text += (
+            f"; the largest is {max(counts.values()) / min(counts.values()):.0f} times the smallest"
+        )
+    return text
+
+
+def _splits(paths: Sequence[Path]) -> dict[Path, str]:
+    """File → its split, by its name or that of its folder; the first is train if none is."""
+    splits = {}
+    for path in paths:
+        words = re.split(r"[^a-z]+", path.name.lower())
+        splits[path] = next((SPLIT_WORDS[word] for word in words if word in SPLIT_WORDS), "train")
+    if "train" not in splits.values():
+        splits[paths[0]] = "train"
+    return splits
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _some(problems: list[str]) -> list[str]:
+    """The first problems of a file, and how many more there are."""
+    more = len(problems) - SHOWN
+    return [*problems[:SHOWN], *([f"and {more:,} more of the same file"] if more > 0 else [])]
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    listed = ", ".join(map(str, numbers[:5]))
+    return f"{listed}, ... ({len(numbers):,})" if len(numbers) > 5 else listed

@@ -1,0 +1,251 @@
+"""What a declaration may look like, guessed from the rows of a file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from tasktransfer.datasets.declared.dialogues import ITEMS
+from tasktransfer.errors import DataError
+from tasktransfer.files.fields import Table
+
+SPEAKERS = ("speaker", "role", "from", "author", "sender", "name", "user", "who")
+IDS = ("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "ticket_id", "session_id")
+TEXTS = ("text", "content", "utterance", "message", "value", "body", "said", "sentence")
+ANSWERS = ("answer", "answers", "gold")
+MOST_LABELS = 60
+"""Of a field that is taken for one with labels."""
+LABEL_WORDS = 4
+"""Mean words of a label at most."""
+MOST = 0.8
+"""Share of the values that have to be what a field is taken for."""
+TEXT_WORDS = 2.0
+"""Mean words of a turn at least, where no name tells its text."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """``dialogue`` and ``tasks`` as a declaration has them; ``counts``: task → answer → how often;
+    ``numbers``: tasks whose labels are numbers in the file."""
+
+    dialogue: dict[str, str]
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+
+
+def guess(rows: Sequence[Table], place: str) -> Guess:
+    """The declaration that fits some rows best.
+
+    Raises:
+        DataError: no field looks like the text of turns; says which fields there are.
+    """
+    columns = _columns(rows)
+    turns = next((name for name in columns if _are_turns(columns[name])), None)
+    dialogue = {} if turns is None else {"turns": turns}
+    of_turns = _columns(_each(columns[turns])) if turns else columns
+    if not (turns and not of_turns):  # turns that are texts name no field
+        text = _text(of_turns)
+        if text is None:
+            raise DataError(
+                f"{place}: no field looks like the text of a dialogue; found "
+                f"{', '.join(columns) or 'no field'}; write dialogue: {{text: FIELD}} by hand"
+            )
+        dialogue["text"] = text
+        if (speaker := _speaker(of_turns, text)) is not None:
+            dialogue["speaker"] = speaker
+    name = _id(columns, rows, repeats=turns is None)
+    if name is not None:
+        dialogue["id"] = name
+    taken = set(dialogue.values())
+    found: list[tuple[str, dict[str, Any], list[Any]]] = []
+    if turns and of_turns:
+        for key, values in of_turns.items():
+            if key not in taken and _are_labels(values):
+                path = f"{turns}{ITEMS}.{key}"
+                found.append((key, {"kind": "utterance_classification", "label": path}, values))
+    found += _of_rows(columns, taken, by_turn=turns is None and name is not None, rows=rows)
+    tasks: dict[str, dict[str, Any]] = {}
+    counts: dict[str, Counter[str]] = {}
+    for key, section, values in found:
+        plain = re.sub(r"\W", "_", key).strip("_") or "task"
+        while plain in tasks:
+            plain += "_2"
+        tasks[plain] = section
+        flat = [one for v in values for one in (v if isinstance(v, list | tuple) else [v])]
+        counts[plain] = Counter(map(_plain, (v for v in flat if not _is_null(v))))
+    numbers = tuple(
+        task
+        for task, (_, _, values) in zip(tasks, found, strict=True)
+        if any(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    )
+    return Guess(dialogue, tasks, counts, numbers)
+
+
+def _of_rows(
+    columns: Mapping[str, list[Any]], taken: set[str], *, by_turn: bool, rows: Sequence[Table]
+) -> Iterator[tuple[str, dict[str, Any], list[Any]]]:
+    """Tasks of the fields of a row: (name, section, values)."""
+    free = {key: values for key, values in columns.items() if key not in taken}
+    question = next((key for key in free if "question" in key.lower()), None)
+    options = next(
+        (k for k, v in free.items() if "option" in k.lower() or "choice" in k.lower()), None
+    )
+    answer = next((key for key in free if key.lower() in (*ANSWERS, "label", "right")), None)
+    used = set[str]()
+    if options and answer and all(isinstance(v, list | tuple) for v in free[options]):
+        asked = {"question": question} if question else {}
+        section = {"kind": "multiple_choice", **asked, "options": options, "label": answer}
+        used |= {options, answer, question or ""}
+        yield "choice", section, free[answer]
+    elif question and answer:
+        used |= {question, answer}
+        section = {"kind": "question_answering", "question": question, "label": answer}
+        yield "question_answering", section, []
+    for key, values in free.items():
+        if key in used:
+            continue
+        if _are_labels(values):
+            kind = "dialogue_classification"
+            if by_turn and _differs_within(key, columns, rows, taken):
+                kind = "utterance_classification"
+            yield key, {"kind": kind, "label": key}, values
+        elif all(_are_short_texts(v) for v in values) and any(values):
+            yield key, {"kind": "multi_label", "label": key}, values
+
+
+def _differs_within(
+    key: str, columns: Mapping[str, list[Any]], rows: Sequence[Table], taken: set[str]
+) -> bool:
+    """Whether a column has several values in a dialogue, where a row is an utterance."""
+    name = next((one for one in taken if one in columns and one.lower().endswith("id")), None)
+    seen: dict[Any, Any] = {}
+    for row in rows:
+        value = row.get(key)
+        if name and not _is_null(value) and seen.setdefault(row.get(name), value) != value:
+            return True
+    return False
+
+
+def _columns(rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """Field → its values in the rows that have it; fields of objects by a path with dots."""
+    columns: dict[str, list[Any]] = {}
+    for row in rows:
+        for key, value in _flat(row, ""):
+            columns.setdefault(key, []).append(value)
+    return columns
+
+
+def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        return
+    for key, inner in value.items():
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(inner, Mapping) and not _is_lists(inner):
+            yield from _flat(inner, name)
+        else:
+            yield name, inner
+
+
+def _each(turns: Sequence[Any]) -> list[Any]:
+    """All turns of some dialogues."""
+    found: list[Any] = []
+    for some in turns:
+        if isinstance(some, Mapping):
+            found += [dict(zip(some, v, strict=False)) for v in zip(*some.values(), strict=False)]
+        elif isinstance(some, list | tuple):
+            found += some
+    return found
+
+
+def _is_lists(value: Mapping[str, Any]) -> bool:
+    return bool(value) and all(isinstance(inner, list | tuple) for inner in value.values())
+
+
+def _are_turns(values: Sequence[Any]) -> bool:
+    """Lists of objects with a text, objects of lists, or lists of texts of some words."""
+    some = [value for value in values if value]
+    if not some:
+        return False
+    if all(isinstance(v, Mapping) and _is_lists(v) for v in some):
+        return _text(_columns(_each(some))) is not None
+    if not _mostly(isinstance(v, list | tuple) for v in some):
+        return False
+    turns = _each(some)
+    if _mostly(isinstance(turn, Mapping) for turn in turns):
+        return _text(_columns(turns)) is not None
+    texts = [turn for turn in turns if isinstance(turn, str)]
+    return _mostly(isinstance(t, str) for t in turns) and _words(texts) > LABEL_WORDS / 2
+
+
+def _text(columns: Mapping[str, list[Any]]) -> str | None:
+    """The field that texts are in: by its name, or the one with the most words."""
+    texts = {
+        key: [value for value in values if isinstance(value, str)]
+        for key, values in columns.items()
+        if _mostly(isinstance(value, str) for value in values)
+    }
+    for name in texts:
+        if name.lower() in TEXTS:
+            return name
+    best = max(texts, key=lambda name: _words(texts[name]), default=None)
+    return best if best is not None and _words(texts[best]) >= TEXT_WORDS else None
+
+
+def _speaker(columns: Mapping[str, list[Any]], text: str) -> str | None:
+    names = [name for name in columns if name != text and name.lower() in SPEAKERS]
+    return next((n for n in names if _mostly(isinstance(v, str) for v in columns[n])), None)
+
+
+def _id(columns: Mapping[str, list[Any]], rows: Sequence[Table], *, repeats: bool) -> str | None:
+    """The field that names dialogues: of rows that are utterances one that stays for a while."""
+    for name, values in columns.items():
+        low = name.lower()
+        if not (low in IDS or low.endswith(("_id", "id"))):
+            continue
+        named = [v for v in values if isinstance(v, str | int) and not isinstance(v, bool)]
+        if len(named) < MOST * len(rows):
+            continue
+        changes = 1 + sum(one != other for one, other in pairwise(named))
+        stays = changes < len(named) or len(rows) == 1
+        if len(set(named)) >= MOST * changes and (stays or not repeats):
+            return name
+    return None
+
+
+def _are_labels(values: Sequence[Any]) -> bool:
+    """A few short texts, whole numbers or yes and no, each several times."""
+    said = [value for value in values if not _is_null(value)]
+    if not _mostly(isinstance(value, str | int) for value in said):
+        return False
+    said = [value for value in said if isinstance(value, str | int)]
+    distinct = set(map(_plain, said))
+    few = 2 <= len(distinct) <= MOST_LABELS and 2 * len(distinct) <= len(said)
+    return few and _words([str(value) for value in said]) <= LABEL_WORDS
+
+
+def _are_short_texts(value: Any) -> bool:
+    is_list = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return is_list and _words(value) <= LABEL_WORDS
+
+
+def _mostly(is_so: Iterable[bool]) -> bool:
+    """Of most values, and of one at least: some may be what is wrong with a file."""
+    listed = list(is_so)
+    return bool(listed) and sum(listed) >= MOST * len(listed)
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def _words(texts: Sequence[str]) -> float:
+    return sum(len(text.split()) for text in texts) / max(len(texts), 1)

@@ -1,0 +1,242 @@
+"""A declaration as a dataset: its cards, its reader and its sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
+from tasktransfer.datasets.declared.answers import TaskReader
+from tasktransfer.datasets.declared.dialogues import Dialogue
+from tasktransfer.datasets.declared.draws import number_of
+from tasktransfer.datasets.declared.section import Declaration, TaskSection
+from tasktransfer.datasets.declared.source import source_of
+from tasktransfer.datasets.declared.survey import (
+    TOKENS_A_WORD,
+    VERSION,
+    Survey,
+    dialogues_in,
+    memo_file,
+    remembered,
+    survey_of,
+)
+from tasktransfer.datasets.file_digests import combined
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
+
+AVERAGES = ("micro", "macro", "weighted")
+SPAN_TOKENS, REPLY_TOKENS = 64, 64
+LEAST_ANSWER = 8
+
+
+def declared_dataset(name: str, declaration: Declaration, memory: Path | None) -> Dataset:
+    """The dataset that a config declares.
+
+    Args:
+        name: as the config has it.
+        memory: folder where surveys (``survey``) and digests of files are remembered, or None. A
+            dataset whose files are gone is the one that was there last.
+
+    Raises:
+        DataError: its files are missing or damaged; names file, line or row, value and remedy.
+    """
+    memo = memory and memo_file(memory, name, declaration)
+    digests = memory and memory / "digests.json"
+    key = f"datasets.{name}"
+    try:
+        source = source_of(declaration, key)
+        survey = survey_of(declaration, source, name, source.digest(digests), memo)
+    except DataError:
+        known = remembered(memo) if memo else None
+        if known is None or _is_there(declaration, key):
+            raise
+        survey = known
+    asked = _Asked(name, declaration, survey)
+    return Dataset(
+        name=name,
+        cards=tuple(
+            _card(name, task, section, survey) for task, section in declaration.tasks.items()
+        ),
+        reader=Reader(version=VERSION, find=asked.find, revision=asked.revision, open=asked.open),
+        sizes={task: _size(task, section, survey) for task, section in declaration.tasks.items()},
+        sizes_from="the declared files",
+        few_sample_share=_few_share(survey),
+        has_own_files=True,
+        told=tuple(survey.told),
+    )
+
+
+def _is_there(declaration: Declaration, key: str) -> bool:
+    try:
+        source_of(declaration, key).digest(None)
+    except DataError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a reader answers of a declared dataset. The folder of releases is of no use to it."""
+
+    name: str
+    declaration: Declaration
+    survey: Survey
+
+    @property
+    def key(self) -> str:
+        return f"datasets.{self.name}"
+
+    def find(self, folder: Path) -> str:
+        return source_of(self.declaration, self.key).place
+
+    def revision(self, folder: Path, memo: Path | None) -> str:
+        """Of content and of how it is read: each card says where its own answers are."""
+        source = source_of(self.declaration, self.key)
+        return _revision(self.declaration, source.digest(memo), source.splits)
+
+    def open(self, folder: Path, few_sample: bool) -> Release:
+        source, survey = source_of(self.declaration, self.key), self.survey
+        digest = source.digest(None)
+        if digest != survey.digest:
+            raise DataError(
+                f"{source.place}: has changed since this command began; let it be, and start again"
+            )
+        return Release(
+            place=source.place,
+            revision=_revision(self.declaration, digest, source.splits),
+            tasks=tuple(self.declaration.tasks),
+            dialogues=survey.few_dialogues if few_sample else survey.dialogues,
+            instances=lambda task, split: self._instances(task, split, few_sample),
+            turns=self._turns(few_sample),
+            told=tuple(survey.told),
+            query={task: _asked(section) for task, section in self.declaration.tasks.items()},
+        )
+
+    def _instances(self, task: str, split: str, few_sample: bool) -> Iterator[Instance]:
+        reader = TaskReader(task, self.declaration.tasks[task])
+        limit = self.survey.few.get(task, {}).get(split) if few_sample else None
+        for dialogue in self._dialogues(split):
+            if limit is None or self._few_number(dialogue) < limit:
+                yield from reader.instances(dialogue)
+
+    def _turns(self, few_sample: bool) -> Iterator[TurnLength]:
+        for split in SPLITS:
+            limits = [of[split] for of in self.survey.few.values() if few_sample and split in of]
+            for dialogue in self._dialogues(split):
+                used = not limits or self._few_number(dialogue) < max(limits)
+                for number, turn in enumerate(dialogue.turns):
+                    speakers = (turn.speaker,) if turn.speaker else ()
+                    words = len(turn.text.split())
+                    yield TurnLength(dialogue.id, split, used, str(number), speakers, words)
+
+    def _dialogues(self, split: str) -> Iterator[Dialogue]:
+        source = source_of(self.declaration, self.key)
+        return dialogues_in(source, split, self.survey.splitting)
+
+    def _few_number(self, dialogue: Dialogue) -> int:
+        section = self.declaration.few_sample
+        return number_of(dialogue.id, section.seed if section else 0, "few")
+
+
+def _revision(declaration: Declaration, digest: str, splits: Sequence[str]) -> str:
+    said = {"version": VERSION, "splits": list(splits), **declaration.reading}
+    return combined({"files": digest, "reading": digest_of(said)})
+
+
+# --- cards and sizes ----------------------------------------------------------------------------
+
+
+def _card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task:
+    labels = _labels(name, section, survey)
+    words = name.replace("_", " ")
+    fields = " ".join(f"{{{field}}}" for field in _asked(section))
+    query = section.query if section.query is not None else _query(section, fields)
+    asks = "question: {question} " if section.question else ""
+    options = "{options} " if section.kind == "multiple_choice" else ""
+    others = "" if section.question or not fields else f"{fields} "
+    trait = " {trait}" if section.kind == "multi_output" else ""
+    ends = "answer" if section.kind == "span" else words
+    usual = f"{asks}{others}{options}{ends}{trait}:" if section.kind != "reply" else ""
+    return Task(
+        name=name,
+        short=section.short or name,
+        dataset=dataset,
+        kind=section.kind,
+        labels=labels,
+        metrics=tuple(_metric(name, section) for name in section.measures),
+        query=query,
+        prompt=Prompt(
+            section.prompt if section.prompt is not None else usual,
+            max_answer_tokens=_answer_tokens(name, section, labels, survey),
+            joiner=" and " if not any(" and " in f" {label} " for label in labels) else " ; ",
+        ),
+        description=section.description
+        or f"{words[:1].upper()}{words[1:]} of {dataset}, as declared.",
+        citation="the user's own files",
+        licence="as the user's files",
+        paper_metrics=section.measures,
+        outputs=tuple(section.outputs or ()),
+        every_mention=section.kind == "span",
+        answers_in=_where(section),
+    )
+
+
+def _where(section: TaskSection) -> str:
+    """Digest of where a task's answers are in a row: what no other field of a card says."""
+    keys = {"label", "question", "options", "outputs", "fields", "missing", "unanswerable"}
+    return digest_of(section.model_dump(include=keys, exclude_defaults=True))[:16]
+
+
+def _labels(name: str, section: TaskSection, survey: Survey) -> tuple[str, ...]:
+    match section.kind:
+        case "span" | "reply":
+            return ()
+        case "rating":
+            assert section.scale is not None
+            return tuple(f"{end:g}" for end in section.scale)
+        case "multiple_choice":
+            return tuple(map(str, range(survey.options[name])))
+    return section.labels or tuple(survey.labels[name])
+
+
+def _asked(section: TaskSection) -> tuple[str, ...]:
+    return (*(["question"] if section.question else []), *section.fields)
+
+
+def _query(section: TaskSection, fields: str) -> str:
+    parted = fields.replace("} {", "} ; {")
+    return f"{fields} {{option}}".strip() if section.kind == "multiple_choice" else parted
+
+
+def _metric(name: str, section: TaskSection) -> MetricSpec:
+    average = name.partition("_")[0]
+    unanswerable = (section.unanswerable,) if section.unanswerable else ()
+    if average in AVERAGES:
+        return MetricSpec(name.removeprefix(f"{average}_"), average, None, unanswerable)  # type: ignore[arg-type]
+    return MetricSpec(name, None, None, unanswerable)  # type: ignore[arg-type]
+
+
+def _answer_tokens(name: str, section: TaskSection, labels: tuple[str, ...], survey: Survey) -> int:
+    """Room for the longest answer: two tokens a word and the end, or one for two characters."""
+    if section.kind in ("span", "reply"):
+        return SPAN_TOKENS if section.kind == "span" else REPLY_TOKENS
+    several = 4 if section.kind == "multi_label" else 1
+    longest = max((len(label) for label in labels), default=0)
+    return max(LEAST_ANSWER, several * (math.ceil(longest / 2) + 2))
+
+
+def _size(name: str, section: TaskSection, survey: Survey) -> TaskSize:
+    counts = survey.few_instances.get(name) or survey.instances[name]
+    sequences = survey.options.get(name, 1)
+    tokens = max(4, round((survey.words[name] + 2) * TOKENS_A_WORD)) * sequences
+    return TaskSize(counts["train"], counts["dev"], counts["test"], tokens, sequences)
+
+
+def _few_share(survey: Survey) -> float:
+    """Of the first task's training instances: forecasts of the full data divide by it."""
+    for task, counts in survey.few_instances.items():
+        return counts["train"] / survey.instances[task]["train"]
+    return 1.0

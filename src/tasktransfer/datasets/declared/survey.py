@@ -1,0 +1,349 @@
+"""What is known of a declared dataset before a plan is made: its labels, how train is split, how
+large its tasks are. The files are read once for it; what was found is remembered by their content.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.core.digests import digest_of
+from tasktransfer.datasets.declared.answers import TaskReader
+from tasktransfer.datasets.declared.dialogues import Dialogue
+from tasktransfer.datasets.declared.draws import Splitting, few, number_of, splitting
+from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.datasets.declared.source import Source
+from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
+from tasktransfer.errors import DataError
+from tasktransfer.files import json_text, replacing
+from tasktransfer.files.fields import nearest
+from tasktransfer.tasks.card import SPLITS, Instance
+
+VERSION = 1
+"""Raise it when the same files give other instances, or a survey has other fields."""
+
+MOST_LABELS = 1000
+TOKENS_A_WORD = 1.4
+"""Of BERT's word pieces, for forecasts."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Of all files together.
+
+    Args:
+        labels: task → those of train, sorted.
+        options: task → how many options its questions have.
+        longest: task → characters of its longest answer.
+        instances: task → split → how many; ``few_instances``: in the few-sample setting.
+        dialogues: split → how many; ``few_dialogues``: of any task in the few-sample setting.
+        words: task → mean words of an instance.
+        few: task → split → limit of its few-sample draw (``draws``).
+        told: what a user should know, a line each.
+    """
+
+    digest: str
+    labels: dict[str, list[str]]
+    options: dict[str, int]
+    longest: dict[str, int]
+    instances: dict[str, dict[str, int]]
+    few_instances: dict[str, dict[str, int]]
+    dialogues: dict[str, int]
+    few_dialogues: dict[str, int]
+    words: dict[str, float]
+    splitting: Splitting
+    few: dict[str, dict[str, int]] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+
+
+def survey_of(
+    declaration: Declaration, source: Source, name: str, digest: str, memo: Path | None
+) -> Survey:
+    """The survey of a dataset, remembered in ``memo`` or made.
+
+    Raises:
+        DataError: a row cannot be read, a dialogue is in two splits, a label of dev or test is none
+            of train; names file, line, value and remedy.
+    """
+    if memo is not None and (known := remembered(memo)) and known.digest == digest:
+        return known
+    made = _Surveyor(declaration, source, name).survey(digest)
+    if memo is not None:
+        memo.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(memo) as part:
+            part.write_text(json.dumps({"version": VERSION, **asdict(made)}, indent=1) + "\n")
+    return made
+
+
+def memo_file(folder: Path, name: str, declaration: Declaration) -> Path:
+    """Where the survey of a declaration is remembered, in a folder of the study's results."""
+    said = digest_of({"version": VERSION, **declaration.model_dump()})[:12]
+    return folder / f"{name}-{said}.json"
+
+
+def remembered(memo: Path) -> Survey | None:
+    """The survey that a file has; None where it has none of this version."""
+    said = json_text.read_object(memo)
+    if said.pop("version", None) != VERSION:
+        return None
+    try:
+        return Survey(**{**said, "splitting": Splitting(**said["splitting"])})
+    except (KeyError, TypeError):
+        return None
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What is counted of one task. ``per_dialogue``: split → instances of each dialogue."""
+
+    reader: TaskReader
+    labels: dict[str, str] = field(default_factory=dict)
+    of_others: dict[str, str] = field(default_factory=dict)
+    options: dict[int, str] = field(default_factory=dict)
+    per_dialogue: dict[str, array[int]] = field(default_factory=dict)
+    words: int = 0
+    longest: int = 0
+
+
+class _Surveyor:
+    def __init__(self, declaration: Declaration, source: Source, name: str) -> None:
+        self.declaration, self.source, self.name = declaration, source, name
+        self.tasks = {
+            task: _Counts(TaskReader(task, section)) for task, section in declaration.tasks.items()
+        }
+        self.numbers: dict[str, array[int]] = {}
+        self.names: dict[str, array[int]] = {}
+        self.seen: dict[bytes, tuple[str, str]] = {}
+        self.by_text: dict[bytes, tuple[str, str]] = {}
+
+    def survey(self, digest: str) -> Survey:
+        for split in self.source.splits:
+            for dialogue in self.source.dialogues(split):
+                self._count(split, dialogue)
+        declared = self.declaration
+        needed = tuple(split for split in SPLITS if split not in self.source.splits)
+        drawn = splitting(self.numbers["train"], declared.shares, needed)
+        by_split = self._by_split(drawn, needed)
+        for task, counts in self.tasks.items():
+            self._check_labels(task, counts)
+        draws = self._few(by_split) if declared.few_sample else {}
+        instances = {
+            task: {s: sum(by_split[s].counts[task]) for s in SPLITS} for task in self.tasks
+        }
+        for task, of in instances.items():
+            for split in SPLITS:
+                if not of[split]:
+                    raise DataError(
+                        f"{self.source.place}: {self.name}/{task} has no instance in {split}; give "
+                        "dialogues with an answer, or remove the task"
+                    )
+        return Survey(
+            digest=digest,
+            labels={task: _sorted(counts.labels) for task, counts in self.tasks.items()},
+            options={
+                task: next(iter(counts.options))
+                for task, counts in self.tasks.items()
+                if counts.options
+            },
+            longest={task: counts.longest for task, counts in self.tasks.items()},
+            instances=instances,
+            few_instances={
+                task: instances[task] | {s: by_split[s].below(task, limits[s]) for s in limits}
+                for task, limits in draws.items()
+            },
+            dialogues={split: len(by_split[split].few) for split in SPLITS},
+            few_dialogues={split: _drawn(by_split[split], split, draws) for split in SPLITS},
+            words={
+                task: counts.words / max(sum(instances[task].values()), 1)
+                for task, counts in self.tasks.items()
+            },
+            splitting=drawn,
+            few=draws,
+            told=self._told(by_split, needed),
+        )
+
+    # --- one dialogue ---
+
+    def _count(self, split: str, dialogue: Dialogue) -> None:
+        self._refuse_twice(split, dialogue)
+        shares, few_sample = self.declaration.shares, self.declaration.few_sample
+        numbers = self.numbers.setdefault(split, array("q"))
+        numbers.append(number_of(dialogue.id, shares.seed, "split"))
+        seed = few_sample.seed if few_sample else 0
+        self.names.setdefault(split, array("q")).append(number_of(dialogue.id, seed, "few"))
+        for counts in self.tasks.values():
+            number = 0
+            for instance in counts.reader.instances(dialogue):
+                number += 1
+                self._note(split, counts, instance)
+            counts.per_dialogue.setdefault(split, array("l")).append(number)
+
+    def _note(self, split: str, counts: _Counts, instance: Instance) -> None:
+        section = counts.reader.section
+        counts.words += len(instance.context.split())
+        counts.longest = max(counts.longest, *map(len, instance.target))
+        if section.kind == "multiple_choice":
+            counts.options.setdefault(len(instance.options), instance.id)
+        elif section.kind not in ("span", "reply", "rating"):
+            labels = counts.labels if split == "train" else counts.of_others
+            for label in instance.target:
+                if label not in labels:
+                    if len(labels) == MOST_LABELS:
+                        raise DataError(
+                            f"{self.source.place}: {self.name}/{counts.reader.name} has more than "
+                            f"{MOST_LABELS:,} labels; is it free text? use kind: free_text, or "
+                            "give another field for label"
+                        )
+                    labels[label] = f"{instance.id}"
+
+    def _refuse_twice(self, split: str, dialogue: Dialogue) -> None:
+        """A dialogue by its name or text in two splits, or by its name twice in one."""
+        where = f"{dialogue.place.file}, {dialogue.place.row}"
+        before = self.seen.setdefault(_key(dialogue.id), (split, where))
+        if before != (split, where):
+            if before[0] == split:
+                raise DataError(
+                    f"{where}: dialogue {dialogue.id!r} is there already ({before[1]}); give each "
+                    "its own name"
+                )
+            raise DataError(
+                f"{where}: dialogue {dialogue.id!r} is in {split} and in {before[0]} "
+                f"({before[1]}); keep it in one of them, {LEARNT}"
+            )
+        words = dialogue.words
+        if len(self.source.splits) < 2 or words.count(" ") + 1 < LEAST_WORDS:
+            return
+        same = self.by_text.setdefault(
+            _key("".join(filter(str.isalnum, words.lower()))), (split, where)
+        )
+        if same[0] != split:
+            raise DataError(
+                f"{where}: dialogue {dialogue.id!r} of {split} says the same as one of {same[0]} "
+                f"({same[1]}); keep it in one of them, {LEARNT}"
+            )
+
+    # --- all together ---
+
+    def _by_split(self, drawn: Splitting, needed: tuple[str, ...]) -> dict[str, _Dialogues]:
+        found = {split: _Dialogues(tuple(self.tasks)) for split in SPLITS}
+        for own in self.source.splits:
+            counts = [self.tasks[task].per_dialogue[own] for task in self.tasks]
+            for number, few_number, *each in zip(
+                self.numbers[own], self.names[own], *counts, strict=True
+            ):
+                split = own
+                if own == "train" and needed:
+                    split = "test" if number < drawn.test else "dev" if number < drawn.dev else own
+                found[split].add(few_number, each)
+        return found
+
+    def _few(self, by_split: Mapping[str, _Dialogues]) -> dict[str, dict[str, int]]:
+        section = self.declaration.few_sample
+        assert section is not None
+        numbers = {split: by_split[split].few for split in ("train", "dev")}
+        return {task: few(numbers, by_split["train"].counts[task], section) for task in self.tasks}
+
+    def _check_labels(self, task: str, counts: _Counts) -> None:
+        section, place = self.declaration.tasks[task], f"{self.name}/{task}"
+        if len(counts.options) > 1:
+            (first, one), (second, other), *_ = counts.options.items()
+            raise DataError(
+                f"{self.source.place}: {place}: {one} has {first} options, {other} has {second}; "
+                "give every question the same number of options"
+            )
+        if section.kind in ("span", "reply", "rating", "multiple_choice"):
+            return
+        allowed = section.labels or tuple(counts.labels)
+        for label, where in {**counts.labels, **counts.of_others}.items():
+            if label not in allowed:
+                listed = (
+                    "no label of its list" if section.labels else "a label that train never has"
+                )
+                raise DataError(
+                    f"{where}: {label!r:.60} is {listed} ({place}; nearest is "
+                    f"{nearest(label, allowed)}); mend it, or list all labels under "
+                    f"datasets.{self.name}.tasks.{task}.labels"
+                )
+        alike: dict[str, str] = {}
+        for label in allowed:
+            other = alike.setdefault(" ".join(label.split()).casefold(), label)
+            if other != label:
+                raise DataError(
+                    f"{counts.labels.get(label, self.source.place)}: label {label!r} of {place} "
+                    f"differs from {other!r} in case or spaces alone; spell it in one way"
+                )
+        if len(allowed) < 2:
+            raise DataError(
+                f"{self.source.place}: {place} has the label {', '.join(allowed) or 'none'} alone; "
+                "give dialogues with two labels or more, or remove the task"
+            )
+
+    def _told(self, by_split: Mapping[str, _Dialogues], needed: tuple[str, ...]) -> list[str]:
+        told = []
+        shares = self.declaration.shares
+        for split in needed:
+            size, whole = len(by_split[split].few), len(self.numbers["train"])
+            told.append(
+                f"no {split} split: {size:,} of the {whole:,} training dialogues are {split}, "
+                f"drawn with seed {shares.seed}"
+            )
+        for task, counts in self.tasks.items():
+            if counts.reader.skipped:
+                told.append(
+                    f"{task}: {counts.reader.skipped:,} without an answer are no instances "
+                    "(missing: skip)"
+                )
+        return told
+
+
+@dataclass(slots=True)
+class _Dialogues:
+    """Of a split: its dialogues' numbers in the few-sample draw, and their instances by task."""
+
+    tasks: tuple[str, ...]
+    few: array[int] = field(default_factory=lambda: array("q"))
+    counts: dict[str, array[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.counts = {task: array("l") for task in self.tasks}
+
+    def add(self, few_number: int, counts: list[int]) -> None:
+        self.few.append(few_number)
+        for task, count in zip(self.tasks, counts, strict=True):
+            self.counts[task].append(count)
+
+    def below(self, task: str, limit: int) -> int:
+        """Instances of a task on the dialogues whose numbers are below a limit."""
+        both = zip(self.few, self.counts[task], strict=True)
+        return sum(count for number, count in both if number < limit)
+
+
+def _drawn(dialogues: _Dialogues, split: str, draws: Mapping[str, Mapping[str, int]]) -> int:
+    """Dialogues that the few-sample draw of any task has."""
+    limits = [limit[split] for limit in draws.values() if split in limit]
+    return sum(number < max(limits) for number in dialogues.few) if limits else len(dialogues.few)
+
+
+def _key(text: str) -> bytes:
+    return digest_of(text)[:16].encode()
+
+
+def _sorted(labels: Mapping[str, Any]) -> list[str]:
+    """Numbers by their size, other labels as texts are sorted."""
+
+    def is_number(label: str) -> bool:
+        return label.lstrip("-").isdigit()
+
+    return sorted(labels, key=int if all(map(is_number, labels)) else str)
+
+
+def dialogues_in(source: Source, split: str, drawn: Splitting) -> Iterator[Dialogue]:
+    """The dialogues of a split, drawn or with files of its own."""
+    own: str = split if split in source.splits else "train"
+    for dialogue in source.dialogues(own):
+        if own != "train" or drawn.split_of(dialogue.id) == split:
+            yield dialogue

@@ -1,0 +1,58 @@
+"""The datasets that a config declares, made before the rest of it is checked: their tasks may be
+named in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tasktransfer import datasets
+from tasktransfer.config import Document
+from tasktransfer.config.places import on_disk
+from tasktransfer.core.validation import Problem
+from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.section import Declaration, is_declaration
+from tasktransfer.errors import ConfigError
+
+MEMORY = "data/declared"
+"""Where surveys of declared datasets are remembered, in the study's results."""
+
+
+def declare_datasets(document: Document) -> None:
+    """Make the datasets that a config declares those of this process. What is wrong with a
+    declaration is told with all else that is wrong with the config.
+
+    Raises:
+        ConfigError: a dataset has the name of another.
+        DataError: files are missing or damaged.
+    """
+    found = []
+    for name, section in declarations(document).items():
+        try:
+            declaration = Declaration.model_validate(section)
+        except ValidationError:
+            continue
+        found.append(declared_dataset(name, declaration, _memory(document)))
+    try:
+        datasets.declare(found)
+    except ConfigError as error:
+        raise document.error([Problem("datasets", str(error))]) from None
+
+
+def declarations(document: Document) -> dict[str, Mapping[str, Any]]:
+    """Name → declaration, without what is transferred."""
+    sections = document.get("datasets")
+    return {
+        name: {key: value for key, value in section.items() if key in Declaration.model_fields}
+        for name, section in (sections.items() if isinstance(sections, Mapping) else ())
+        if isinstance(name, str) and is_declaration(section)
+    }
+
+
+def _memory(document: Document) -> Path:
+    results = document.get("results")
+    return Path(on_disk(results) if isinstance(results, str) else "results", MEMORY)

@@ -1,0 +1,1 @@
+"""Which source to train on: selectors, and how they are judged."""

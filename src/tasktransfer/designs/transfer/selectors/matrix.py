@@ -1,0 +1,167 @@
+"""Judge selectors by a matrix of finished transfers, whoever has trained them.
+
+A CSV file has a row for each run: ``model``, ``source``, ``target``, ``seed``, ``score``, and a
+column for each selector with its value of that pair, which may differ between seeds and may be
+empty. ``dataset`` and ``algorithm`` are optional and part the file as ``model`` does. Rows without
+a source are the targets' baselines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.errors import DataError
+from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judged
+from tasktransfer.tables.regret import COLUMNS, GROUP
+from tasktransfer.tables.store import frame_of
+
+NEEDED = ("model", "source", "target", "seed", "score")
+NOTHING = Mean(np.nan)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Finished transfers of one dataset, model and algorithm.
+
+    ``scores`` and ``gains`` (None: no baselines are known): (targets, sources, seeds), 0-100.
+    ``values``: selector → (targets, sources, seeds). ``seconds``: what they took to compute.
+    """
+
+    key: tuple[str, str, str]
+    scores: Floats
+    values: Mapping[str, Floats]
+    gains: Floats | None = None
+    seconds: Mapping[str, float] | None = None
+
+
+def regret_of_file(path: Path, ks: tuple[int, ...]) -> tuple[pd.DataFrame, list[str]]:
+    """The regret table of a CSV file, and what there is to say of how it was read.
+
+    Raises:
+        DataError: it cannot be read, or is no such matrix; names file, row and remedy.
+    """
+    table, notes = read_matrix(path)
+    return regret_table(list(_matrices(table, path)), ks), notes
+
+
+def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
+    """Columns of ``tables.regret.COLUMNS``, matrix by matrix."""
+    return frame_of([row for matrix in matrices for row in _rows(matrix, ks)], COLUMNS)
+
+
+def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """The rows of a file, scores as 0-100.
+
+    Raises:
+        DataError: as ``regret_of_file``.
+    """
+    try:
+        table = pd.read_csv(path, dtype=dict.fromkeys((*GROUP, "source", "target"), str))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as a CSV file: {error}") from error
+    missing = [name for name in NEEDED if name not in table]
+    if missing:
+        raise DataError(
+            f"{path}: no column {', '.join(missing)}; a matrix has {', '.join(NEEDED)} and a "
+            "column for each selector: rename yours, or add what is the same in all rows"
+        )
+    taken = [name for name in (RANDOM, SOURCE_MEAN) if name in table]
+    if taken:
+        raise DataError(
+            f"{path}: column {taken[0]}: this selector is computed from the scores; rename yours"
+        )
+    table.columns = [str(name) for name in table.columns]
+    table["source"] = table["source"].fillna("")
+    for name in ("dataset", "algorithm"):
+        table[name] = table[name].fillna("") if name in table else ""
+    numbers = [str(name) for name in table if name not in (*GROUP, "source", "target")]
+    for name in numbers:
+        _refuse_text(path, table, name)
+    for name in ("model", "target", "seed", "score"):
+        if table[name].isna().any():
+            row = int(table.index[table[name].isna()][0])
+            raise DataError(f"{path}: row {row + 2}: no {name}: fill it in, or remove the row")
+    keys = [*GROUP, "source", "target", "seed"]
+    if table.duplicated(keys).any():
+        second = table[table.duplicated(keys)]
+        source, target, seed = second.iloc[0][["source", "target", "seed"]].tolist()
+        raise DataError(
+            f"{path}: row {int(second.index[0]) + 2}: a second score of {source!r} → {target!r}, "
+            f"seed {seed:.0f}: remove one"
+        )
+    notes = []
+    if table["score"].between(0, 1).all():
+        table["score"] *= 100
+        notes.append("all scores lie between 0 and 1: read as fractions, told as points of 100")
+    return table, notes
+
+
+def _refuse_text(path: Path, table: pd.DataFrame, name: str) -> None:
+    numeric = pd.to_numeric(table[name], errors="coerce")
+    wrong = table.index[numeric.isna() & table[name].notna()]
+    if len(wrong):
+        raise DataError(
+            f"{path}: row {int(wrong[0]) + 2}, column {name}: {table.loc[wrong[0], name]!r} is no "
+            "number: every column but model, source and target, dataset and algorithm is one; "
+            "remove the column, or leave the cell empty"
+        )
+    table[name] = numeric.astype(float)
+
+
+def _matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
+    selectors = [str(one) for one in table if one not in (*GROUP, *NEEDED)]
+    if not len(table):
+        raise DataError(f"{path}: has no rows")
+    for names, group in table.groupby(list(GROUP), sort=False):
+        dataset, model, algorithm = map(str, names)
+        alone = group["source"] == ""
+        runs, baselines = group[~alone], group[alone]
+        sources, targets = (list(runs[name].unique()) for name in ("source", "target"))
+        if len(sources) < 2:
+            raise DataError(
+                f"{path}: {model}: {len(sources)} source: with less than "
+                "two there is nothing to select"
+            )
+        axes = (targets, sources, sorted(runs["seed"].unique()))
+        scores = cube(runs, "score", axes)
+        gains = None
+        if len(baselines):
+            of = baselines.pivot_table("score", "target", "seed").reindex(targets, columns=axes[2])
+            gains = scores - of.to_numpy()[:, None, :]
+        key = dataset, model, algorithm
+        yield Matrix(key, scores, {name: cube(runs, name, axes) for name in selectors}, gains)
+
+
+def cube(runs: pd.DataFrame, column: str, axes: tuple[list[str], list[str], list[int]]) -> Floats:
+    """(targets, sources, seeds) of a column; NaN where there is no row."""
+    targets, sources, seeds = axes
+    found = np.full((len(targets), len(sources), len(seeds)), np.nan)
+    places = [
+        pd.Index(names).get_indexer(pd.Index(runs[name]))
+        for name, names in (("target", targets), ("source", sources), ("seed", seeds))
+    ]
+    found[tuple(places)] = runs[column].to_numpy(float)
+    return found
+
+
+def _rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, ...]]:
+    seeds = matrix.scores.shape[2]
+    for one in judged(matrix.scores, matrix.values, ks, matrix.gains):
+        yield (
+            *(*matrix.key, one.selector, one.measure),
+            *(one.mean.value, one.mean.low, one.mean.high, one.floor),
+            *(number for name in (RANDOM, SOURCE_MEAN) for number in _difference(one, name)),
+            *(one.targets, seeds, one.missing),
+            (matrix.seconds or {}).get(one.selector, np.nan),
+        )
+
+
+def _difference(one: Judged, reference: str) -> tuple[float, ...]:
+    told = one.to.get(reference, NOTHING)
+    return told.value, told.low, told.high, told.p, one.q.get(reference, np.nan)

@@ -1,0 +1,129 @@
+"""The nodes of selectors: what models make of training instances, the values, and the probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasktransfer.core.nodes import Data, Fit, Outcome, Stage, Start
+from tasktransfer.core.runs import Run
+from tasktransfer.core.selectors import SELECTOR, SINGLE_LABEL, Selector
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.datasets import get_task
+
+METHOD = "selector"
+"""The method of runs that are a selector's values; their ``variant`` is its name."""
+PROBE = "probe"
+INSTANCES = 300
+"""Training instances of a task that selectors read, see ``fits.asked``."""
+
+
+@dataclass(frozen=True)
+class Studied:
+    """What selectors rank: the pairs of a dataset, with a model and a seed.
+
+    ``baseline``: task → its training; ``probe``: source, target → one epoch of the transfer.
+    """
+
+    data: Data
+    model: ModelSpec
+    seed: int
+    pairs: Sequence[tuple[str, str]]
+    baseline: Callable[[str], Stage]
+    probe: Callable[[str, str], Stage]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(sorted({task for pair in self.pairs for task in pair}))
+
+
+def is_selector(run: Run) -> bool:
+    """Whether it is a selector's values, or a probe: no algorithm's run, and none of a control."""
+    return run.method == METHOD
+
+
+def selector_runs(studied: Studied, selectors: Sequence[Selector]) -> Iterator[Run]:
+    """The runs of some selectors: one for all targets, of ``probe`` one a pair. Selectors that need
+    no node of their own have none."""
+    for selector in selectors:
+        if PROBE in selector.reads:
+            for source, target in studied.pairs:
+                stage = studied.probe(source, target)
+                outcome = Outcome((Start(stage),))
+                yield _run(studied, selector, (source,), target, outcome)
+        elif selector.is_fit and (fit := fit_of(studied, selector)) is not None:
+            yield _run(studied, selector, studied.tasks, "", fit)
+
+
+def fit_of(studied: Studied, selector: Selector) -> Fit | None:
+    """The node of a selector's values; None: it has no value for any pair."""
+    sources: dict[str, list[str]] = {}
+    for source, target in studied.pairs:
+        of_source, of_target = (get_task(studied.data.name, task).kind for task in (source, target))
+        if selector.lacks(of_source, of_target, studied.model.family) is None:
+            sources.setdefault(target, []).append(source)
+    if not sources:
+        return None
+    reads = tuple(_measurements(studied, selector, sources))
+    settings: dict[str, Any] = {
+        "selector": selector.name,
+        "sources": sources,
+        "instances": INSTANCES,
+    }
+    if selector.version > 1:
+        settings["version"] = selector.version
+    seed = studied.seed if any(fit.on or fit.seed for fit in reads) else 0
+    return Fit(SELECTOR, studied.data, tuple(sources), seed, settings, reads=reads)
+
+
+def _measurements(
+    studied: Studied, selector: Selector, sources: Mapping[str, Sequence[str]]
+) -> Iterator[Fit]:
+    """What has to be measured for a selector: by baseline or base model, on all tasks that any
+    selector may ask it for, so that two selectors share it."""
+    named = sorted({source for of in sources.values() for source in of})
+    if "embeddings" in selector.reads:
+        yield _measured(studied, "embeddings", None, studied.tasks)
+    if "own_embeddings" in selector.reads:
+        for source in named:
+            yield _measured(studied, "embeddings", source, (source,))
+    if "features" in selector.reads:
+        for source in named:
+            on = [t for s, t in studied.pairs if s == source and _is_labelled(studied, t)]
+            yield _measured(studied, "features", source, tuple(dict.fromkeys(on)))
+    if "gradients" in selector.reads:
+        yield _measured(studied, "gradients", None, studied.tasks)
+    if "fisher" in selector.reads:
+        for task in studied.tasks:
+            yield _measured(studied, "fisher", task, (task,))
+    if "losses" in selector.reads:
+        yield _measured(studied, "losses", None, studied.tasks)
+        for target, of in sources.items():
+            yield _measured(studied, "losses", target, tuple(of))
+
+
+def _is_labelled(studied: Studied, task: str) -> bool:
+    return get_task(studied.data.name, task).kind in SINGLE_LABEL
+
+
+def _measured(studied: Studied, what: str, of: str | None, on: tuple[str, ...]) -> Fit:
+    """A measurement of a task's baseline, or of the base model."""
+    if of is not None:
+        settings: dict[str, Any] = {"instances": INSTANCES}
+        return Fit(what, studied.data, on, studied.seed, settings, Start(studied.baseline(of)))
+    settings = {"instances": INSTANCES, "model": studied.model.identity}
+    # What the base model lacks is drawn by the seed; mean states need none of it.
+    seed = studied.seed if what == "gradients" else 0
+    return Fit(what, studied.data, on, seed, settings)
+
+
+def _run(
+    studied: Studied,
+    selector: Selector,
+    sources: tuple[str, ...],
+    target: str,
+    outcome: Outcome | Fit,
+) -> Run:
+    about = {"dataset": studied.data.name, "sources": sources, "target": target}
+    return Run(METHOD, studied.model.name, studied.seed, about, outcome, variant=selector.name)

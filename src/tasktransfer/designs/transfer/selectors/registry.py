@@ -1,0 +1,184 @@
+"""The selectors, one function each, and what a plugin adds to them.
+
+Each function takes a ``fits.asked.Asked``, a target with its sources. Imports stay inside: plans
+need the names alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tasktransfer.core.selectors import Selector
+from tasktransfer.core.specs import Family
+from tasktransfer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasktransfer.fits.asked import Asked
+
+RANK_OFFSET = 60
+"""Of reciprocal rank fusion, as in Vu et al. 2020."""
+
+Values = Mapping[str, float | None]
+
+
+def random(asked: Asked) -> Values:
+    """All alike: an order by chance, whose regret is computed in closed form."""
+    return dict.fromkeys(asked.sources, 0.0)
+
+
+def size(asked: Asked) -> Values:
+    """Training instances of the source."""
+    return {source: float(asked.sizes[source]) for source in asked.sources}
+
+
+def kind(asked: Asked) -> Values:
+    """1 if source and target are of one kind of task."""
+    return {s: float(asked.kinds[s] == asked.kinds[asked.target]) for s in asked.sources}
+
+
+def source_mean(asked: Asked) -> Values:
+    """The mean dev gain of the source over other targets."""
+    gains = {source: asked.transfers[source] for source in asked.sources}
+    return {source: float(of.mean()) if len(of) else None for source, of in gains.items()}
+
+
+def tfidf(asked: Asked) -> Values:
+    """Cosine of mean TF-IDF vectors of the inputs."""
+    from tasktransfer.fits.similarity import cosine, mean_tfidf
+
+    means = mean_tfidf({task: asked.texts(task) for task in (asked.target, *asked.sources)})
+    return {source: cosine(means[source], means[asked.target]) for source in asked.sources}
+
+
+def embedding(asked: Asked) -> Values:
+    """Cosine of mean embeddings of the inputs under the base model (Vu 2020, Poth 2021)."""
+    from tasktransfer.fits.similarity import cosine
+
+    target = asked.embeddings(asked.target).mean(axis=0)
+    return {s: cosine(asked.embeddings(s).mean(axis=0), target) for s in asked.sources}
+
+
+def roe(asked: Asked) -> Values:
+    """Retrieval of experts: how near the nearest source inputs of some target inputs are."""
+    from tasktransfer.fits.similarity import retrieval_of_experts
+
+    target = asked.embeddings(asked.target)
+    return {s: retrieval_of_experts(target, asked.embeddings(s)) for s in asked.sources}
+
+
+def logme(asked: Asked) -> Values:
+    """Log evidence of the target's classes given the source's features (You 2021)."""
+    from tasktransfer.fits import transferability
+
+    return {s: transferability.logme(asked.features(s), asked.classes) for s in asked.sources}
+
+
+def esm_logme(asked: Asked) -> Values:
+    """LogME of base features under a linear map learnt on the source (Schulte 2024)."""
+    from tasktransfer.fits import transferability
+
+    base = asked.embeddings(asked.target)
+    return {
+        source: transferability.esm_logme(
+            asked.embeddings(source), asked.own_embeddings(source), base, asked.classes
+        )
+        for source in asked.sources
+    }
+
+
+def leep(asked: Asked) -> Values:
+    """Log likelihood of the target's classes through the source's labels (Nguyen 2020)."""
+    from tasktransfer.fits import transferability
+
+    found: dict[str, float | None] = {}
+    for source in asked.sources:
+        theta = asked.probabilities(source)
+        found[source] = None if theta is None else transferability.leep(theta, asked.classes)
+    return found
+
+
+def nleep(asked: Asked) -> Values:
+    """LEEP through the components of a Gaussian mixture (Li 2021)."""
+    from tasktransfer.fits import transferability
+
+    return {s: transferability.nleep(asked.features(s), asked.classes) for s in asked.sources}
+
+
+def hscore(asked: Asked) -> Values:
+    """Spread of class means against that of the source's features (Bao 2019)."""
+    from tasktransfer.fits import transferability
+
+    return {s: transferability.hscore(asked.features(s), asked.classes) for s in asked.sources}
+
+
+def taskemb(asked: Asked) -> Values:
+    """Cosines of diagonal Fisher information, one a parameter tensor, fused by ranks (Vu 2020)."""
+    from tasktransfer.fits.similarity import cosine
+
+    target, fused = asked.fisher(asked.target), dict.fromkeys(asked.sources, 0.0)
+    of = {source: asked.fisher(source) for source in asked.sources}
+    for name in target:
+        alike = {s: cosine(of[s][name].ravel(), target[name].ravel()) for s in asked.sources}
+        for rank, source in enumerate(sorted(alike, key=lambda one: -alike[one]), start=1):
+            fused[source] += 1 / (RANK_OFFSET + rank)
+    return dict(fused)
+
+
+def gradient(asked: Asked) -> Values:
+    """Cosine of the mean gradients at the base model (Albalak 2023, Xia 2024)."""
+    from tasktransfer.fits.similarity import cosine
+
+    target = asked.gradient(asked.target)
+    return {source: cosine(asked.gradient(source), target) for source in asked.sources}
+
+
+def warmup_drop(asked: Asked) -> Values:
+    """By how much the target's baseline lowers the loss on the source's instances."""
+    found: dict[str, float | None] = {}
+    for source in asked.sources:
+        base, warm = asked.losses(None, source), asked.losses(asked.target, source)
+        found[source] = float(((base - warm) / base).mean())
+    return found
+
+
+GENERATIVE: tuple[Family, ...] = ("decoder", "encoder_decoder")
+
+_PACKAGE = (
+    Selector("random", (), random),
+    Selector("size", (), size),
+    Selector("kind", (), kind),
+    Selector("source_mean", ("transfers",), source_mean),
+    Selector("tfidf", ("texts",), tfidf),
+    Selector("embedding", ("embeddings",), embedding),
+    Selector("roe", ("embeddings",), roe),
+    Selector("logme", ("features",), logme, of_labels=True),
+    Selector("esm_logme", ("embeddings", "own_embeddings"), esm_logme, of_labels=True),
+    Selector("leep", ("features",), leep, of_labels=True, source_labels=True),
+    Selector("nleep", ("features",), nleep, of_labels=True),
+    Selector("hscore", ("features",), hscore, of_labels=True),
+    Selector("taskemb", ("fisher",), taskemb),
+    Selector("gradient", ("gradients",), gradient),
+    Selector("warmup_drop", ("losses",), warmup_drop, families=GENERATIVE),
+    Selector("probe", ("probe",)),
+)
+
+SELECTORS: dict[str, Selector] = {selector.name: selector for selector in _PACKAGE}
+"""Name → selector: those of the package, and those that plugins have added in this process."""
+
+_OF_PACKAGE = frozenset(SELECTORS)
+
+
+def add(selector: Selector) -> None:
+    """Make a selector of a plugin known in this process; one of the same name is replaced.
+
+    Raises:
+        ConfigError: its name is taken by the package, or it has no function.
+    """
+    if not isinstance(selector, Selector):
+        raise ConfigError(f"its SELECTORS have {selector!r}: make it a Selector")
+    if selector.name in _OF_PACKAGE:
+        raise ConfigError(f"selector {selector.name!r} is one of the package; choose another name")
+    if selector.values is None:
+        raise ConfigError(f"selector {selector.name!r} has no values: give it a function")
+    SELECTORS[selector.name] = selector

@@ -1,0 +1,268 @@
+"""What the records say of selectors: a value for each pair, with its cost, and the regret table.
+
+No test score is read for a value: dev scores of transfers to other targets, dev scores of probes,
+and what fits have left of training instances. Test scores of the finished transfers judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.core.selectors import Selector
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.collect.results import Tables, read_tables
+from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.selectors.matrix import Matrix, cube, regret_table
+from tasktransfer.designs.transfer.selectors.nodes import is_selector
+from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
+from tasktransfer.fits.asked import Asked
+from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.records import chosen_round
+from tasktransfer.results.schema import Record
+from tasktransfer.results.study import Study
+from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.selector_judgement import source_means
+from tasktransfer.stats.selectors import KS
+from tasktransfer.tables.regret import COLUMNS as REGRET
+from tasktransfer.tables.store import Columns, frame_of, write_frame
+
+NOT_THERE = "not computed yet: run snakemake"
+NO_NUMBER = "the selector gave none"
+TOGETHER = "all"
+"""The dataset of rows of all datasets together."""
+
+VALUES: Columns = (
+    ("dataset", pa.string(), "dataset"),
+    ("model", pa.string(), "model, as the study names it"),
+    ("algorithm", pa.string(), "algorithm whose transfers were read; empty: none were"),
+    ("selector", pa.string(), "what ranks the sources"),
+    ("source", pa.string(), "source task"),
+    ("target", pa.string(), "target task"),
+    ("seed", pa.int64(), "seed of the baselines, probes or transfers that were read"),
+    ("value", pa.float64(), "higher is better, in its own unit; NaN: missing"),
+    ("reason", pa.string(), "why it is missing; null: it is there"),
+    ("seconds", pa.float64(), "what it took, its share of what was computed for several pairs"),
+    ("tokens", pa.float64(), "tokens that a model read for it, likewise"),
+)
+
+Axes = tuple[list[str], list[str], list[int]]
+Cost = tuple[float, float]
+"""Seconds and tokens."""
+Found = tuple[float, Cost, str | None]
+"""A value, NaN if missing; its cost; why it is missing."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The transfers of a dataset, model and algorithm: ``test`` and ``dev`` have the columns of
+    ``deltas``, one with test and one with dev scores; ``seconds``: digest → of the training."""
+
+    key: tuple[str, str, str]
+    test: pd.DataFrame
+    dev: pd.DataFrame
+    seconds: Mapping[str, float]
+
+    @property
+    def axes(self) -> Axes:
+        targets, sources = (list(dict.fromkeys(self.test[name])) for name in ("target", "source"))
+        return targets, sources, sorted(self.test["seed"].unique().tolist())
+
+
+def write_selection(study: Study) -> None:
+    """Write ``tables/selectors.parquet`` and ``tables/regret.parquet`` from the records."""
+    tables, metadata = read_tables(Path(study.tables))
+    runs = [run for run in study.plan.runs if is_selector(run)]
+    collected = gather(study, runs) if runs else None
+    values = values_of(transfer_config(study), tables, collected)
+    regret = regret_of(tables, values)
+    for name, frame, columns in (("selectors", values, VALUES), ("regret", regret, REGRET)):
+        write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)
+
+
+def values_of(
+    config: TransferConfig, tables: Tables, collected: Collected | None = None
+) -> pd.DataFrame:
+    """Columns of ``VALUES``."""
+    selectors = [SELECTORS[name] for name in config.selectors]
+    computed = dict(_computed(collected)) if collected is not None else {}
+    families = {model.name: model.family for model in config.models}
+    sizes = dict(zip(tables.sizes["task"], tables.sizes["train"], strict=True))
+    rows: list[tuple[Any, ...]] = []
+    told: set[tuple[str, ...]] = set()
+    for group, selector in product(groups_of(tables), selectors):
+        dataset, model, algorithm = group.key
+        read = algorithm if "transfers" in selector.reads else ""
+        key = (dataset, model, read, selector.name)
+        if key in told:  # of another algorithm, whose pairs are the same
+            continue
+        told.add(key)
+        for source, target, seed in _pairs(group):
+            kinds = [get_task(dataset, task).kind for task in (source, target)]
+            found: Found = (np.nan, (np.nan, np.nan), NOT_THERE)
+            if lacks := selector.lacks(kinds[0], kinds[1], families[model]):
+                found = (np.nan, (np.nan, np.nan), lacks)
+            elif selector.reads and "transfers" not in selector.reads:
+                named = (dataset, model, selector.name, source, target, seed)
+                found = computed.get(named, found)
+            else:
+                found = _from_tables(selector, group, sizes, source, target, seed)
+            value, cost, reason = found
+            reason = None if np.isfinite(value) else reason
+            rows.append((*key, source, target, seed, value, reason, *cost))
+    return frame_of(rows, VALUES)
+
+
+def groups_of(tables: Tables) -> Iterator[Group]:
+    """The single-source transfers, by dataset, model and algorithm."""
+    single = tables.deltas[tables.deltas["n_sources"] == 1]
+    dev = dev_deltas(single, tables.runs)
+    seconds = dict(zip(tables.runs["digest"], tables.runs["seconds"], strict=True))
+    for names, test in single.groupby(["dataset", "model", "algorithm"], sort=False):
+        dataset, model, algorithm = map(str, names)
+        yield Group((dataset, model, algorithm), test, dev.loc[test.index], seconds)
+
+
+def regret_of(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
+    """Columns of ``tables.regret.COLUMNS``: each dataset, and all of them together."""
+    matrices = [_matrix(group, values) for group in groups_of(tables)]
+    together: dict[tuple[str, str], list[Matrix]] = {}
+    for matrix in matrices:
+        together.setdefault(matrix.key[1:], []).append(matrix)
+    matrices += [_joined(several) for several in together.values() if len(several) > 1]
+    return regret_table(matrices, KS)
+
+
+def _matrix(group: Group, values: pd.DataFrame) -> Matrix:
+    dataset, model, algorithm = group.key
+    own = values[(values["dataset"] == dataset) & (values["model"] == model)]
+    own = own[own["algorithm"].isin(["", algorithm])]
+    selectors = {str(n): one for n, one in own.groupby("selector", sort=False) if n != "random"}
+    found = {name: cube(one, "value", group.axes) for name, one in selectors.items()}
+    targets = max(1, len(group.axes[0]) * len(group.axes[2]))
+    seconds = {name: float(one["seconds"].sum()) / targets for name, one in selectors.items()}
+    scores = cube(group.test, "score", group.axes)
+    if "source_mean" not in found:
+        found["source_mean"] = source_means(cube(group.dev, "delta", group.axes))
+        seconds["source_mean"] = np.nan
+    return Matrix(group.key, scores, found, None, seconds)
+
+
+def _joined(several: Sequence[Matrix]) -> Matrix:
+    """Targets below each other; sources side by side, as a source is of one dataset."""
+    seeds = min(one.scores.shape[2] for one in several)
+    names = [n for n in several[0].values if all(n in one.values for one in several)]
+
+    def blocks(cubes: Sequence[Floats]) -> Floats:
+        rows, columns = (sum(one.shape[axis] for one in cubes) for axis in (0, 1))
+        whole = np.full((rows, columns, seeds), np.nan)
+        row = column = 0
+        for one in cubes:
+            whole[row : row + one.shape[0], column : column + one.shape[1]] = one[..., :seeds]
+            row, column = row + one.shape[0], column + one.shape[1]
+        return whole
+
+    targets = [one.scores.shape[0] for one in several]
+    seconds = {
+        name: float(np.average([(one.seconds or {})[name] for one in several], weights=targets))
+        for name in names
+    }
+    return Matrix(
+        (TOGETHER, *several[0].key[1:]),
+        blocks([one.scores for one in several]),
+        {name: blocks([one.values[name] for one in several]) for name in names},
+        None,
+        seconds,
+    )
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _pairs(group: Group) -> list[tuple[str, str, int]]:
+    rows = group.test[["source", "target", "seed"]]
+    return list(rows.itertuples(index=False, name=None))
+
+
+def _from_tables(
+    selector: Selector,
+    group: Group,
+    sizes: Mapping[str, int],
+    source: str,
+    target: str,
+    seed: int,
+) -> Found:
+    """The value of a selector that needs no node, for one seed."""
+    tasks = (source, target)
+    kinds = {task: str(get_task(group.key[0], task).kind) for task in tasks}
+    transfers: dict[str, Floats] = {}
+    seconds = 0.0
+    if "transfers" in selector.reads:
+        rows = group.dev[(group.dev["source"] == source) & (group.dev["seed"] == seed)]
+        rows = rows[(rows["target"] != target) & rows["delta"].notna()]
+        transfers[source] = rows["delta"].to_numpy(float)
+        seconds = float(sum(group.seconds[digest] for digest in rows["digest"]))
+    assert selector.values is not None
+    asked = Asked(target, (source,), kinds, sizes, transfers=transfers)
+    value = selector.values(asked)[source]
+    return (np.nan if value is None else value), (seconds, 0.0), NO_NUMBER
+
+
+Key = tuple[str, str, str, str, str, int]
+
+
+def _computed(collected: Collected) -> Iterator[tuple[Key, Found]]:
+    """The values that nodes have left."""
+    pairs = _shares(collected)
+    for run in collected.runs:
+        key = (run.about["dataset"], run.model, run.variant)
+        if isinstance(run.outcome, Fit):
+            fit = run.outcome
+            record, cost = collected.record(fit), _cost_of_fit(collected, fit, pairs)
+            for target, sources in fit.settings["sources"].items():
+                measures = record["results"][target]["measures"]
+                for source in sources:
+                    value = measures.get(source, np.nan)
+                    yield (*key, source, target, run.seed), (value, cost, NO_NUMBER)
+        else:
+            (stage,) = run.outcome.stages
+            record = collected.record(stage)
+            value = chosen_round(record, stage.selection.tasks).dev_score
+            (source,) = run.about["sources"]
+            yield (*key, source, run.about["target"], run.seed), (value, _cost(record), None)
+
+
+def _shares(collected: Collected) -> dict[str, int]:
+    """Digest of a selector's node → pairs that it has values for."""
+    return {
+        run.outcome.digest: sum(len(of) for of in run.outcome.settings["sources"].values())
+        for run in collected.runs
+        if isinstance(run.outcome, Fit)
+    }
+
+
+def _cost_of_fit(collected: Collected, fit: Fit, pairs: Mapping[str, int]) -> Cost:
+    """Of one pair: its share of the fit and of what this reads."""
+    costs = [
+        _cost(collected.record(one)) for one in (fit, *fit.reads) if not isinstance(one, Stage)
+    ]
+    seconds, tokens = (sum(column) for column in zip(*costs, strict=True))
+    return seconds / pairs[fit.digest], tokens / pairs[fit.digest]
+
+
+def _cost(record: Record) -> Cost:
+    provenance = record["provenance"]
+    seconds = provenance["seconds"]
+    total = seconds["total"] if "total" in seconds else sum(seconds.values())
+    if "training" in provenance:
+        return total, float(provenance["training"]["tokens"])
+    return total, record.get("report", {}).get("cost", {}).get("tokens", 0.0)

@@ -1,0 +1,234 @@
+"""What a model makes of a task's training instances, for selectors of sources: features that its
+classifier reads, mean states, gradients, Fisher information, losses. Always in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from tasktransfer.core.specs import ModelSpec, Training
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
+from tasktransfer.errors import ConfigError
+from tasktransfer.evaluation.features import features as mean_states
+from tasktransfer.models.encoder import Encoder
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.load import Loading, load_model
+from tasktransfer.tasks.card import Task
+from tasktransfer.training.hardware import Hardware
+from tasktransfer.training.setup import Setup
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+SKETCH = 8192
+FISHER_INSTANCES = 100
+GRADIENT_TOKENS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """A model and how it is run. ``start``: its checkpoint, a folder or a name on the hub.
+    ``of``: the task of the baseline that it is; None: the base model. ``instances``: of a task at
+    most."""
+
+    model: ModelSpec
+    training: Training
+    start: str
+    revision: str | None
+    encoded: Path
+    seed: int
+    of: Task | None
+    instances: int
+    hardware: Hardware
+    beside: str | None = None
+
+    def split(self, task: str, instances: int | None = None) -> EncodedSplit:
+        return read_split(self.encoded, task, "train").limited(instances or self.instances)
+
+    def loaded(self, *tasks: Task) -> tuple[FamilyModel, Setup]:
+        """The model with heads for some tasks; those that it was not trained on are drawn."""
+        device = self.hardware.device()
+        cards = {task.name: task for task in (*tasks, *([self.of] if self.of else []))}
+        loading = Loading(
+            self.model, self.training, self.encoded, self.seed, device, beside=self.beside
+        )
+        model = load_model(loading, self.start, self.revision, cards)
+        return model, self.hardware.setup(model, self.model.family, device)
+
+
+def embeddings(measuring: Measuring, task: Task) -> Arrays:
+    """Mean states of the inputs: ``embeddings`` (inputs, size)."""
+    split = measuring.split(task.name)
+    found = mean_states(
+        Path(measuring.start),
+        measuring.encoded / "tokenizer",
+        measuring.model,
+        split.contexts,
+        "mean",
+        measuring.hardware,
+        measuring.revision,
+    )
+    return {"embeddings": found.astype(np.float32)}
+
+
+def features(measuring: Measuring, task: Task) -> Arrays:
+    """``features`` (inputs, size): what the task's own classifier would read; of models without
+    classifiers the mean states. ``probabilities`` (inputs, labels): of the labels of the task that
+    the model was trained on, if it has a classifier of one class an instance."""
+    if measuring.model.family != "encoder":
+        return {"features": embeddings(measuring, task)["embeddings"]}
+    model, setup = measuring.loaded(task)
+    assert isinstance(model, Encoder)
+    read = setup.eval_budget.fitting(
+        lambda tokens: _head_inputs(model, measuring.split(task.name), tokens), undo=lambda: None
+    )
+    found: Arrays = {"features": read.numpy()}
+    own = measuring.of
+    if own is not None and own.kind in ("utterance_classification", "dialogue_classification"):
+        with torch.inference_mode():
+            logits = model.heads[own.name](read.to(setup.device))
+        found["probabilities"] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
+    return found
+
+
+def _head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
+    """What a task's head is given for each instance, in the split's order."""
+    model.module.eval()
+    rows: list[Tensor | None] = [None] * len(split)
+    seen: list[Tensor] = []
+
+    def keep(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        seen.append(inputs[0].detach().float().cpu())
+
+    with _hooked(model.heads[split.task], keep), torch.inference_mode():
+        for examples in model.prediction_micro_batches(split, range(len(split)), tokens):
+            seen.clear()
+            model.predict(split, examples)
+            for example, row in zip(examples, torch.cat(seen), strict=True):
+                rows[example] = row
+    return torch.stack([row for row in rows if row is not None])
+
+
+@contextmanager
+def _hooked(module: nn.Module, keep: Callable[..., None]) -> Iterator[None]:
+    handle = module.register_forward_pre_hook(keep)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def losses(measuring: Measuring, task: Task) -> Arrays:
+    """``losses`` (inputs,): mean loss of each instance, of text-to-text models."""
+    if measuring.model.family == "encoder":
+        raise ConfigError(f"losses of {task.name}: an encoder has no head for it; use a decoder")
+    model, _ = measuring.loaded(task)
+    split = measuring.split(task.name)
+    model.module.eval()
+    total, weight = np.zeros(len(split.ids)), np.zeros(len(split.ids))
+    with torch.inference_mode():
+        for example in range(len(split)):
+            place = int(split.instance[example])
+            total[place] += float(model.loss(split, [example]))
+            weight[place] += model.weight(split, [example])
+    return {"losses": total / np.maximum(weight, 1)}
+
+
+def gradients(measuring: Measuring, task: Task) -> Arrays:
+    """``gradient`` (8192,): the mean gradient of the shared parameters, in a random sketch: each
+    parameter is added with a random sign to a random place, which keeps inner products.
+
+    An encoder's head is fitted to the features first (logistic regression): behind a drawn one the
+    gradients of two tasks have nothing in common but chance.
+    """
+    model, setup = measuring.loaded(task)
+    split = measuring.split(task.name)
+    if isinstance(model, Encoder):
+        _fit_head(model, task, split, setup)
+    shared = _shared(model)
+    total = [torch.zeros_like(one, dtype=torch.float32) for one in shared.values()]
+    model.module.eval()
+    weight = model.weight(split, range(len(split)))
+    for examples in model.training_micro_batches(split, range(len(split)), GRADIENT_TOKENS):
+        loss = model.loss(split, examples) / weight
+        of_some = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
+        for place, of in enumerate(of_some):
+            if of is not None:
+                total[place] += of.to_dense()
+    return {"gradient": _sketch([one.flatten().cpu().numpy() for one in total])}
+
+
+def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> None:
+    """Put a logistic regression on the features into the place of a drawn head."""
+    if task.kind not in ("utterance_classification", "dialogue_classification"):
+        return
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow to import
+
+    read = _head_inputs(model, split, setup.eval_budget.tokens).numpy()
+    classes = np.array([int(split.labels[example][0]) for example in range(len(split))])
+    if len(set(classes.tolist())) < 2:
+        return
+    fitted = LogisticRegression(C=1.0, max_iter=500).fit(read, classes)
+    head: Any = model.heads[task.name]
+    weights, offset = fitted.coef_, fitted.intercept_
+    if len(weights) == 1:  # of two classes only their difference
+        weights, offset = np.concatenate([-weights, weights]) / 2, np.append(-offset, offset) / 2
+    with torch.no_grad():
+        head.weight.zero_()
+        head.bias.fill_(-10.0)  # classes that do not occur
+        head.weight[fitted.classes_] = torch.from_numpy(weights).to(head.weight)
+        head.bias[fitted.classes_] = torch.from_numpy(offset).to(head.bias)
+
+
+def fisher(measuring: Measuring, task: Task) -> Arrays:
+    """Parameter tensor → diagonal Fisher information: squared gradients of the right answer's log
+    probability, the mean over instances. Scaled to a largest entry of 1, which no cosine sees, and
+    kept in half precision."""
+    model, _ = measuring.loaded(task)
+    split = measuring.split(task.name, FISHER_INSTANCES)
+    shared = _shared(model)
+    total = {name: torch.zeros_like(one, dtype=torch.float32) for name, one in shared.items()}
+    model.module.eval()
+    for example in range(len(split)):
+        loss = model.loss(split, [example])
+        of_one = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
+        for (name, one), of in zip(total.items(), of_one, strict=True):
+            if of is not None:
+                total[name] = one + of.to_dense().float().square()
+    scaled = {name: one / one.max().clamp_min(1e-30) for name, one in total.items()}
+    return {name: one.half().cpu().numpy() for name, one in scaled.items()}
+
+
+def _shared(model: FamilyModel) -> dict[str, nn.Parameter]:
+    """The parameters that all tasks have: no heads, no adapters of a task."""
+    parts = {
+        name: of for name, of in model.parts().items() if not name.startswith(("head.", "adapter."))
+    }
+    return {name: one for of in parts.values() for name, one in of.items() if one.requires_grad}
+
+
+def _sketch(parts: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:
+    random = np.random.default_rng(0)
+    found = np.zeros(SKETCH)
+    for part in parts:
+        places = random.integers(0, SKETCH, len(part))
+        signs = random.integers(0, 2, len(part), dtype=np.int8) * 2 - 1
+        found += np.bincount(places, part.astype(np.float64) * signs, SKETCH)
+    return found
+
+
+MEASURES: dict[str, Callable[[Measuring, Task], Arrays]] = {
+    "embeddings": embeddings,
+    "features": features,
+    "gradients": gradients,
+    "fisher": fisher,
+    "losses": losses,
+}
+"""Learner of a fit (``core.selectors.MEASUREMENTS``) → what it leaves of a task."""

@@ -1,0 +1,183 @@
+"""How well features of a source's model fit a target's labels, in closed form or by one small fit.
+
+Each takes features of the target's training instances, or probabilities of the source's labels,
+and the target's classes; higher is better. scikit-learn is imported where it is used, as it takes a
+second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Classes = NDArray[np.int64]
+
+MOST_ITERATIONS = 100
+VARIANCE_KEPT = 0.8
+COMPONENTS_PER_CLASS = 5
+"""Of NLEEP: of its principal components, and of its mixture (Li et al. 2021, section 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Log evidence per instance of a Bayesian linear regression, at the precisions of its weights
+    (``alpha``) and of its noise (``beta``)."""
+
+    value: float
+    alpha: float
+    beta: float
+
+
+class Regression:
+    """Bayesian linear regression of any answers on the same features, by one decomposition.
+
+    Args:
+        features: (instances, features), N × D, instances fewer or more than features.
+    """
+
+    def __init__(self, features: Floats) -> None:
+        self.instances, self.features = features.shape
+        u, singular, _ = np.linalg.svd(features, full_matrices=False)
+        self._u, self._squares = u, singular**2
+
+    def best_evidence(self, y: Floats) -> Evidence:
+        """The evidence at the precisions that MacKay's fixed point finds (You et al. 2021,
+        algorithm 3).
+
+        Args:
+            y: (instances,)
+        """
+        squares, (x, rest) = self._squares, self._projected(y)
+        alpha = beta = 1.0
+        for _ in range(MOST_ITERATIONS):
+            t = alpha / beta
+            gamma = float((squares / (squares + t)).sum())
+            weights, residual = _norms(squares, x, rest, t)
+            alpha = gamma / (weights + 1e-5)
+            beta = (self.instances - gamma) / (residual + 1e-5)
+            if abs(alpha / beta - t) <= 1e-3 * t:
+                break
+        return Evidence(self.log_evidence(y, alpha, beta), alpha, beta)
+
+    def log_evidence(self, y: Floats, alpha: float, beta: float) -> float:
+        """Log density of y under N(0, I / beta + F F' / alpha), per instance.
+
+        The log determinant has the directions that no feature spans, D - min(N, D) times log alpha,
+        which public code leaves out: it is wrong where instances are fewer than features.
+        """
+        n, d, k = self.instances, self.features, len(self._squares)
+        x, rest = self._projected(y)
+        weights, residual = _norms(self._squares, x, rest, alpha / beta)
+        log_determinant = np.log(alpha + beta * self._squares).sum() + (d - k) * np.log(alpha)
+        total = d * np.log(alpha) + n * np.log(beta) - log_determinant
+        total -= beta * residual + alpha * weights + n * np.log(2 * np.pi)
+        return float(total / 2 / n)
+
+    def _projected(self, y: Floats) -> tuple[Floats, float]:
+        """y in the features' directions, and its squared length outside of them."""
+        x = self._u.T @ y
+        return x, max(0.0, float(y @ y - x @ x))
+
+
+def _norms(squares: Floats, x: Floats, rest: float, t: float) -> tuple[float, float]:
+    """Squared length of the mean weights, and of what they leave of y."""
+    weights = float((squares * x**2 / (t + squares) ** 2).sum())
+    residual = float((x**2 / (1 + squares / t) ** 2).sum()) + rest
+    return weights, residual
+
+
+def logme(features: Floats, classes: Classes) -> float:
+    """The best log evidence per instance, the mean over classes one against the rest (You et al.
+    2021, equation 3).
+
+    Args:
+        features: (instances, features).
+        classes: of each instance, from 0 on.
+    """
+    regression, one_hot = Regression(features), _one_hot(classes)
+    return float(np.mean([regression.best_evidence(y).value for y in one_hot.T]))
+
+
+def leep(probabilities: Floats, classes: Classes) -> float:
+    """Log likelihood of the target's labels through the source's (Nguyen et al. 2020, equation 2).
+
+    Args:
+        probabilities: of the source's labels, (instances, source labels); rows sum to 1.
+        classes: of each instance, from 0 on.
+    """
+    joint = _one_hot(classes).T @ probabilities / len(classes)
+    mass = joint.sum(axis=0)
+    given = np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
+    expected = (given[classes] * probabilities).sum(axis=1)
+    return float(np.log(np.maximum(expected, np.finfo(float).tiny)).mean())
+
+
+def nleep(features: Floats, classes: Classes, seed: int = 0) -> float:
+    """LEEP on the components of a Gaussian mixture in place of source labels (Li et al. 2021): any
+    kind of source has it. Covariances are diagonal, as few instances tell no more."""
+    from sklearn.decomposition import PCA  # noqa: PLC0415  # slow to import
+    from sklearn.mixture import GaussianMixture  # noqa: PLC0415
+
+    components = min(COMPONENTS_PER_CLASS * (int(classes.max()) + 1), len(classes) // 2)
+    reduced = PCA(VARIANCE_KEPT, svd_solver="full").fit_transform(features)
+    mixture = GaussianMixture(
+        max(1, components), covariance_type="diag", reg_covar=1e-4, random_state=seed
+    )
+    return leep(mixture.fit(reduced).predict_proba(reduced), classes)
+
+
+def hscore(features: Floats, classes: Classes) -> float:
+    """tr(cov(F)^-1 cov(E[F | y])), the former shrunk by Ledoit and Wolf (Bao et al. 2019,
+    definition 2; Ibrahim et al. 2022)."""
+    from sklearn.covariance import ledoit_wolf  # noqa: PLC0415  # slow to import
+
+    covariance, _ = ledoit_wolf(features)
+    one_hot = _one_hot(classes)
+    means = (one_hot.T @ features) / one_hot.sum(axis=0)[:, None]
+    between = np.cov(means[classes], rowvar=False, bias=True)
+    return float(np.trace(np.linalg.solve(covariance, np.atleast_2d(between))))
+
+
+def esm_logme(
+    base_of_source: Floats, features_of_source: Floats, base_of_target: Floats, classes: Classes
+) -> float:
+    """LogME of the target's base features, sent through a linear map that was learnt on the
+    source's instances from base features to those of the source's model (Schulte et al. 2024,
+    "embedding space maps"): the target passes through the base model alone.
+
+    Args:
+        base_of_source: (source instances, features)
+        features_of_source: the same instances under the source's model.
+        base_of_target: (target instances, features)
+    """
+    return logme(mapped(base_of_source, features_of_source, base_of_target), classes)
+
+
+def mapped(given: Floats, wanted: Floats, others: Floats, seed: int = 0) -> Floats:
+    """``others`` under a linear map with offset, fitted from ``given`` to ``wanted``: mean squared
+    error by AdamW at 1e-3, weight decay 0.01, 10 epochs of batches of 32."""
+    rows, columns = given.shape[1] + 1, wanted.shape[1]
+    random = np.random.default_rng(seed)
+    bound = (rows - 1) ** -0.5
+    weights = random.uniform(-bound, bound, (rows, columns))
+    padded = np.column_stack([given, np.ones(len(given))])
+    first, second, step = np.zeros_like(weights), np.zeros_like(weights), 0
+    for _ in range(10):
+        order = random.permutation(len(padded))
+        for batch in (order[begin : begin + 32] for begin in range(0, len(order), 32)):
+            error = padded[batch] @ weights - wanted[batch]
+            gradient = 2 * padded[batch].T @ error / error.size
+            step += 1
+            first = 0.9 * first + 0.1 * gradient
+            second = 0.999 * second + 0.001 * gradient**2
+            reach = (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+            weights = weights * (1 - 1e-3 * 0.01) - 1e-3 * reach
+    result: Floats = np.column_stack([others, np.ones(len(others))]) @ weights
+    return result
+
+
+def _one_hot(classes: Classes) -> Floats:
+    return np.eye(int(classes.max()) + 1)[classes]

@@ -1,0 +1,134 @@
+"""The jobs of selectors: what a model makes of training instances, and the values made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tasktransfer.core.nodes import Fit, Start
+from tasktransfer.core.selectors import Selector
+from tasktransfer.core.specs import Training
+from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import kept_instances
+from tasktransfer.errors import ConfigError
+from tasktransfer.files import json_text, replacing
+from tasktransfer.fits.asked import Arrays, Asked
+from tasktransfer.jobs import inputs
+from tasktransfer.jobs.needs import model_of
+from tasktransfer.results.artefacts import checked
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance
+
+if TYPE_CHECKING:  # imports torch
+    from tasktransfer.jobs.node_jobs import Made
+
+ARRAYS, VALUES = "arrays.npz", "values.json"
+
+
+def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
+    """Leave what a model makes of the training instances of each task of a node.
+
+    Raises:
+        ConfigError: the study has no such model.
+        DataError, ModelError, RecordError: token ids or a checkpoint are missing or damaged.
+    """
+    from tasktransfer.evaluation.measurements import (  # noqa: PLC0415  # imports torch
+        MEASURES,
+        Measuring,
+    )
+
+    start = node.on
+    if start is not None and start.stage is not None:
+        stage = start.stage
+        model, training, seed = stage.model, stage.training, stage.seed
+        of = get_task(stage.data.name, stage.train_tasks[0])
+        place, revision = inputs.weights(study, start), None
+    else:
+        model = model_of(study, node)
+        training, seed, of = Training(), node.seed, None
+        place, revision = study.base_model(model.name), study.revision(model.name)
+    hardware = inputs.hardware(study, precision="float32")
+    measuring = Measuring(
+        *(model, training, place, revision, Path(study.encoded(node.data, model.name)), seed, of),
+        *(node.settings["instances"], hardware, study.beside(model.name)),
+    )
+    tokens = 0
+    for name in node.tasks:
+        arrays = MEASURES[node.learner](measuring, get_task(node.data.name, name))
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        with replacing(folder / name / ARRAYS) as part, part.open("wb") as stream:
+            np.savez_compressed(stream, allow_pickle=False, **arrays)
+        split = measuring.split(name)
+        made.sizes[name] = {"train": len(split.ids)}
+        tokens += int(split.tokens().sum())
+    made.report = {"cost": {"tokens": float(tokens)}}
+
+
+def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made) -> None:
+    """Leave a selector's value of each source of each target.
+
+    Raises:
+        DataError: instances are missing.
+        RecordError: what it reads is not what another node has left.
+    """
+    pairs: Mapping[str, Sequence[str]] = node.settings["sources"]
+    cache_folder = inputs.cache(study, node.data)
+    splits = read_manifest(cache_folder).tasks
+    limit = node.settings["instances"]
+
+    @cache
+    def instances(task: str) -> list[Instance]:
+        read = read_instances(cache_folder, task, "train")
+        return [read[place] for place in kept_instances(len(read), limit)]
+
+    measurements = {_key(fit): fit for fit in node.reads if isinstance(fit, Fit)}
+
+    @cache
+    def measured(what: str, of: str | None, on: str) -> Arrays:
+        fit = measurements.get((what, of))
+        if fit is None or on not in fit.tasks:
+            raise ConfigError(
+                f"selector {selector.name}: reads {what} of {of or 'the base model'} on {on}, "
+                f"which its reads {selector.reads} do not offer: name what it reads"
+            )
+        place = Path(study.folder(fit))
+        checked(place, fit.digest, [on])
+        with np.load(place / on / ARRAYS, allow_pickle=False) as arrays:
+            return {name: np.asarray(arrays[name], np.float64) for name in arrays.files}
+
+    tasks = sorted({*pairs, *(source for of in pairs.values() for source in of)})
+    kinds = {task: get_task(node.data.name, task).kind for task in tasks}
+    sizes = {task: splits[task]["train"].samples for task in tasks}
+    assert selector.values is not None
+    for target, sources in pairs.items():
+        asked = Asked(target, tuple(sources), kinds, sizes, instances, measured)
+        values = {s: v for s, v in selector.values(asked).items() if v is not None}
+        _refuse_odd(selector, target, values, sources)
+        (folder / target).mkdir(parents=True, exist_ok=True)
+        with replacing(folder / target / VALUES) as part:
+            part.write_text(json_text.printed(values, indent=1) + "\n", encoding="utf-8")
+        made.results[target] = {"measures": values, "score": None, "instances": limit}
+        made.sizes[target] = {"train": sizes[target]}
+
+
+def _refuse_odd(
+    selector: Selector, target: str, values: Mapping[str, float], sources: Sequence[str]
+) -> None:
+    odd = [source for source in values if source not in sources]
+    odd += [source for source, value in values.items() if not np.isfinite(value)]
+    if odd:
+        raise ConfigError(
+            f"selector {selector.name}, target {target}: {odd[0]} has the value "
+            f"{values[odd[0]]!r}: give finite numbers to the sources that are asked for, or None"
+        )
+
+
+def _key(fit: Fit) -> tuple[str, str | None]:
+    """What a measurement is and whose baseline it is of."""
+    stage = fit.on.stage if isinstance(fit.on, Start) else None
+    return fit.learner, stage.train_tasks[0] if stage else None

@@ -1,0 +1,49 @@
+"""Checkpoints that are one file in GGUF, the format of llama.cpp: what the file holds, and a folder
+of float32 weights made of it, which is read as any other checkpoint from then on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.core.specs import Family
+from tasktransfer.encoding.tokenizer import check_vocabulary, load_tokenizer
+from tasktransfer.files import Maker, replacing_folder
+from tasktransfer.models.check_parameters import Note
+from tasktransfer.models.checkpoint import load_pretrained
+
+MAKER = Maker("dequantised model", "dequantised.json", "weights")
+
+
+def dequantise(family: Family, file: str, out: Path, weights: str, note: Note) -> None:
+    """Write config, tokenizer and float32 weights as a checkpoint's folder, all or nothing.
+
+    Args:
+        file: the checkpoint in GGUF.
+        weights: the model's identity, kept in the folder.
+        note: told what the file lacks or has in vain.
+
+    Raises:
+        ModelError: see ``checkpoint.load_pretrained`` and ``encoding.tokenizer``.
+        DataError: ``out`` holds something else.
+    """
+    model = load_pretrained(family, file, None, note=note)
+    tokenizer = load_tokenizer(file, None, family)
+    check_vocabulary(tokenizer, model.get_input_embeddings().weight.shape[0], file)
+    with replacing_folder(out, MAKER) as folder:
+        _unquantised(model).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        (folder / MAKER.file).write_text(json.dumps({"weights": weights}) + "\n", encoding="utf-8")
+
+
+def _unquantised(model: Any) -> Any:
+    """The same weights in a model that knows nothing of the file: transformers writes none that
+    was read from GGUF, whatever its weights are."""
+    config = type(model.config)(**model.config.to_dict())
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain = type(model)._from_config(config, dtype=model.dtype)
+    plain.load_state_dict(model.state_dict())
+    plain.generation_config = model.generation_config
+    return plain

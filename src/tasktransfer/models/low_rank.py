@@ -1,0 +1,246 @@
+"""Adapters of low rank (Hu et al. 2021, LoRA), by peft: laid into a model, saved, read and merged.
+
+A checkpoint of such a training holds peft's own files, ``adapter_config.json`` and
+``adapter_model.safetensors``, and no weights of the model under them; ``earlier/<n>/`` has those of
+the trainings that it started from and that are merged or lie beside it (``LowRank.start``). peft
+reads each of them as it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tasktransfer.core.specs import Family, LowRank
+from tasktransfer.errors import ConfigError, ModelError
+from tasktransfer.models.weights import read_weights
+
+CONFIG_FILE = "adapter_config.json"
+WEIGHTS_FILE = "adapter_model.safetensors"
+EARLIER = "earlier"
+
+OWN = "default"
+"""peft's name of the adapter that is trained; those beside it are ``earlier0``, ``earlier1``."""
+
+TASK_TYPES: dict[Family, str] = {
+    "encoder": "FEATURE_EXTRACTION",
+    "decoder": "CAUSAL_LM",
+    "encoder_decoder": "SEQ_2_SEQ_LM",
+    "dual_encoder": "FEATURE_EXTRACTION",
+}
+"""What peft is told of a model, for whoever reads a checkpoint with it."""
+
+Tensors = dict[str, Tensor]
+
+_ATTRIBUTE = "adapted"
+
+
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """What stands beside a model's own modules once adapters are laid into it.
+
+    ``peft``: peft's wrapper of the model. ``earlier``: the adapters of the trainings before, the
+    first one first.
+    """
+
+    peft: Any
+    earlier: tuple[Tensors, ...]
+
+    def save(self, folder: Path) -> None:
+        """Write the adapter, and those before it, as peft does."""
+        from peft import get_peft_model_state_dict
+
+        own = get_peft_model_state_dict(self.peft, save_embedding_layers=False)
+        self._write(own, folder)
+        for number, tensors in enumerate(self.earlier):
+            self._write(tensors, folder / EARLIER / str(number))
+
+    def _write(self, tensors: Tensors, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        folder.mkdir(parents=True, exist_ok=True)
+        contiguous = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
+        save_file(contiguous, folder / WEIGHTS_FILE, metadata={"format": "pt"})
+        config = self.peft.peft_config[OWN]
+        config.inference_mode = True  # as peft leaves it: who reads it may not want to train
+        config.save_pretrained(folder)
+        config.inference_mode = False
+
+
+def is_adapter(folder: str | Path) -> bool:
+    """Whether a folder holds an adapter alone, and not the model under it."""
+    return Path(folder, CONFIG_FILE).is_file()
+
+
+def has_adapter(model: Any) -> bool:
+    """Whether ``adapt`` has laid one into a model."""
+    return _ATTRIBUTE in vars(model)
+
+
+def save_pretrained(model: Any, folder: Path) -> None:
+    """Write a model as transformers does; of one with an adapter, the adapter alone."""
+    if has_adapter(model):
+        vars(model)[_ATTRIBUTE].save(folder)
+    else:
+        model.save_pretrained(folder)
+
+
+def adapt(
+    model: Any,
+    adapter: LowRank,
+    family: Family,
+    folder: Path | None,
+    *,
+    seed: int,
+    whole: Sequence[str] = (),
+    begins: bool = False,
+) -> Any:
+    """Lay an adapter into a model, whose own weights no longer move.
+
+    Args:
+        model: changed in place.
+        folder: of an adapter's checkpoint that is taken; None: a new adapter from ``seed``.
+        whole: modules of the model that are trained and saved whole: those that its checkpoint
+            lacks.
+        begins: another training begins from ``folder``, and ``adapter.start`` says how; without
+            it, the model is the one that left it.
+
+    Returns:
+        The model.
+
+    Raises:
+        ConfigError: peft is not there.
+        ModelError: the model has no layers of the named ends, or the files are damaged or of
+            another adapter.
+    """
+    if find_spec("peft") is None:
+        raise ConfigError(
+            "models[].adapter needs the package peft: pip install 'tasktransfer[adapters]', or set "
+            "it to null"
+        )
+    there = [] if folder is None else _folders(folder)
+    own = None if begins and adapter.start != "continue" else there[-1] if there else None
+    before = [read_weights(each / WEIGHTS_FILE) for each in (there if own is None else there[:-1])]
+    if adapter.start == "merge":
+        for tensors in before:
+            model = _merged(model, adapter, family, tensors, whole)
+    elif before:
+        _take_whole(model, before[-1], whole)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        peft = _wrapped(model, adapter, family, whole)
+    if own is not None:
+        _put(peft, read_weights(own / WEIGHTS_FILE), OWN, str(own))
+    if adapter.start == "stack":
+        _lay_beside(peft, adapter, family, before, whole)
+    setattr(model, _ATTRIBUTE, Adapted(peft, tuple(before)))
+    return model
+
+
+def _folders(checkpoint: Path) -> list[Path]:
+    """Of the adapters of a checkpoint: those of trainings before, and its own."""
+    earlier = (checkpoint / EARLIER).glob("*")
+    return [*sorted(earlier, key=lambda folder: int(folder.name)), checkpoint]
+
+
+def _config(adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
+    from peft import LoraConfig
+
+    return LoraConfig(
+        r=adapter.rank,
+        lora_alpha=adapter.alpha,  # type: ignore[arg-type]  # divided by the rank
+        lora_dropout=adapter.dropout,
+        target_modules=list(adapter.target_modules) or "all-linear",
+        modules_to_save=list(whole) or None,
+        task_type=TASK_TYPES[family],
+    )
+
+
+def _wrapped(model: Any, adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
+    """peft's model around a model, with a new adapter."""
+    from peft import get_peft_model
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that layers of GPT-2 are stored the other way round
+            peft: Any = get_peft_model(model, _config(adapter, family, whole))
+    except ValueError as error:
+        linear = {n.rpartition(".")[2] for n, m in model.named_modules() if type(m) is nn.Linear}
+        raise ModelError(
+            f"models[].adapter.target_modules: found {', '.join(adapter.target_modules)}, and no "
+            f"layer of {model.config.model_type} could get an adapter ({error}); write all-linear, "
+            f"or name some of {', '.join(sorted(linear))}"
+        ) from error
+    config = peft.peft_config[OWN]
+    config.target_modules = sorted(config.target_modules)  # a set has another order every time
+    return peft
+
+
+def _merged(
+    model: Any, adapter: LowRank, family: Family, tensors: Tensors, whole: Sequence[str]
+) -> Any:
+    """The model with an adapter put into its weights."""
+    peft = _wrapped(model, adapter, family, whole)
+    _put(peft, tensors, OWN, EARLIER)
+    model = peft.merge_and_unload()
+    vars(model).pop("peft_config", None)
+    return model
+
+
+def _take_whole(model: Any, tensors: Tensors, whole: Sequence[str]) -> None:
+    """Put the modules that an earlier training has trained whole into a model."""
+    for name in whole:
+        own = model.get_submodule(name).state_dict()
+        for parameter in own:
+            own[parameter].copy_(tensors[f"base_model.model.{name}.{parameter}"])
+
+
+def _lay_beside(
+    peft: Any,
+    adapter: LowRank,
+    family: Family,
+    before: Sequence[Tensors],
+    whole: Sequence[str],
+) -> None:
+    """Lay earlier adapters beside the one that is trained; they stay as they are."""
+    still = replace(adapter, dropout=0.0)
+    names = [f"earlier{number}" for number in range(len(before))]
+    for name, tensors in zip(names, before, strict=True):
+        config = _config(still, family, ())
+        if whole:
+            config.exclude_modules = rf"(.*\.)?({'|'.join(whole)})\..*"
+        peft.add_adapter(name, config)
+        _put(peft, tensors, name, EARLIER)
+    peft.base_model.set_adapter([OWN, *names])
+    for name, parameter in peft.named_parameters():
+        if any(f".{earlier}." in name for earlier in names):
+            parameter.requires_grad_(False)
+
+
+def _put(peft: Any, tensors: Tensors, name: str, source: str) -> None:
+    """Fill an adapter of a model.
+
+    Raises:
+        ModelError: they are of another adapter.
+    """
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
+
+    own = get_peft_model_state_dict(peft, adapter_name=name, save_embedding_layers=False)
+    if name != OWN:  # what is trained whole is the newest adapter's
+        tensors = {key: tensor for key, tensor in tensors.items() if key in own}
+    for key in {**own, **tensors}:
+        shapes = [list(of[key].shape) if key in of else None for of in (tensors, own)]
+        if shapes[0] != shapes[1]:
+            raise ModelError(
+                f"{source}: {key} is {shapes[0] or 'missing'}, the model's is "
+                f"{shapes[1] or 'missing'}; take an adapter of the same model, rank and "
+                "target_modules"
+            )
+    set_peft_model_state_dict(peft, tensors, adapter_name=name)

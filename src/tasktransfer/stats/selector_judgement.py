@@ -1,0 +1,199 @@
+"""A selector over all targets of a study: the mean of a measure, its interval, and differences.
+
+Targets and seeds are both drawn: another study would have had others. The variance of a mean over
+targets is that of the targets, in which each target's own noise of seeds is, and what seeds move
+all targets by together: the jackknife variance of the mean over seeds less what independent targets
+would give (the crossed analysis of variance). With one seed nobody can tell the latter. The
+interval is Student's t with Satterthwaite's degrees of freedom. Differences are paired by target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.selectors import KS, centred, measures, noise_floor, source_mean
+
+RANDOM, SOURCE_MEAN = "random", "source_mean"
+REFERENCES = (RANDOM, SOURCE_MEAN)
+"""What every selector is held against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over targets, its 95 % interval and the two-sided p of 0; NaN: cannot be told."""
+
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    p: float = np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A measure of a selector. ``to``: the difference to each reference, with ``q``: its p among
+    all selectors of the table. ``floor``: the measure of half of the seeds, judged by the other
+    half. ``missing``: the share of pairs that it has no value for, which are ranked last."""
+
+    selector: str
+    measure: str
+    mean: Mean
+    to: Mapping[str, Mean]
+    q: Mapping[str, float]
+    floor: float
+    targets: int
+    missing: float
+
+
+def judged(
+    scores: Floats,
+    values: Mapping[str, Floats],
+    ks: tuple[int, ...] = KS,
+    gains: Floats | None = None,
+) -> list[Judged]:
+    """Every selector by every measure, ``random`` and ``source_mean`` among them.
+
+    Args:
+        scores: of the transfers, 0-100, (targets, sources, seeds); NaN: no pair. Pairs that lack a
+            seed which others have are no candidates.
+        values: selector → (targets, sources) or, where its values depend on the seed, (targets,
+            sources, seeds). ``source_mean`` may be among them: what is known of other targets
+            without their test scores. Else it is made of ``gains``.
+        gains: what a transfer is better by than the baseline, as ``scores``; None: than the mean of
+            its target.
+
+    Returns:
+        Selectors in their order, after the references; each with all measures.
+    """
+    whole = np.asarray(~np.isnan(scores).any(axis=2, keepdims=True))
+    scores = np.where(whole, scores, np.nan)
+    given = dict(values)
+    of_others = given.pop(SOURCE_MEAN, None)
+    if of_others is None:
+        of_others = source_means(
+            np.where(whole, centred(scores) if gains is None else gains, np.nan)
+        )
+    selectors = {RANDOM: np.zeros(scores.shape[:2]), SOURCE_MEAN: of_others, **given}
+    found = {name: with_seeds_left_out(value, scores, ks) for name, value in selectors.items()}
+    floors = noise_floor(scores, ks) if scores.shape[2] > 1 else {}
+    pairs = whole[..., 0]
+    result = []
+    for name, by_measure in found.items():
+        lacking = _mean_over_seeds(selectors[name])[pairs]
+        missing = float(np.isnan(lacking).mean()) if lacking.size else np.nan
+        for measure, drawn in by_measure.items():
+            differences = {
+                other: mean_over_targets(drawn - found[other][measure])
+                for other in REFERENCES
+                if other != name
+            }
+            floor = floors.get(measure)
+            result.append(
+                Judged(
+                    *(name, measure, mean_over_targets(drawn), differences, {}),
+                    np.nan if floor is None else _nanmean(floor),
+                    int(np.isfinite(drawn[0]).sum()),
+                    missing,
+                )
+            )
+    return _with_q(result)
+
+
+def mean_over_targets(drawn: Floats) -> Mean:
+    """The mean over targets and its interval.
+
+    Args:
+        drawn: (1 + seeds, targets): with all seeds, then without each of them; (1, targets) of one
+            seed. NaN: the target is left out.
+    """
+    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
+    targets, seeds = drawn.shape[1], len(drawn) - 1
+    if targets == 0:
+        return Mean(np.nan)
+    value = float(drawn[0].mean())
+    if targets < 2:
+        return Mean(value)
+    variance = of_targets = float(drawn[0].var(ddof=1)) / targets
+    degrees = float(targets - 1)
+    if seeds > 1:
+        shared = drawn[1:].mean(axis=1, keepdims=True)
+        moves = drawn[1:] - drawn[1:].mean(axis=0) - shared + shared.mean()
+        own = float(np.sum(_jackknife(moves))) / (targets * (targets - 1))
+        of_seeds = max(0.0, float(_jackknife(shared)[0]) - own)
+        variance += of_seeds
+        if variance > 0:
+            inverse = of_targets**2 / (targets - 1) + of_seeds**2 / (seeds - 1)
+            degrees = variance**2 / inverse
+    if variance < 1e-18:
+        return Mean(value)
+    half = float(special.stdtrit(degrees, 0.975)) * variance**0.5
+    p = float(2 * special.stdtr(degrees, -abs(value) / variance**0.5))
+    return Mean(value, value - half, value + half, p)
+
+
+def _jackknife(without: Floats) -> Floats:
+    """The variance of what was computed without each seed in turn, (seeds, ...) → (...)."""
+    seeds = len(without)
+    result: Floats = (seeds - 1) / seeds * np.square(without - without.mean(axis=0)).sum(axis=0)
+    return result
+
+
+def with_seeds_left_out(
+    values: Floats, scores: Floats, ks: tuple[int, ...] = KS
+) -> dict[str, Floats]:
+    """Measure → (1 + seeds, ..., targets), see ``mean_over_targets``.
+
+    Args:
+        values: (..., targets, sources), or with seeds as ``scores``.
+        scores: (..., targets, sources, seeds).
+    """
+    seeds = scores.shape[-1]
+    kept = [list(range(seeds))]
+    if seeds > 1:
+        kept += [[one for one in range(seeds) if one != left] for left in range(seeds)]
+    by_seed = values.ndim == scores.ndim
+    return measures(
+        np.stack([_mean_over_seeds(values[..., some]) if by_seed else values for some in kept]),
+        np.stack([scores[..., some].mean(axis=-1) for some in kept]),
+        ks,
+    )
+
+
+def source_means(gains: Floats) -> Floats:
+    """``source_mean`` of each seed, (targets, sources, seeds) → the same shape."""
+    return np.stack([source_mean(gains[..., seed]) for seed in range(gains.shape[2])], axis=-1)
+
+
+def _mean_over_seeds(values: Floats) -> Floats:
+    """(..., targets, sources, seeds) → (..., targets, sources); what lacks some seeds has the mean
+    of the others."""
+    if values.ndim == 2:
+        return values
+    there = ~np.isnan(values)
+    count = there.sum(axis=-1)
+    return np.where(count > 0, np.nansum(values, axis=-1) / np.maximum(count, 1), np.nan)
+
+
+def _nanmean(values: Floats) -> float:
+    there = values[np.isfinite(values)]
+    return float(there.mean()) if there.size else np.nan
+
+
+def _with_q(rows: Sequence[Judged]) -> list[Judged]:
+    """The same with q: for each measure and reference, over all selectors."""
+    q: list[dict[str, float]] = [{} for _ in rows]
+    for measure in dict.fromkeys(row.measure for row in rows):
+        for other in REFERENCES:
+            places = [n for n, row in enumerate(rows) if row.measure == measure and other in row.to]
+            adjusted = false_discovery([rows[n].to[other].p for n in places])
+            for n, value in zip(places, adjusted, strict=True):
+                q[n][other] = float(value)
+    return [
+        Judged(*(r.selector, r.measure, r.mean, r.to, of), r.floor, r.targets, r.missing)
+        for r, of in zip(rows, q, strict=True)
+    ]

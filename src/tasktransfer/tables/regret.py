@@ -1,0 +1,142 @@
+"""The regret table: how good each selector is, beside chance and beside the mean over other
+targets. What prints it, and the sentence that its intervals bear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+import pyarrow as pa
+
+from tasktransfer.tables.numbers import absent, interval, number, p_value, score
+from tasktransfer.tables.store import Column, Columns
+from tasktransfer.tables.text import text_table
+
+GROUP = ("dataset", "model", "algorithm")
+LEADING = "regret@1"
+"""The measure that selectors are compared by in words."""
+LEVEL = 0.05
+RANDOM, SOURCE_MEAN = "random", "source_mean"
+
+
+def _difference(reference: str) -> tuple[Column, ...]:
+    return (
+        (f"to_{reference}", pa.float64(), f"value less that of {reference}, paired by target"),
+        (f"to_{reference}_low", pa.float64(), "lower end of its 95 % interval"),
+        (f"to_{reference}_high", pa.float64(), "upper end"),
+        (f"to_{reference}_p", pa.float64(), "two-sided p of no difference; NaN: no test"),
+        (f"to_{reference}_q", pa.float64(), "p adjusted for the selectors of the group"),
+    )
+
+
+COLUMNS: Columns = (
+    ("dataset", pa.string(), "dataset of targets and sources; `all`: of all together"),
+    ("model", pa.string(), "model, as the study names it"),
+    ("algorithm", pa.string(), "transfer algorithm whose scores judge"),
+    ("selector", pa.string(), "what ranks the sources"),
+    (
+        "measure",
+        pa.string(),
+        "regret@k (best of k) or mean_regret@k, in points or with %; ndcg_rank, ndcg_percent, "
+        "ndcg_fraction; spearman",
+    ),
+    ("value", pa.float64(), "mean over targets; equal values of a selector are ordered by chance"),
+    ("low", pa.float64(), "lower end of its 95 % interval over targets and seeds"),
+    ("high", pa.float64(), "upper end; NaN: one target"),
+    ("floor", pa.float64(), "ranked by half of the seeds, judged by the others; NaN: one seed"),
+    *_difference(RANDOM),
+    *_difference(SOURCE_MEAN),
+    ("n_targets", pa.int64(), "targets with two sources or more"),
+    ("n_seeds", pa.int64(), "seeds of the scores that judge"),
+    ("missing", pa.float64(), "share of the pairs without a value, 0-1: these are ranked last"),
+    ("seconds", pa.float64(), "what its values took to compute, all together; NaN: unknown"),
+)
+
+
+def sentence(group: pd.DataFrame) -> str:
+    """Which selectors have less regret than chance, and which are told from the mean over other
+    targets, by q: what the intervals bear, and nothing else.
+
+    Args:
+        group: the rows of one dataset, model and algorithm.
+    """
+    rows = group[group["measure"] == LEADING].set_index("selector")
+    others = [name for name in rows.index if name != RANDOM]
+    if not others:
+        return "No selector is judged."
+    tested = [name for name in others if not absent(rows.loc[name, f"to_{RANDOM}_q"])]
+    if not tested:
+        return "Nothing can be said of the selectors: there are too few targets for an interval."
+    parts = [_below(rows, tested, RANDOM, "random")]
+    compared = [name for name in others if name != SOURCE_MEAN]
+    if compared and SOURCE_MEAN in rows.index:
+        parts.append(_below(rows, compared, SOURCE_MEAN, SOURCE_MEAN))
+    return f"By {LEADING}: {'; '.join(parts)}."
+
+
+def _below(rows: pd.DataFrame, names: Sequence[str], reference: str, called: str) -> str:
+    q, difference = rows[f"to_{reference}_q"].to_dict(), rows[f"to_{reference}"].to_dict()
+    told = [name for name in names if q[name] <= LEVEL]
+    below = [name for name in told if difference[name] < 0]
+    above = [name for name in told if name not in below]
+    if not told:
+        return f"no selector is told from {called}"
+    parts = [f"{_listed(some)} {how} {called}" for some, how in _ways(below, above)]
+    return ", and ".join(parts)
+
+
+def _ways(below: list[str], above: list[str]) -> Iterator[tuple[list[str], str]]:
+    for names, word in ((below, "below"), (above, "above")):
+        if names:
+            yield names, f"{'is' if len(names) == 1 else 'are'} {word}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def as_text(frame: pd.DataFrame) -> str:
+    """A table and a sentence of each group."""
+    parts = []
+    for names, group in frame.groupby(list(GROUP), sort=False):
+        first = group.iloc[0]
+        title = ", ".join(filter(None, map(str, names)))
+        parts += [
+            f"{title}: {first['n_targets']} targets, {first['n_seeds']} seeds",
+            "",
+            *_table(group),
+            "",
+            sentence(group),
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def _table(group: pd.DataFrame) -> list[str]:
+    value = group.set_index(["selector", "measure"])["value"].to_dict()
+    measures = list(dict.fromkeys(group["measure"]))
+    ranks = [name for name in measures if name.startswith("ndcg") or name == "spearman"]
+    # The mean of one source is the best of one.
+    own = (*ranks, LEADING, "mean_regret@1", "mean_regret@1%")
+    regrets = [name for name in measures if name not in own]
+    leading = group[group["measure"] == LEADING].set_index("selector")
+    floors = group.drop_duplicates("measure").set_index("measure")["floor"]
+    rows = [
+        {
+            "selector": _marked(name, row["missing"]),
+            LEADING: score(row["value"]),
+            "95 % interval": interval(row["low"], row["high"], ".2f"),
+            **{one: score(value[name, one]) for one in (*regrets, *ranks)},
+            "q: random": p_value(row[f"to_{RANDOM}_q"]),
+            "q: source_mean": p_value(row[f"to_{SOURCE_MEAN}_q"]),
+        }
+        for name, row in leading.iterrows()
+    ]
+    of_noise = {one: score(floors[one]) for one in (LEADING, *regrets, *ranks)}
+    rows.append(dict.fromkeys(rows[0], "") | {"selector": "(noise floor)"} | of_noise)
+    return text_table(rows, left=("selector",))
+
+
+def _marked(name: object, missing: float) -> str:
+    share = number(100 * missing, ".0f")
+    return f"{name} ({share} % missing, last)" if missing > 0 else str(name)

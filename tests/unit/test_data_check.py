@@ -1,0 +1,102 @@
+"""``tasktransfer data check``: a declaration to paste, and what is wrong with lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from declared_files import SHAPES, TASKS, TURNS, dialogue, lines, written
+
+from tasktransfer.cli import main
+from tasktransfer.datasets.declared.check import Checked, check_files
+from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.section import Declaration
+
+
+def world(size: int = 12) -> list[dict[str, Any]]:
+    return [dialogue("all", number) for number in range(size)]
+
+
+def declared(checked: Checked) -> dict[str, Any]:
+    """The section that is printed, as a config would have it."""
+    section: dict[str, Any] = yaml.safe_load(checked.text)["datasets"]["Own"]
+    return section
+
+
+def test_what_is_printed_is_a_declaration(tmp_path: Path) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines(world()))
+    checked = check_files([file], "Own")
+    assert checked.problems == []
+    section = declared(checked)
+    assert section["dialogue"] == TURNS and section["tasks"] == TASKS
+    assert section["shares"] == {"test": 0.2}
+    assert "# 12 train dialogues, 36 turns" in checked.text
+    assert "intent:  # 3 labels: billing 4, login 4, shipping 4" in checked.text
+    dataset = declared_dataset("Own", Declaration.model_validate(section), None)
+    assert list(dataset.tasks) == ["urgency", "intent"]
+
+
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s not in ("saved", "csv of dialogues")])
+def test_every_shape_is_guessed(shape: str, tmp_path: Path) -> None:
+    meant = written(tmp_path, shape, {"train": world(), "test": [dialogue("b", 0)]})
+    section = declared(check_files([Path(file) for file in meant["files"].values()], "Own"))
+    assert section["files"] == meant["files"]
+    assert section["dialogue"] == meant["dialogue"] and section["tasks"] == meant["tasks"]
+
+
+def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
+    rows = [json.dumps(row) for row in world(20)]
+    rows[3] = json.dumps({**world()[3], "messages": [{"role": "a", "content": None}]})
+    rows[5] = rows[5][:-9]
+    rows[7] = json.dumps({**world()[7], "intent": None})
+    rows[9] = ""
+    train = tmp_path / "train.jsonl"
+    train.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([*rows, rows[0]]).encode() + b"\r\n")
+    test = tmp_path / "test.jsonl"
+    new = {**dialogue("test", 0), "intent": "other"}
+    copied = {**world()[1], "ticket_id": "copied"}
+    test.write_text(lines([new, copied]))
+    checked = check_files([train, test], "Own", limit=5)
+    found = "\n".join(checked.problems)
+    for words in (
+        "train.jsonl, line 4, messages[0].content: found None, expected a text",
+        "train.jsonl, line 6: no JSON",
+        "train.jsonl, line 8: intent of task intent is missing or null",
+        "train.jsonl, line 21: dialogue 'all-0' is there already",
+        "test.jsonl, line 1: 'other' of intent is in test, and train never has it",
+        "test.jsonl, line 2: the dialogue is in test and, by its text, in train",
+    ):
+        assert words in found
+    assert len(checked.problems) == 7  # the first of test says the same as one of train, too
+    notes = "\n".join(checked.notes)
+    for words in (
+        "line 1: begins with a byte order mark",
+        "21 of 21 lines end in CRLF",
+        "empty lines 10; passed over",
+        "are longer than 5 tokens",
+    ):
+        assert words in notes
+
+
+def test_duplicates_and_numbers_are_told(tmp_path: Path) -> None:
+    rows = [{**row, "intent": number % 2} for number, row in enumerate(world())]
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines([*rows, {**rows[0], "ticket_id": "again"}]))
+    checked = check_files([file], "Own")
+    assert any("line 13: says the same as" in note for note in checked.notes)
+    assert "numbers in the file" in checked.text
+
+
+def test_the_command_ends_with_the_code_of_damaged_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines(world()) + "{\n")
+    assert main(["data", "check", str(file)]) == 3
+    printed = capsys.readouterr()
+    assert yaml.safe_load(printed.out)["datasets"]["Own"]["dialogue"] == TURNS
+    assert "own.jsonl, line 13: no JSON" in printed.err

