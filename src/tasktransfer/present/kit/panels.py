@@ -77,6 +77,7 @@ def upright_line(
         va="bottom" if below else "top",
         fontsize=NOTE,
         color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
     )
 
 
