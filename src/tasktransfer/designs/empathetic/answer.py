@@ -10,6 +10,8 @@ from tasktransfer.designs.empathetic.methods import PRETRAINED, supervised
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
 from tasktransfer.present.sentences import MOST_Q, listed, with_interval
 from tasktransfer.present.view import View
+from tasktransfer.tables.columns import Row
+from tasktransfer.tables.html import records
 
 SURE = f"q ≤ {MOST_Q}"
 
@@ -54,7 +56,7 @@ def _by_training(rows: pd.DataFrame) -> Iterator[str]:
         )
         return
     parts = [
-        f"{what} {listed([_score(row) for row in some.to_dict('records')])}"
+        f"{what} {listed([_score(row) for row in records(some)])}"
         for what, some in (("surely improves", better), ("surely worsens", worse))
         if len(some)
     ]
@@ -75,7 +77,7 @@ def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
         )
         return
     parts = [
-        f"surely {what} {listed([_named(row) for row in some.to_dict('records')])}"
+        f"surely {what} {listed([_named(row) for row in records(some)])}"
         for what, some in (("better than Base are", better), ("worse", worse))
         if len(some)
     ]
@@ -86,11 +88,11 @@ def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def _named(row: dict[str, object]) -> str:
+def _named(row: Row) -> str:
     return f"{row['name']} in {_score(row)}"
 
 
-def _score(row: dict[str, object]) -> str:
+def _score(row: Row) -> str:
     """A measure and its difference: ``P@1,100 (+6.3 [1.6, 11.0])``."""
     of_pool = f", {row['pool']}" if row["pool"] else ""
     interval = with_interval(row["difference"], row["low"], row["high"], "+.2f")

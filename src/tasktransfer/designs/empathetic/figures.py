@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,6 +33,8 @@ from tasktransfer.present.kit.style import (
 )
 from tasktransfer.present.sentences import MOST_Q, excludes_zero
 from tasktransfer.present.view import View
+from tasktransfer.tables.columns import Row
+from tasktransfer.tables.html import records
 
 RANGE = 30
 """Ratios beyond it, and its inverse, have the colours of the scale's ends."""
@@ -41,7 +42,6 @@ GREY = "#767676"
 """Of controls."""
 LINE = 0.3
 """Height of a method's line, inches."""
-Row = Mapping[str, Any]
 
 
 def scores(view: View) -> Figure | None:
@@ -110,10 +110,7 @@ def _forests(
     figure, axes = panels(len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y")
     for panel, score in zip(axes, shown, strict=True):
         some = rows[rows["score"] == score]
-        groups = [
-            [estimate(row) for row in some[some["name"] == name].to_dict("records")]
-            for name in names
-        ]
+        groups = [[estimate(row) for row in records(some[some["name"] == name])] for name in names]
         forest(panel, groups, names)
         name_panel(panel, score)
     axes[0].set_ylim(len(names) - 0.1, -0.9)  # room for the names of lines

@@ -73,7 +73,7 @@ def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
     frames["summary"] = scored(frames["summary"], block, study.config.evaluation.pools)
     frames["differences"] = scored(frames["differences"], block, study.config.evaluation.pools)
     for name in ("measured", "costs", "by_emotion", "pools_chosen"):
-        frames[name] = _named(frames[name])
+        frames[name] = with_names(frames[name])
     return frames, replace(metadata, order={**metadata.order, **_orders(metadata, block)})
 
 
@@ -102,10 +102,10 @@ def scored(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.DataFr
         pool or first.get(method, "")
         for pool, method in zip(frame["pool"], frame["method"], strict=True)
     ]
-    return _named(frame).assign(score=scores, candidates=candidates)
+    return with_names(frame).assign(score=scores, candidates=candidates)
 
 
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
+def with_names(frame: pd.DataFrame) -> pd.DataFrame:
     """Methods by the paper's names, and their groups."""
     names = [paper_name(method) for method in frame["method"]]
     return frame.assign(name=names, group=[group_of(method) for method in frame["method"]])
