@@ -320,6 +320,8 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     if engine is not None:
         engine.execute(figure)  # once: each file would do it again, and measure all texts for it
         figure.set_layout_engine("none")
+    for legend in figure.legends:  # else it moves to the edge of what is saved, over the notes
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
     _place_footnotes(figure)
     box = figure.get_tightbbox().padded(_MARGIN)
     paths = []
