@@ -78,7 +78,7 @@ class Crossed:
 
     ``cell`` shows what is where they meet; ``published``, below it, what the paper has there.
     ``order``: the kind of name that ``Metadata.order`` has for the columns (default: ``across``);
-    ``heads``: value of ``across`` → title.
+    ``heads``: value of ``across`` → title. ``blocks``: the column whose change draws a rule.
     """
 
     rows: tuple[Column, ...]
@@ -87,6 +87,7 @@ class Crossed:
     published: Column | None = None
     order: str = ""
     heads: Callable[[str], str] = str
+    blocks: str = ""
 
 
 @dataclass(frozen=True, slots=True)

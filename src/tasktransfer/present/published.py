@@ -39,6 +39,7 @@ class Published:
     column: str
     keys: Mapping[str, Names]
     differs: Callable[[Mapping[str, Any]], str] = lambda row: ""
+    signed: bool = True
 
     def of(self, row: Mapping[str, Any]) -> Any:
         """What the paper has for a row: a number or a text; NaN where it has none, or several."""
@@ -82,7 +83,7 @@ def beside(
     if not any(why) and np.isnan(theirs).all():
         return frame
     difference = frame[value] - np.array(theirs, np.float64)
-    if setting(metadata):
+    if setting(metadata) or not published.signed:
         difference = difference * np.nan
     columns: dict[str, Any] = {PUBLISHED: theirs, DIFFERENCE: difference, DIFFERS: why}
     named = {f"{name}{suffix}": cells for name, cells in columns.items()}

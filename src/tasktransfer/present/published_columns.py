@@ -18,3 +18,13 @@ def published_column(form: str, label: str = "Published", suffix: str = "") -> C
         return DASH if absent(value) else number(value, form)
 
     return Column(Head(label, "number"), show)
+
+
+def difference_column(form: str, label: str = "Difference", suffix: str = "") -> Column:
+    """Ours minus the paper's; of tables where that is told."""
+
+    def show(row: Row) -> str:
+        value = row.get(f"{DIFFERENCE}{suffix}")
+        return DASH if absent(value) else number(value, form)
+
+    return Column(Head(label, "number"), show)

@@ -149,18 +149,28 @@ def crossed(
     for name, cells in groups.items():
         ours = [shape.cell.show(cells[a]) if a in cells else DASH for a in across]
         lines = [(*name, *(["ours"] if theirs else []), *ours)]
-        if theirs and beside is not None:
-            paper = [beside.show(cells[a]) if a in cells else DASH for a in across]
+        paper = [beside.show(cells[a]) if beside and a in cells else DASH for a in across]
+        if any(text != DASH for text in paper):
             lines.append((*("" for _ in name), "published", *paper))
-        entries.append(("", tuple(lines)))
-        fixed = len(name) + theirs
-        words.append([*([name] * fixed), *((*name, a) for a in across)])
+        block = str(next(iter(cells.values()))[shape.blocks]) if shape.blocks else ""
+        entries.append((block, tuple(lines)))
+        named = tuple(word for word in name if word not in ("", DASH))
+        words.append([*([named] * (len(name) + theirs)), *((*named, a) for a in across)])
     head = (
         *(column.head.label for column in shape.rows),
         *([""] if theirs else []),
         *map(shape.heads, across),
     )
-    return Layout(head, len(shape.rows) + theirs, blocks_of(entries)), words
+    kept = _filled(head, [line for _, entry in entries for line in entry])
+    filled = [
+        (block, tuple(tuple(line[n] for n in kept) for line in entry)) for block, entry in entries
+    ]
+    layout = Layout(
+        tuple(head[n] for n in kept),
+        sum(n < len(shape.rows) + theirs for n in kept),
+        blocks_of(filled),
+    )
+    return layout, [[row[n] for n in kept] for row in words]
 
 
 def html_of(table: Printed, *, alone: bool = False) -> HtmlTable:

@@ -1,97 +1,185 @@
-"""The figures of the empathetic design: scores of methods, and ratios of people's choices."""
+"""The figures: scores of methods, differences to Base, and ratios of people's choices."""
 
 from __future__ import annotations
 
-import textwrap
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from tasktransfer.files import replacing
-from tasktransfer.tables.metadata import Metadata, in_order
+from tasktransfer.designs.empathetic.human import figure5
+from tasktransfer.designs.empathetic.methods import BASE, CONTROLS
+from tasktransfer.designs.empathetic.statistics import PERPLEXITY
+from tasktransfer.present.kit.matrix import fill, write
+from tasktransfer.present.kit.panels import line_entry, name_panel, panels, upright_line
+from tasktransfer.present.kit.series import Estimate, forest, zero_line
+from tasktransfer.present.kit.style import (
+    DIVERGING,
+    LABEL_POINTS,
+    TITLE_POINTS,
+    Look,
+    entitle,
+    fit_panels,
+    legend_below,
+    log_axis,
+    readable_on,
+    series_look,
+)
+from tasktransfer.present.sentences import MOST_Q, excludes_zero
+from tasktransfer.present.view import View
+from tasktransfer.tables.columns import Row
+from tasktransfer.tables.html import records
 
 RANGE = 30
 """Ratios beyond it, and its inverse, have the colours of the scale's ends."""
+GREY = "#767676"
+"""Of controls."""
+LINE = 0.3
+"""Height of a method's line, inches."""
 
 
-def draw_scores(
-    summary: pd.DataFrame, metadata: Metadata, out: Path, bars: str, caption: str
+def scores(view: View) -> Figure | None:
+    """A panel a measure, a line a method: mean over seeds with interval, by pool of candidates."""
+    rows = view["summary"]
+    rows = rows[rows["score"].isin(view.metadata.order["score"])]
+    if rows.empty:
+        return None
+    looks = _looks(rows)
+
+    def estimate(row: Row) -> Estimate:
+        look = looks[row["pool"]]
+        return Estimate("", row["value"], row["low"], row["high"], look)
+
+    figure, axes = _forests(view, rows, estimate)
+    for panel, score in axes.items():
+        some = rows[rows["score"] == score]
+        if (some["measure"] == PERPLEXITY).all():
+            log_axis(panel, [*some[["value", "low", "high"]].to_numpy(float).flat])
+        base = some[some["method"] == BASE]
+        if len(base):
+            upright_line(panel, float(base["value"].iloc[0]), "Base", below=True)
+        if str(score).startswith("P@1,"):
+            upright_line(panel, 100 / int(str(score).removeprefix("P@1,")), "chance", style=":")
+    _finish(figure, "Scores of each method", rows, view, looks)
+    return figure
+
+
+def differences(view: View) -> Figure | None:
+    """The same of differences to Base: hollow where none is told apart, controls by themselves."""
+    rows = view["differences"].query("setting != 'classifier'").dropna(subset="difference")
+    if rows.empty:
+        return None
+    looks = _looks(rows)
+
+    def estimate(row: Row) -> Estimate:
+        look = looks[row["pool"]]
+        if row["method"] in CONTROLS:
+            look = replace(look, colour=GREY)
+        sure = row["q"] <= MOST_Q and excludes_zero(row["low"], row["high"])
+        return Estimate("", row["difference"], row["low"], row["high"], look, hollow=not sure)
+
+    figure, axes = _forests(view, rows, estimate)
+    for panel in axes:
+        zero_line(panel)
+    more = [f"Filled: told apart from Base (q ≤ {MOST_Q}). Hollow: not."]
+    if rows["method"].isin(CONTROLS).any():
+        more.append("Grey: controls, which have no q.")
+    _finish(figure, "Differences to Base", rows, view, looks, more)
+    return figure
+
+
+def _looks(rows: pd.DataFrame) -> dict[str, Look]:
+    """By pool of candidates; what has none looks like the first."""
+    pools = [pool for pool in dict.fromkeys(rows["pool"]) if pool]
+    return {"": series_look(0), **{pool: series_look(rank) for rank, pool in enumerate(pools)}}
+
+
+def _forests(
+    view: View, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
+) -> tuple[Figure, dict[Axes, str]]:
+    """A panel a score; methods stand in the same lines of all."""
+    names = view.metadata.ordered("name", rows["name"])
+    shown = view.metadata.ordered("score", rows["score"])
+    # As high as title and notes need at most: `_finish` makes the panels as large as they are.
+    figure, axes = panels(len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y")
+    for panel, score in zip(axes, shown, strict=True):
+        some = rows[rows["score"] == score]
+        groups = [[estimate(row) for row in records(some[some["name"] == name])] for name in names]
+        forest(panel, groups, names)
+        name_panel(panel, score)
+    axes[0].set_ylim(len(names) - 0.1, -0.9)  # room for the names of lines
+    return figure, dict(zip(axes, shown, strict=True))
+
+
+def _finish(
+    figure: Figure,
+    title: str,
+    rows: pd.DataFrame,
+    view: View,
+    looks: Mapping[str, Look],
+    more: Sequence[str] = (),
 ) -> None:
-    """P@1 (retrieval) and perplexity (generation) against AVG BLEU, a point a
-    method. ``bars``: what the intervals are over."""
-    panels = (("retrieval", "p_at_1", "P@1, percent"), ("generation", "perplexity", "perplexity"))
-    figure = Figure(figsize=(11, 4.8), layout="constrained")
-    axes = figure.subplots(1, 2)
-    marks = "osD^vP*Xh<>p"
-    order = in_order(summary["method"], metadata.order.get("method", ()))
-    for axis, (setting, measure, label) in zip(axes, panels, strict=True):
-        mine = summary[summary["setting"] == setting]
-        across = mine[mine["measure"] == measure].set_index("method")
-        upward = mine[(mine["measure"] == "bleu") & mine["pool"].isin(["", "ED"])].set_index(
-            "method"
-        )
-        for place, method in enumerate(order):
-            if method not in across.index or method not in upward.index:
-                continue
-            x, y = across.loc[method], upward.loc[method]
-            axis.errorbar(
-                x["value"], y["value"],
-                xerr=[[max(0.0, x["value"] - x["low"])], [max(0.0, x["high"] - x["value"])]],
-                yerr=[[max(0.0, y["value"] - y["low"])], [max(0.0, y["high"] - y["value"])]],
-                fmt=marks[place % len(marks)], color=f"C{place % 10}", elinewidth=0.7,
-                markersize=7, label=method,
-            )  # fmt: skip
-        if not len(across):
-            axis.text(0.5, 0.5, "not studied", ha="center", transform=axis.transAxes)
-        else:
-            axis.legend(fontsize=8)
-        axis.set(xlabel=label, ylabel="AVG BLEU", title=setting)
-        axis.grid(alpha=0.25)
-        if measure == "perplexity" and len(across):
-            axis.set_xscale("log")
-            axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.xaxis.set_major_formatter(ScalarFormatter())
-            axis.xaxis.set_minor_formatter(NullFormatter())
-    figure.suptitle(_wrapped(f"{metadata.mark}{metadata.study}", 120), fontsize=11)
-    figure.supxlabel(_wrapped(f"Bars: {bars} {caption}"), fontsize=7)
-    _save(figure, out, "p_at_1_and_bleu")
+    """Legend, title and notes; then the figure is made as large as its panels need."""
+    pools = [pool for pool in looks if pool]
+    if len(pools) > 1:
+        entries = [line_entry(pool, looks[pool], linestyle="") for pool in pools]
+        legend_below(figure, entries, "Candidates of retrieved replies:")
+    entitle(figure, title, int(rows["seeds"].max()), view.metadata, more)
+    height = LINE * (rows["name"].nunique() + 0.8)
+    width = max(1.9, 5 / len(figure.axes))
+    fit_panels(figure, np.array([figure.axes]), width, height)
 
 
-def draw_ratios(ratios: pd.DataFrame, title: str, out: Path, name: str) -> None:
+def human_comparisons(view: View) -> Figure:
+    """Figure 5, cited."""
+    return ratios(figure5(), "Whose replies people preferred: Figure 5 of Rashkin et al., cited")
+
+
+def ratios(values: pd.DataFrame, title: str) -> Figure:
     """Ratios of choices as in Figure 5, row over column, on a scale of logarithms; the diagonal and
     pairs without a ratio (NaN) stay empty, and those that are 0 or infinite are at its ends."""
-    values = ratios.to_numpy(float)
-    empty = np.isnan(values) | np.eye(len(values), dtype=bool)
-    shown = np.ma.masked_array(np.clip(values, 1 / RANGE, RANGE), empty)
-    figure = Figure(figsize=(9.5, 8), layout="constrained")
-    axis = figure.subplots()
-    image = axis.imshow(shown, cmap="RdBu", norm=LogNorm(1 / RANGE, RANGE))
-    places = range(len(ratios))
-    axis.set_xticks(places, ratios.columns, rotation=60, ha="right", fontsize=8)
-    axis.set_yticks(places, ratios.index, fontsize=8)
-    for row in places:
-        for column in places:
-            if not empty[row, column]:
-                value = values[row, column]
-                strong = abs(np.log(shown[row, column])) > np.log(8)
-                axis.text(
-                    column, row, "∞" if np.isinf(value) else f"{value:g}", ha="center", va="center",
-                    fontsize=6, color="white" if strong else "black",
-                )  # fmt: skip
-    figure.colorbar(image, label="times the row was chosen over the column / the contrary")
-    figure.suptitle(title, fontsize=11)
-    _save(figure, out, name)
+    cells = values.to_numpy(float)
+    count = len(cells)
+    size = max(3.5, 0.46 * count)
+    figure = Figure(figsize=(size + 2.2, size + 1.2), layout="constrained")
+    axes = figure.subplots()
+    scale, colours = LogNorm(1 / RANGE, RANGE), colormaps[DIVERGING]
+    filled = [
+        (row, column)
+        for row in range(count)
+        for column in range(count)
+        if row != column and not np.isnan(cells[row, column])
+    ]
+    shades = [colours(scale(np.clip(cells[cell], 1 / RANGE, RANGE))) for cell in filled]
+    fill(axes, [(column, row) for row, column in filled], shades)
+    for (row, column), shade in zip(filled, shades, strict=True):
+        write(axes, (column, row), _ratio(cells[row, column]), 6.5, readable_on(shade))
+    _name_sides(axes, [str(name) for name in values.columns], [str(name) for name in values.index])
+    bar = figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.6)
+    bar.set_label("times the row was chosen over the column / the contrary", fontsize=LABEL_POINTS)
+    ends = [1 / RANGE, 0.1, 1 / 3, 1, 3, 10, RANGE]
+    bar.set_ticks(ends, labels=["1/30", "1/10", "1/3", "1", "3", "10", "30"])
+    bar.minorticks_off()
+    figure.suptitle(title, fontsize=TITLE_POINTS)
+    return figure
 
 
-def _wrapped(text: str, width: int = 170) -> str:
-    return "\n".join(textwrap.wrap(text, width))
+def _ratio(value: float) -> str:
+    return "∞" if np.isinf(value) else f"{value:.3g}"
 
 
-def _save(figure: Figure, out: Path, name: str) -> None:
-    for ending in ("png", "pdf"):
-        with replacing(out / f"{name}.{ending}") as part:
-            figure.savefig(part, format=ending, dpi=150)
+def _name_sides(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+    middles = np.arange(len(rows)) + 0.5
+    axes.set_xlim(0, len(columns))
+    axes.set_ylim(len(rows), 0)
+    axes.set_aspect("equal")
+    axes.set_xticks(middles, columns, rotation=60, ha="right", rotation_mode="anchor")
+    axes.set_yticks(middles, rows)
+    axes.tick_params(labelsize=LABEL_POINTS, length=0)
+    axes.spines[:].set_visible(False)

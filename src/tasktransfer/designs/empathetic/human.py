@@ -16,7 +16,6 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.designs.empathetic.figures import draw_ratios
 from tasktransfer.errors import DataError
 from tasktransfer.files import replacing
 from tasktransfer.files.data_files import csv_rows
@@ -134,7 +133,7 @@ def figure5() -> pd.DataFrame:
     return published("figure5").set_index("model")
 
 
-def table5(ratios: pd.DataFrame) -> dict[str, float]:
+def table5_of(ratios: pd.DataFrame) -> dict[str, float]:
     """Table 5 from Figure 5: the mean ratio of pairs of models.
 
     Five of the printed six come out; Emotion Context Models vs Pretrain (gen) is printed 5.73 and
@@ -144,14 +143,14 @@ def table5(ratios: pd.DataFrame) -> dict[str, float]:
     def mean(rows: Sequence[str], columns: Sequence[str]) -> float:
         return float(ratios.loc[list(rows), list(columns)].to_numpy().mean())
 
-    def of(setting: str) -> list[str]:
+    def models_of(setting: str) -> list[str]:
         return [name for name in ratios.index if name.startswith(setting)]
 
     emotion = {s: [f"{s}-{name}" for name in EMOTION_MODELS] for s in ("ret", "gen")}
     models = [name for name in ratios.index if name != GOLD]
     return {
         "Gold Response vs. Models": mean([GOLD], models),
-        "Generation vs. Retrieval": mean(of("gen"), of("ret")),
+        "Generation vs. Retrieval": mean(models_of("gen"), models_of("ret")),
         "Emotion Context Models vs Pretrain (ret)": mean(emotion["ret"], ["ret-pretrain"]),
         "Emotion Context Models vs Pretrain (gen)": mean(emotion["gen"], ["gen-pretrain"]),
         "Emotion Context Models vs Base (ret)": mean(emotion["ret"], ["ret-base"]),
@@ -163,12 +162,12 @@ def as_rows(rated: Sequence[Rated]) -> list[dict[str, Any]]:
     """Means and standard errors as Table 3 has them."""
     return [
         {
-            "model": one.model,
-            "ratings": one.ratings,
-            **{name: one.mean[name] for name in ASKED},
-            **{f"{name}_sem": one.error[name] for name in ASKED},
+            "model": model.model,
+            "ratings": model.ratings,
+            **{name: model.mean[name] for name in ASKED},
+            **{f"{name}_sem": model.error[name] for name in ASKED},
         }
-        for one in rated
+        for model in rated
     ]
 
 
@@ -180,6 +179,9 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
     Raises:
         DataError: with file, line, value and remedy.
     """
+    from tasktransfer.designs.empathetic import figures
+    from tasktransfer.present.kit.style import save
+
     rated = pd.DataFrame(as_rows(read_ratings(ratings))) if ratings else None
     ratios = read_choices(choices) if choices else None
     out.mkdir(parents=True, exist_ok=True)
@@ -188,8 +190,7 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
         made.append(_write(rated, out / "ratings.csv", index=False))
     if ratios is not None:
         made.append(_write(ratios.rename_axis("model"), out / "choices.csv", index=True))
-        draw_ratios(ratios, f"Choices of {choices}", out, "choices")
-        made += [out / "choices.png", out / "choices.pdf"]
+        made += save(figures.ratios(ratios, f"Choices of {choices}"), out, "choices")
     return made
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.empathetic import columns
+from tasktransfer.designs.empathetic.methods import BASE, CONTROLS, NOT_COMPARABLE
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.labels import Sums, share_finish
 from tasktransfer.metrics.measures import MEASURES
@@ -27,9 +28,6 @@ from tasktransfer.stats.cells import NO_SEED, Key, Scored, cells, gathered, of_t
 from tasktransfer.tables.store import frame_of, read_frame, shaped, write_frame
 
 CELL = ["setting", "method", "measure", "pool"]
-BASE, NOT_COMPARABLE = "base", ("emoprepend-gold",)
-CONTROLS = (*NOT_COMPARABLE, "emoprepend-random")
-"""What is known to help or not: no part of the family whose false discoveries are controlled."""
 PERPLEXITY, LOG_PERPLEXITY = "perplexity", "log perplexity"
 """A measure, and what its differences are of."""
 FINISHED: dict[str, Callable[[Sums], Sums]] = {

@@ -209,7 +209,8 @@ def heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
 def wrapped(lines: list[str], figure: Figure, points: float) -> str:
     """Break lines that are wider than the figure; a letter is taken as 0.57 of the font size."""
     letters = max(20, int(figure.get_figwidth() * 72 / (_LETTER * points)))
-    return "\n".join(part for line in lines for part in textwrap.wrap(line, letters))
+    parts = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in lines)
+    return "\n".join(part for wrapped_line in parts for part in wrapped_line)
 
 
 def folded(name: str, inches: float, points: float) -> str:
@@ -225,11 +226,14 @@ def folded(name: str, inches: float, points: float) -> str:
     return "\n".join(line.rstrip() for line in lines if line)
 
 
-def entitle(figure: Figure, what: str, seeds: int | None, metadata: Metadata) -> None:
-    """Put the heading above the figure, and below it the notes that its badges stand for."""
+def entitle(
+    figure: Figure, what: str, seeds: int | None, metadata: Metadata, more: Sequence[str] = ()
+) -> None:
+    """Put the heading above the figure, and below it the notes that its badges stand for and
+    ``more`` of them."""
     points = TITLE_POINTS * growth(figure)
     figure.suptitle(wrapped(heading(what, seeds, metadata), figure, points), fontsize=points)
-    footnotes(figure, notes(marks_of(metadata)))
+    footnotes(figure, notes(marks_of(metadata), more))
 
 
 def footnotes(figure: Figure, texts: Sequence[str]) -> None:
@@ -316,6 +320,8 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     if engine is not None:
         engine.execute(figure)  # once: each file would do it again, and measure all texts for it
         figure.set_layout_engine("none")
+    for legend in figure.legends:  # else it moves to the edge of what is saved, over the notes
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
     _place_footnotes(figure)
     box = figure.get_tightbbox().padded(_MARGIN)
     paths = []

@@ -1,0 +1,104 @@
+"""The study's answer in sentences: what fine-tuning changes, and what emotions and topics add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from tasktransfer.designs.empathetic.methods import PRETRAINED, supervised
+from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
+from tasktransfer.present.sentences import MOST_Q, listed, with_interval
+from tasktransfer.present.view import View
+from tasktransfer.tables.columns import Row
+from tasktransfer.tables.html import records
+
+SURE = f"q ≤ {MOST_Q}"
+
+
+def answer(view: View) -> list[str]:
+    """Sentences made of ``differences``; controls are left out. A difference is sure where its
+    interval lies on one side of 0 and q is small."""
+    rows = view["differences"]
+    rows = rows[rows["q"].notna()]
+    of_training = _turned(rows[rows["method"] == PRETRAINED])
+    of_labels = rows[rows["method"].map(supervised).astype(bool)]
+    return [
+        *_by_training(of_training),
+        *_by_labels(of_labels),
+        *_of_seeds(pd.concat([of_training, of_labels])),
+    ]
+
+
+def _turned(rows: pd.DataFrame) -> pd.DataFrame:
+    """Base minus the method."""
+    return rows.assign(difference=-rows["difference"], low=-rows["high"], high=-rows["low"])
+
+
+def _sure(rows: pd.DataFrame) -> pd.Series:
+    return (rows["q"] <= MOST_Q) & ((rows["low"] > 0) | (rows["high"] < 0))
+
+
+def _better(rows: pd.DataFrame) -> pd.Series:
+    """Whether the sign of a difference is that of better replies: less perplexity, more else."""
+    return (rows["difference"] < 0) == (rows["measure"] == LOG_PERPLEXITY)
+
+
+def _by_training(rows: pd.DataFrame) -> Iterator[str]:
+    if rows.empty:
+        yield "What fine-tuning changes cannot be told: no model without it is compared with Base."
+        return
+    better, worse = rows[_sure(rows) & _better(rows)], rows[_sure(rows) & ~_better(rows)]
+    if better.empty and worse.empty:
+        yield (
+            "Whether fine-tuning makes replies better cannot be told: no difference of Base to "
+            f"Pretrained is told apart from none (of {len(rows)}, {SURE})."
+        )
+        return
+    parts = [
+        f"{what} {listed([_score(row) for row in records(some)])}"
+        for what, some in (("surely improves", better), ("surely worsens", worse))
+        if len(some)
+    ]
+    others = len(rows) - len(better) - len(worse)
+    left = f"; {others} of {len(rows)} measures tell no difference" if others else ""
+    yield f"Fine-tuning {' and '.join(parts)}, Base minus Pretrained{left} ({SURE})."
+
+
+def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
+    if rows.empty:
+        yield "What emotions or topics add cannot be told: no such method is compared with Base."
+        return
+    better, worse = rows[_sure(rows) & _better(rows)], rows[_sure(rows) & ~_better(rows)]
+    if better.empty and worse.empty:
+        yield (
+            "That emotion or topic supervision makes replies better or worse is not shown: no "
+            f"difference to Base is told apart from none (of {len(rows)}, {SURE})."
+        )
+        return
+    parts = [
+        f"surely {what} {listed([_named(row) for row in records(some)])}"
+        for what, some in (("better than Base are", better), ("worse", worse))
+        if len(some)
+    ]
+    yield (
+        f"With emotion or topic supervision, {'; '.join(parts)}. "
+        f"That is {len(better)} better and {len(worse)} worse of {len(rows)} differences to Base "
+        f"({SURE})."
+    )
+
+
+def _named(row: Row) -> str:
+    return f"{row['name']} in {_score(row)}"
+
+
+def _score(row: Row) -> str:
+    """A measure and its difference: ``P@1,100 (+6.3 [1.6, 11.0])``."""
+    of_pool = f", {row['pool']}" if row["pool"] else ""
+    interval = with_interval(row["difference"], row["low"], row["high"], "+.2f")
+    return f"{row['score']}{of_pool} ({interval})"
+
+
+def _of_seeds(rows: pd.DataFrame) -> Iterator[str]:
+    if len(rows) and (rows["seeds"] <= 1).all():
+        yield "One seed was trained: these intervals say nothing of other trainings."

@@ -1,0 +1,352 @@
+"""Rows of the printed tables: the study's numbers, and the paper's beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.designs.empathetic import columns
+from tasktransfer.designs.empathetic.config import EmpatheticConfig
+from tasktransfer.designs.empathetic.human import figure5, published, table5_of
+from tasktransfer.designs.empathetic.methods import (
+    GROUPS,
+    NOT_COMPARABLE,
+    group_of,
+    paper_name,
+)
+from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
+from tasktransfer.present.published import Published, beside
+from tasktransfer.present.view import View
+from tasktransfer.results.study import Study
+from tasktransfer.tables.collected import common_columns, read_tables
+from tasktransfer.tables.metadata import Metadata, sort_rows
+
+ABOUT = ("setting",)
+"""Keys of ``Run.about`` that name a run."""
+PAPERS_BLOCK = 100
+"""Candidates of the published P@1,100."""
+SCORES = {
+    ("retrieval", "p_at_1"): "P@1,{block}",
+    ("retrieval", "bleu"): "AVG BLEU, retrieval",
+    ("generation", PERPLEXITY): "PPL",
+    ("generation", LOG_PERPLEXITY): "log PPL",
+    ("generation", "bleu"): "AVG BLEU, generation",
+}
+"""Setting and measure → the column of Table 2; a difference of perplexities is of logarithms."""
+_PRINTED_AS = {
+    "p_at_1_100": ("retrieval", "p_at_1"),
+    "retrieval_avg_bleu": ("retrieval", "bleu"),
+    "perplexity": ("generation", PERPLEXITY),
+    "generation_avg_bleu": ("generation", "bleu"),
+}
+"""Column of the paper's Table 2 → setting and measure."""
+_CLASSIFIERS = {"fasttext-emotion": "fasttext", "classifier-tuned": "deepmoji_last"}
+"""Ours → the paper's column of Table 9."""
+_CITED = {
+    "DeepMoji, new": "deepmoji_new",
+    "DeepMoji, full": "deepmoji_full",
+    "DeepMoji, chain-thaw": "deepmoji_chain_thaw",
+}
+"""Columns of Table 9 that are the paper's alone."""
+_TEXTS = {
+    "accuracy": "ED",
+    "accuracy_cut": "ED-CUT",
+    "accuracy_contexts": "contexts, as prepended",
+    "accuracy_training_contexts": "contexts of training, as prepended",
+}
+"""What a classifier of emotions is judged on."""
+_OWN_LABELS = "its own labels"
+
+
+def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
+    """The study's tables but the rows of evaluations; methods have the paper's names as well
+    (``name``, ``group``), measures their columns of Table 2 (``score``)."""
+    described = {**common_columns(ABOUT), **columns.TABLES, **columns.STATISTICS}
+    del described["rows"]
+    frames, metadata = read_tables(study, described)
+    assert isinstance(study.config, EmpatheticConfig)
+    block = study.config.evaluation.block
+    frames["summary"] = scored(frames["summary"], block, study.config.evaluation.pools)
+    frames["differences"] = scored(frames["differences"], block, study.config.evaluation.pools)
+    for name in ("measured", "costs", "by_emotion", "pools_chosen"):
+        frames[name] = with_names(frames[name])
+    return frames, replace(metadata, order={**metadata.order, **_orders(metadata, block)})
+
+
+def _orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
+    methods = metadata.order.get("method", ())
+    return {
+        "name": [paper_name(method) for method in methods],
+        "score": [score.format(block=block) for score in SCORES.values()],
+        "group": [*GROUPS],
+    }
+
+
+def scored(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.DataFrame:
+    """Names of methods and scores. ``candidates``: the line of Table 2 that a number stands in: the
+    pool of retrieved replies, and of all else the method's first."""
+    scores = [
+        SCORES.get((str(setting), str(measure)), str(measure)).format(block=block)
+        for setting, measure in zip(frame["setting"], frame["measure"], strict=True)
+    ]
+    chosen = frame[frame["pool"] != ""].groupby("method")["pool"].agg(set).to_dict()
+    first = {
+        method: next((pool for pool in pools if pool in offered), "")
+        for method, offered in chosen.items()
+    }
+    candidates = [
+        pool or first.get(method, "")
+        for pool, method in zip(frame["pool"], frame["method"], strict=True)
+    ]
+    return with_names(frame).assign(score=scores, candidates=candidates)
+
+
+def with_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Methods by the paper's names, and their groups."""
+    names = [paper_name(method) for method in frame["method"]]
+    return frame.assign(name=names, group=[group_of(method) for method in frame["method"]])
+
+
+def _in_order(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.DataFrame:
+    """Rows by group and method, as the paper has them."""
+    kinds = {"group": "group", "name": "name", **{column: column for column in more}}
+    return sort_rows(frame, kinds, metadata.order)
+
+
+# --- tables 2, 4, 7 and 9 -----------------------------------------------------------------------
+
+
+def table2(view: View) -> pd.DataFrame:
+    """Automatic measures, a row a method, measure and pool."""
+    summary = view["summary"]
+    own = summary[
+        [key in SCORES for key in zip(summary["setting"], summary["measure"], strict=True)]
+    ]
+
+    def differs(row: Mapping[str, Any]) -> str:
+        block = str(row["score"]).removeprefix("P@1,")
+        if row["measure"] == "p_at_1" and block != str(PAPERS_BLOCK):
+            return f"P@1 among {block} candidates, published among {PAPERS_BLOCK}"
+        return ""
+
+    theirs = Published(
+        table2_of_paper(),
+        "value",
+        {
+            "setting": lambda row: row["setting"],
+            "measure": lambda row: row["measure"],
+            "model": lambda row: row["name"],
+            "candidates": lambda row: row["pool"],
+        },
+        differs,
+    )
+    frame = beside(own, theirs, view.metadata)
+    return _in_order(frame, view.metadata, "candidates", "score")
+
+
+def table2_of_paper() -> pd.DataFrame:
+    """A row a number. Base is printed twice; ``candidates`` are of retrieved replies alone."""
+    names = ["model", "candidates"]
+    rows = published("table2").melt(names, [*_PRINTED_AS], "column").dropna(subset="value")
+    keys = [_PRINTED_AS[str(column)] for column in rows["column"]]
+    rows = rows.assign(
+        setting=[setting for setting, _ in keys],
+        measure=[measure for _, measure in keys],
+        candidates=rows["candidates"].where(rows["column"] == "retrieval_avg_bleu", ""),
+    )
+    return rows.drop_duplicates(["column", *names], ignore_index=True)
+
+
+def table4(view: View) -> pd.DataFrame:
+    """Parameters and time of each method's trainings."""
+    own = view["costs"][view["costs"]["setting"] != "classifier"]
+    names = ["setting", "group", "name", "method"]
+    frame = own.groupby(names, sort=False, as_index=False).agg(
+        parameters=("parameters", "max"),
+        hours=("hours", "mean"),
+        all_hours=("all_hours", "mean"),
+        hardware=("hardware", "first"),
+        examples=("examples", "max"),
+    )
+    frame["parameters"] = frame["parameters"].astype("Int64").mask(frame["parameters"] == 0)
+    keys = {"setting": lambda row: row["setting"], "model": lambda row: row["name"]}
+    for column in ("parameters", "hours"):
+        theirs = Published(table4_of_paper(), column, keys, signed=False)
+        frame = beside(frame, theirs, view.metadata, value=column, suffix=f"_{column}")
+    settings = {"setting": ["retrieval", "generation"], **view.metadata.order}
+    return sort_rows(frame, {"setting": "setting", "group": "group", "name": "name"}, settings)
+
+
+def table4_of_paper() -> pd.DataFrame:
+    """Parameters and hours as numbers: ``same`` and ``+9.6k`` are of the model above."""
+    rows = published("table4")
+    factors = {"M": 1e6, "k": 1e3}
+    sizes: list[float] = []
+    whole = np.nan
+    for text in rows["parameters"]:
+        more = 0.0 if text == "same" else float(text[:-1]) * factors[text[-1]]
+        if text != "same" and not text.startswith("+"):
+            whole, more = more, 0.0
+        sizes.append(whole + more)
+    times = rows["time"].str.extract(r"\+?([0-9.]+) (hour|day)s?")
+    hours = times[0].astype(float) * times[1].map({"hour": 1.0, "day": 24.0})
+    return rows[["setting", "model"]].assign(parameters=sizes, hours=hours)
+
+
+def notes4(view: View, frame: pd.DataFrame) -> list[str]:
+    """What of the paper's Table 4 stands elsewhere."""
+    if not any(str(name).startswith("published") for name in frame):
+        return []
+    return [
+        "Published hours are of the last training: Pretrained on 8 GPUs (retrieval) or 32 "
+        "(generation), the others on one. Human ratings are in Table 3."
+    ]
+
+
+def table7(view: View) -> pd.DataFrame:
+    """Share of each emotion among the dialogues."""
+    keys = {"label": lambda row: row["label"]}
+    theirs = Published(published("table7"), "percent", keys)
+    return beside(view["labels"], theirs, view.metadata, value="percent")
+
+
+def table9(view: View) -> pd.DataFrame:
+    """Accuracy of classifiers, a row a classifier and text; the paper's own classifiers, where
+    published values may stand, without a number of ours."""
+    own = view["summary"].query("setting == 'classifier'")
+    of_emotions = own["method"].isin([*_CLASSIFIERS])
+    texts = own["measure"].map(_TEXTS).where(of_emotions, _OWN_LABELS)
+    columns_of_paper = own["method"].map(_CLASSIFIERS)
+    kept = ["method", "low", "high", "seeds"]
+    rows = own[kept].assign(text=texts, accuracy=own["value"], classifier=columns_of_paper)
+    if not view.metadata.synthetic and of_emotions.any():
+        cited = [
+            {"method": method, "text": text, "classifier": column}
+            for method, column in _CITED.items()
+            for text in ("ED", "ED-CUT")
+        ]
+        rows = pd.concat([rows, pd.DataFrame(cited)], ignore_index=True)
+    theirs = Published(
+        table9_of_paper(),
+        "accuracy",
+        {"dataset": lambda row: row["text"], "classifier": lambda row: row["classifier"]},
+    )
+    frame = beside(rows, theirs, view.metadata, value="accuracy").drop(columns="classifier")
+    order = {"text": [*_TEXTS.values(), _OWN_LABELS], **view.metadata.order}
+    return sort_rows(frame, {"text": "text", "method": "method"}, order)
+
+
+def table9_of_paper() -> pd.DataFrame:
+    """A row a dataset and classifier, in percent."""
+    rows = published("table9").melt(["dataset", "metric"], var_name="classifier")
+    return rows.assign(accuracy=100 * rows["value"])
+
+
+def notes9(view: View, frame: pd.DataFrame) -> list[str]:
+    """Rows of the paper that are not here."""
+    if "published" not in frame:
+        return []
+    return ["The paper's seven other data sets are cited there, from Felbo et al. (2017)."]
+
+
+def table3(view: View) -> pd.DataFrame:
+    """Human ratings, as printed."""
+    return published("table3").fillna("")
+
+
+def table5(view: View) -> pd.DataFrame:
+    """The printed means of human choices, and what Figure 5 gives."""
+    again = table5_of(figure5())
+    frame = published("table5")
+    return frame.assign(from_figure5=[again[name] for name in frame["a_vs_b"]])
+
+
+# --- beyond the paper ---------------------------------------------------------------------------
+
+
+def differences(view: View) -> pd.DataFrame | None:
+    """Each method minus Base; None where none has a difference."""
+    frame = view["differences"].query("setting != 'classifier'")
+    if frame["difference"].isna().all():
+        return None
+    return _in_order(frame, view.metadata, "candidates", "score")
+
+
+def by_emotion(view: View) -> pd.DataFrame:
+    """P@1 by emotion of the dialogue, emotions by name."""
+    rows = _in_order(view["by_emotion"], view.metadata).assign(setting="retrieval")
+    return rows.sort_values("emotion", kind="stable", ignore_index=True)
+
+
+def notes_by_emotion(view: View, frame: pd.DataFrame) -> list[str]:
+    """How few instances are behind a number."""
+    few, many = frame["instances"].min(), frame["instances"].max()
+    return [f"An emotion has {few:,} to {many:,} instances of each seed.", *of_methods(view, frame)]
+
+
+def pools_chosen(view: View) -> pd.DataFrame:
+    """Where replies are from, of pools of several datasets; 0 of those that none is from."""
+    rows = view["pools_chosen"]
+    rows = rows[rows["pool"].str.contains("+", regex=False)]
+    names = ["group", "name", "method", "pool"]
+    wide = rows.pivot_table("percent", names, "chosen_from", fill_value=0.0, sort=False)
+    frame = wide.melt(value_name="percent", ignore_index=False).reset_index()
+    return _in_order(frame.assign(setting="retrieval"), view.metadata)
+
+
+def orders(view: View) -> pd.DataFrame:
+    """P@1 of blocks as they stand, in shuffled orders, and with their replies permuted."""
+    rows = view["measured"].query("setting == 'retrieval'")
+    rows = rows[rows["measure"].str.startswith("p_at_1")]
+    names = ["setting", "group", "name", "method"]
+    wide = rows.pivot_table("value", names, "measure", sort=False).reset_index()
+    return _in_order(wide.rename_axis(columns=None), view.metadata)
+
+
+# --- notes --------------------------------------------------------------------------------------
+
+
+def of_methods(view: View, frame: pd.DataFrame) -> list[str]:
+    """What is to be known of controls."""
+    told = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
+    return [f"{name} is told the label: an upper bound, not comparable." for name in told]
+
+
+def of_intervals(view: View, frame: pd.DataFrame) -> list[str]:
+    """Over what intervals are, and among which candidates P@1 is."""
+    seeds, over = view["summary"]["seeds"], "dialogues alone: one seed says nothing of others"
+    if (seeds > 1).any():
+        once = "" if (seeds > 1).all() else ", of what was judged once over dialogues alone"
+        over = f"dialogues and seeds{once}"
+    return [
+        f"95 % intervals are over {over}. Those of perplexity are made of its logarithm.",
+        of_blocks(view),
+        *of_methods(view, frame),
+    ]
+
+
+def notes2(view: View, frame: pd.DataFrame) -> list[str]:
+    """Of Table 2."""
+    twice = "The paper prints Base twice, as the reference of either group; here it stands once."
+    return [*of_intervals(view, frame), *([twice] if "published" in frame else [])]
+
+
+def of_blocks(view: View) -> str:
+    """Among which candidates P@1 is."""
+    assert isinstance(view.study.config, EmpatheticConfig)
+    evaluation = view.study.config.evaluation
+    text = f"P@1 is among the {evaluation.block} replies of a block of consecutive test rows"
+    if evaluation.limit is None:
+        return f"{text}."
+    return f"{text}, in {evaluation.limit // evaluation.block} blocks drawn of all."
+
+
+def notes_orders(view: View, frame: pd.DataFrame) -> list[str]:
+    """Of blocks, and what chance is."""
+    assert isinstance(view.study.config, EmpatheticConfig)
+    chance = 100 / view.study.config.evaluation.block
+    return [of_blocks(view), f"Chance is {chance:.3g} %.", *of_methods(view, frame)]

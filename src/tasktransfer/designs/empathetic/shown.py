@@ -1,0 +1,302 @@
+"""What the empathetic study shows: the paper's tables, what it has not, and its figures.
+
+Imports of pandas and matplotlib stay in the functions that are named: the Snakefile imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.empathetic.config import EmpatheticConfig
+from tasktransfer.designs.empathetic.methods import BASE, prepended
+from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
+from tasktransfer.present.published_columns import difference_column, published_column
+from tasktransfer.results.study import Study
+from tasktransfer.tables.columns import Column, Head, Row, estimate, number, text
+from tasktransfer.tables.numbers import absent, p_equals
+
+QUESTION = (
+    "Do replies become better by training on empathetic dialogues, and by telling or teaching a "
+    "model the emotion or the topic?"
+)
+PAPER = "Rashkin et al., first version"
+METHOD, SETTING = text("name", "Method"), text("setting", "Setting")
+CANDIDATES = text("candidates", "Candidates")
+DIFFERENCE = estimate("difference", "Minus Base", "+.2f")
+
+
+def _made(name: str) -> Callable[..., object]:
+    return late("designs.empathetic.printed", name)
+
+
+def _drawn(name: str) -> Callable[..., object]:
+    return late("designs.empathetic.figures", name)
+
+
+def _config(study: Study) -> EmpatheticConfig:
+    assert isinstance(study.config, EmpatheticConfig)
+    return study.config
+
+
+def _retrieves(study: Study) -> bool:
+    return _config(study).retrieval is not None
+
+
+def _trains(study: Study) -> bool:
+    return bool(study.plan.stages)
+
+
+def _compares(study: Study) -> bool:
+    """Whether a setting has Base and another method."""
+    methods = [section.methods for section in _config(study).settings.values()]
+    controlled = bool(_config(study).controls)
+    return any(BASE in names and (len(names) > 1 or controlled) for names in methods)
+
+
+def _classifies(study: Study) -> bool:
+    methods = _config(study).methods
+    return "ensemble-tuned" in methods or any(map(prepended, methods))
+
+
+def _mixes_pools(study: Study) -> bool:
+    return _retrieves(study) and any("+" in pool for pool in _config(study).evaluation.pools)
+
+
+def _with_q(row: Row) -> str:
+    """A difference with interval and q."""
+    shown = DIFFERENCE.show(row)
+    return shown if absent(row["q"]) else f"{shown}, {p_equals('q', row['q'])}"
+
+
+def _behind_difference(row: Row, run: Run) -> bool:
+    return run.about["setting"] == row["setting"] and run.method in (row["method"], BASE)
+
+
+def _hours(key: str, label: str) -> Column:
+    shown = number(key, label, ".3g")
+    return Column(shown.head, lambda row: "< 0.001" if row[key] < 0.001 else shown.show(row))
+
+
+def _rating(key: str) -> Column:
+    """A mean with its standard error, as printed."""
+    return Column(
+        Head(key.capitalize(), "number"), lambda row: f"{row[key]:.2f} ± {row[f'{key}_sem']:.2f}"
+    )
+
+
+TABLES = (
+    Table(
+        "table2",
+        "Table 2",
+        _made("table2"),
+        Crossed(
+            (METHOD, CANDIDATES),
+            "score",
+            estimate("value", "Score", ".2f"),
+            published_column(".2f"),
+            blocks="group",
+        ),
+        keys=("name", "method", "setting", "candidates", "score"),
+        paper=f"Table 2 of {PAPER}",
+        notes=_made("notes2"),
+        nothing="has no measured reply",
+    ),
+    Table(
+        "table9",
+        "Table 9",
+        _made("table9"),
+        Crossed(
+            (text("text", "Labels of"),),
+            "method",
+            estimate("accuracy", "Accuracy", ".2f"),
+            published_column(".2f"),
+        ),
+        keys=("text", "method"),
+        paper=f"Table 9 of {PAPER}; its DeepMoji, last layers, beside our trained classifier",
+        notes=_made("notes9"),
+        nothing="has no method that uses a classifier",
+        planned=_classifies,
+    ),
+    Table(
+        "by_emotion",
+        "P@1 by emotion",
+        _made("by_emotion"),
+        Crossed((text("emotion", "Emotion"),), "name", number("p_at_1", "P@1", ".2f")),
+        keys=("emotion", "name", "method", "setting"),
+        notes=_made("notes_by_emotion"),
+        nothing="chooses no replies",
+        planned=_retrieves,
+        folded=True,
+    ),
+    Table(
+        "pools_chosen",
+        "Where retrieved replies are from",
+        _made("pools_chosen"),
+        Crossed(
+            (METHOD, text("pool", "Candidates")),
+            "chosen_from",
+            number("percent", "Percent", ".2f"),
+            blocks="group",
+        ),
+        keys=("name", "method", "setting", "pool", "chosen_from"),
+        notes=_made("of_methods"),
+        nothing="offers no candidates of several datasets",
+        planned=_mixes_pools,
+    ),
+    Table(
+        "table3",
+        "Table 3 of the paper",
+        _made("table3"),
+        Listed(
+            (
+                text("group", "Group"),
+                SETTING,
+                text("model", "Model"),
+                text("candidates", "Candidates"),
+                *map(_rating, ("empathy", "relevance", "fluency")),
+            ),
+            blocks="group",
+        ),
+        keys=("group", "setting", "model"),
+        folded=True,
+        cited=True,
+    ),
+    Table(
+        "table5",
+        "Table 5 of the paper",
+        _made("table5"),
+        Listed(
+            (
+                text("a_vs_b", "A vs. B"),
+                number("ratio", "Ratio as printed", ".2f"),
+                number("from_figure5", "From Figure 5", ".2f"),
+            )
+        ),
+        keys=("a_vs_b",),
+        folded=True,
+        cited=True,
+    ),
+    Table(
+        "differences",
+        "Differences to Base",
+        _made("differences"),
+        Crossed(
+            (METHOD, CANDIDATES),
+            "score",
+            Column(Head("Minus Base", "number"), _with_q),
+            blocks="group",
+        ),
+        keys=("name", "method", "setting", "candidates", "score"),
+        notes=_made("of_intervals"),
+        nothing="compares no method with Base",
+        section="sure",
+        planned=_compares,
+        certain=False,
+        runs=_behind_difference,
+    ),
+    Table(
+        "orders",
+        "P@1 and the order of replies",
+        _made("orders"),
+        Listed(
+            (
+                METHOD,
+                number("p_at_1", "Consecutive", ".2f"),
+                number("p_at_1_shuffled", "Shuffled, mean", ".2f"),
+                number("p_at_1_shuffled_sd", "Shuffled, spread", ".2f"),
+                number("p_at_1_permuted", "Replies permuted", ".2f"),
+            ),
+            blocks="group",
+        ),
+        keys=("name", "method", "setting"),
+        notes=_made("notes_orders"),
+        nothing="chooses no replies",
+        section="sure",
+        planned=_retrieves,
+    ),
+    Table(
+        "table4",
+        "Table 4",
+        _made("table4"),
+        Listed(
+            (
+                SETTING,
+                METHOD,
+                text("hardware", "Hardware"),
+                number("parameters", "Parameters", ",d"),
+                published_column(",.0f", "Published", "_parameters"),
+                _hours("hours", "Hours"),
+                published_column(".3g", "Published", "_hours"),
+                _hours("all_hours", "Hours with all trainings before"),
+                number("examples", "Training instances", ",d"),
+            ),
+            blocks="setting",
+        ),
+        keys=("setting", "name", "method"),
+        paper=f"Table 4 of {PAPER}",
+        notes=_made("notes4"),
+        nothing="trains nothing",
+        section="cost",
+        planned=_trains,
+    ),
+    Table(
+        "table7",
+        "Table 7",
+        _made("table7"),
+        Listed(
+            (
+                text("label", "Emotion"),
+                number("dialogues", "Dialogues", ",d"),
+                number("percent", "Percent", ".2f"),
+                published_column(".2f"),
+                difference_column("+.2f"),
+            )
+        ),
+        keys=("label",),
+        paper=f"Table 7 of {PAPER}",
+        nothing="has not its dialogues on this disk",
+        section="made",
+        folded=True,
+        certain=False,
+        runs=lambda row, run: False,
+    ),
+)
+
+FIGURES = (
+    Figure(
+        "p_at_1_and_bleu",
+        "Scores of each method",
+        _drawn("scores"),
+        ("summary",),
+        nothing="has no measured reply",
+    ),
+    Figure(
+        "human_comparisons",
+        "Whose replies people preferred, as published",
+        _drawn("human_comparisons"),
+        (),
+    ),
+    Figure(
+        "differences_to_base",
+        "Differences to Base with 95 % intervals",
+        _drawn("differences"),
+        ("differences",),
+        nothing="compares no method with Base",
+        section="sure",
+        planned=_compares,
+        certain=False,
+    ),
+)
+
+
+def shown(study: Study) -> Presentation:
+    """Of any study of this design."""
+    return Presentation(
+        question=QUESTION,
+        read=_made("read"),
+        answer=late("designs.empathetic.answer", "answer"),
+        tables=TABLES,
+        figures=FIGURES,
+        captions="empathetic",
+    )

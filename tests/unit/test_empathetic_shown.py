@@ -1,0 +1,275 @@
+"""What the empathetic study shows: the answer, and tables beside the published ones."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pandas as pd
+import pytest
+
+from tasktransfer.designs import load_config
+from tasktransfer.designs.empathetic.answer import answer
+from tasktransfer.designs.empathetic.columns import COSTS, DIFFERENCES, SUMMARY
+from tasktransfer.designs.empathetic.figures import differences, ratios, scores
+from tasktransfer.designs.empathetic.printed import (
+    pools_chosen,
+    scored,
+    table2_of_paper,
+    table4_of_paper,
+    with_names,
+)
+from tasktransfer.designs.empathetic.shown import TABLES, shown
+from tasktransfer.present.tables import Left, Printed, printed
+from tasktransfer.present.view import View
+from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
+
+LAPTOP = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empathetic-laptop.yaml"
+"""A config of both settings, with P@1,100."""
+POOLS = ("ED", "ED+DD")
+Cells = dict[tuple[str, str, str, str], tuple[float, float, float]]
+"""Setting, method, measure and pool → a value and the ends of its interval."""
+
+
+def view(frames: dict[str, pd.DataFrame], **metadata: Any) -> View:
+    study = SimpleNamespace(config=load_config(LAPTOP), plan=SimpleNamespace(stages=[1]))
+    order = {"score": ["P@1,100", "AVG BLEU, retrieval", "PPL", "log PPL", "AVG BLEU, generation"]}
+    about = Metadata(
+        "planted", "digest", metadata.pop("synthetic", False), 1, order=order, **metadata
+    )
+    return View(cast(Study, study), frames, about)
+
+
+def summary(cells: Cells, block: int = 100) -> pd.DataFrame:
+    rows = [(*key, 2, *numbers, 40) for key, numbers in cells.items()]
+    return scored(pd.DataFrame(rows, columns=[name for name, _, _ in SUMMARY]), block, POOLS)
+
+
+def compared(cells: Cells, q: float, seeds: int = 2) -> pd.DataFrame:
+    """Differences to Base, all with the same q."""
+    rows = [(*key, seeds, *numbers, q, q, True) for key, numbers in cells.items()]
+    return scored(pd.DataFrame(rows, columns=[name for name, _, _ in DIFFERENCES]), 100, POOLS)
+
+
+def table(name: str, of: View) -> Printed | Left:
+    return printed(shown(of.study), next(t for t in TABLES if t.name == name), of)
+
+
+def lines(made: Printed | Left) -> list[tuple[str, ...]]:
+    assert isinstance(made, Printed)
+    entries = [entry for block in made.layout.blocks for entry in block]
+    return [made.layout.head, *(line for entry in entries for line in entry)]
+
+
+# --- the answer ---------------------------------------------------------------------------------
+
+EFFECTS: Cells = {
+    ("retrieval", "pretrained", "p_at_1", ""): (-6.0, -8.0, -4.0),
+    ("generation", "pretrained", "log perplexity", ""): (1.1, 0.9, 1.3),
+    ("retrieval", "emoprepend-1", "p_at_1", ""): (5.0, 3.0, 7.0),
+    ("generation", "multitask", "log perplexity", ""): (0.2, 0.1, 0.3),
+    ("retrieval", "topicprepend-1", "bleu", "ED"): (0.1, -1.0, 1.2),
+}
+
+
+def test_planted_effects_are_the_answer() -> None:
+    training, labels = answer(view({"differences": compared(EFFECTS, 0.01)}))
+    assert "improves P@1,100 (+6.00 [+4.00, +8.00]) and log PPL (−1.10 [−1.30, −0.90])" in training
+    assert "better than Base are EmoPrepend-1 in P@1,100 (+5.00 [+3.00, +7.00])" in labels
+    assert "worse Multitask in log PPL (+0.20 [+0.10, +0.30])" in labels
+    assert "1 better and 1 worse of 3 differences" in labels
+
+
+def test_without_an_effect_nothing_is_claimed() -> None:
+    none = dict.fromkeys(EFFECTS, (0.1, -1.0, 1.2))
+    for sentence in answer(view({"differences": compared(none, 0.7)})):
+        assert "told apart from none" in sentence
+        assert "surely" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("interval", "q"), [((-1.0, 11.0), 0.01), ((3.0, 7.0), 0.3), ((3.0, 7.0), math.nan)]
+)
+def test_a_large_difference_is_no_claim_where_interval_or_q_bear_none(
+    interval: tuple[float, float], q: float
+) -> None:
+    large: Cells = dict.fromkeys(EFFECTS, (5.0, *interval))
+    assert "surely" not in " ".join(answer(view({"differences": compared(large, q)})))
+
+
+def test_controls_are_no_part_of_the_answer() -> None:
+    control: Cells = {("retrieval", "emoprepend-gold", "p_at_1", ""): (50.0, 49.0, 51.0)}
+    assert "emoprepend-gold" not in " ".join(
+        answer(view({"differences": compared(control, 0.001)}))
+    )
+
+
+def test_one_seed_is_said() -> None:
+    last = answer(view({"differences": compared(EFFECTS, 0.01, seeds=1)}))[-1]
+    assert last.startswith("One seed was trained")
+
+
+# --- the paper's tables -------------------------------------------------------------------------
+
+SCORES: Cells = {
+    ("retrieval", "base", "p_at_1", ""): (50.0, 48.0, 52.0),
+    ("retrieval", "base", "bleu", "ED"): (5.0, 4.0, 6.0),
+    ("retrieval", "base", "bleu", "ED+DD"): (4.0, 3.0, 5.0),
+    ("generation", "base", "perplexity", ""): (30.0, 29.0, 31.0),
+    ("generation", "base", "bleu", ""): (6.0, 5.0, 7.0),
+    ("retrieval", "emoprepend-random", "p_at_1", ""): (49.0, 47.0, 51.0),
+}
+
+
+def test_table_2_is_laid_out_as_printed_with_the_papers_line_below_ours() -> None:
+    head, ours, theirs, more, more_theirs, control = lines(
+        table("table2", view({"summary": summary(SCORES)}))
+    )
+    assert head == (
+        "Method", "Candidates", "", "P@1,100", "AVG BLEU, retrieval", "PPL", "AVG BLEU, generation",
+    )  # fmt: skip
+    assert ours[:4] == ("Base", "ED", "ours", "50.00 [48.00, 52.00]")
+    assert theirs == ("", "", "published", "56.90", "5.88", "21.24", "6.27")
+    assert more[:2] == ("Base", "ED+DD")
+    assert more_theirs[4] == "5.61"
+    assert control[:4] == ("emoprepend-random", "", "ours", "49.00 [47.00, 51.00]")
+
+
+def test_p_at_1_among_other_candidates_is_another_measure() -> None:
+    made = table("table2", view({"summary": summary(SCORES, block=20)}))
+    assert lines(made)[2][-1] == "‡"
+    assert isinstance(made, Printed)
+    assert "P@1 among 20 candidates, published among 100" in made.text
+
+
+def test_no_published_value_stands_beside_a_generated_world() -> None:
+    made = table("table2", view({"summary": summary(SCORES)}, synthetic=True))
+    assert isinstance(made, Printed)
+    assert not [name for name in made.frame if str(name).startswith("published")]
+
+
+@pytest.mark.parametrize("other", [{"cuts": "limit 20"}, {"facts": {"stand-in: Reddit": "none"}}])
+def test_no_difference_to_another_setting(other: dict[str, Any]) -> None:
+    made = table("table2", view({"summary": summary(SCORES)}, **other))
+    assert isinstance(made, Printed)
+    assert made.frame["published"].notna().any()
+    assert "difference" not in made.frame
+    assert "Another setting" in made.text
+
+
+def test_every_number_of_the_papers_table_2_is_found_once() -> None:
+    rows = table2_of_paper()
+    names = ["setting", "measure", "model", "candidates"]
+    assert len(rows) == len(rows.drop_duplicates(names))
+    assert rows.groupby(["setting", "measure"]).size().to_dict() == {
+        ("generation", "bleu"): 12,
+        ("generation", "perplexity"): 12,
+        ("retrieval", "bleu"): 15,
+        ("retrieval", "p_at_1"): 12,
+    }
+
+
+def test_the_papers_table_4_in_numbers() -> None:
+    """What is "same" or "+9.6k" is of the model above; a day has 24 hours."""
+    of_paper = table4_of_paper().set_index(["setting", "model"])
+    assert of_paper.loc[("retrieval", "Base")].tolist() == [84.3e6, 0.5]
+    assert of_paper.loc[("generation", "Multitask")].tolist() == [85_109_600.0, 1.0]
+    assert of_paper.loc[("generation", "BaseLarge")].tolist() == [86.2e6, 0.5]
+    assert of_paper["hours"].max() == 60
+
+
+def test_table_4_has_published_numbers_and_no_difference_of_machines() -> None:
+    names = [name for name, _, _ in COSTS]
+    rows = [
+        ("generation", "base", "writer", s, 85_120_200, 1.5, 9.0, "GPU", 64_663) for s in (0, 1)
+    ]
+    made = table("table4", view({"costs": with_names(pd.DataFrame(rows, columns=names))}))
+    assert dict(zip(*lines(made), strict=True)) == {
+        "Setting": "generation", "Method": "Base", "Hardware": "GPU", "Parameters": "85,120,200",
+        "Published": "1", "Hours": "1.5", "Hours with all trainings before": "9",
+        "Training instances": "64,663",
+    }  # fmt: skip
+    assert isinstance(made, Printed)
+    assert made.frame["published_parameters"].tolist() == [85.1e6]
+    assert not [name for name in made.frame if str(name).startswith("difference")]
+
+
+def accuracies() -> pd.DataFrame:
+    return summary(
+        {
+            ("classifier", "fasttext-emotion", measure, ""): (44.0, 43.0, 45.0)
+            for measure in ("accuracy", "accuracy_cut", "accuracy_contexts")
+        }
+    )
+
+
+def test_table_9_has_the_papers_rows_of_this_corpus_alone() -> None:
+    head, *rows = lines(table("table9", view({"summary": accuracies()})))
+    assert [row[0] for row in rows] == ["ED", "", "ED-CUT", "", "contexts, as prepended"]
+    assert head[2:] == (
+        "fasttext-emotion", "DeepMoji, new", "DeepMoji, full", "DeepMoji, chain-thaw",
+    )  # fmt: skip
+    assert rows[1][2:] == ("43.00", "40.00", "46.00", "48.00")
+    assert rows[3][2:] == ("41.00", "36.00", "42.00", "45.00")
+    assert rows[4][2:] == ("44.00 [43.00, 45.00]", "–", "–", "–")  # the paper does not say it
+
+
+def test_table_9_of_a_generated_world_has_no_columns_of_the_paper() -> None:
+    head, *rows = lines(table("table9", view({"summary": accuracies()}, synthetic=True)))
+    assert head == ("Labels of", "fasttext-emotion")
+    assert len(rows) == 3
+
+
+# --- beyond the paper ---------------------------------------------------------------------------
+
+
+def test_without_shared_seeds_there_is_no_table_of_differences() -> None:
+    nothing: Cells = dict.fromkeys(EFFECTS, (math.nan, math.nan, math.nan))
+    frames = {"differences": compared(nothing, math.nan, seeds=0), "summary": summary(SCORES)}
+    made = table("differences", view(frames))
+    assert isinstance(made, Left)
+    assert made.why == "Differences to Base: the study compares no method with Base."
+    assert differences(view(frames)) is None
+
+
+def test_a_difference_is_shown_with_its_q() -> None:
+    frames = {"differences": compared(EFFECTS, 0.0004), "summary": summary(SCORES)}
+    cells = [cell for line in lines(table("differences", view(frames))) for cell in line]
+    assert "+5.00 [+3.00, +7.00], q < 0.001" in cells
+
+
+def test_a_data_set_that_no_reply_is_from_has_a_share_of_0() -> None:
+    rows = [("base", "ED", "ED", 100.0), ("base", "ED+DD", "ED", 100.0),
+            ("pretrained", "ED+DD", "ED", 30.0), ("pretrained", "ED+DD", "DD", 70.0)]  # fmt: skip
+    frame = with_names(pd.DataFrame(rows, columns=["method", "pool", "chosen_from", "percent"]))
+    shares = pools_chosen(view({"pools_chosen": frame})).set_index(["method", "chosen_from"])
+    assert set(shares["pool"]) == {"ED+DD"}
+    assert shares["percent"].to_dict() == {
+        ("base", "ED"): 100, ("base", "DD"): 0, ("pretrained", "ED"): 30, ("pretrained", "DD"): 70,
+    }  # fmt: skip
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+def test_figures_have_a_panel_a_measure_and_none_that_is_empty() -> None:
+    frames = {"differences": compared(EFFECTS, 0.01), "summary": summary(SCORES)}
+    figure, compare = scores(view(frames)), differences(view(frames))
+    assert figure is not None
+    assert compare is not None
+    assert [axes.get_title("left") for axes in figure.axes] == [
+        "P@1,100", "AVG BLEU, retrieval", "PPL", "AVG BLEU, generation",
+    ]  # fmt: skip
+    assert [axes.get_title("left") for axes in compare.axes] == [
+        "P@1,100", "AVG BLEU, retrieval", "log PPL",
+    ]  # fmt: skip
+    assert scores(view({"summary": accuracies()})) is None
+
+
+def test_ratios_are_drawn_where_there_are_some() -> None:
+    values = pd.DataFrame({"A": [math.nan, 0.0], "B": [math.inf, math.nan]}, index=["A", "B"])
+    axes = ratios(values, "Choices").axes[0]
+    assert sorted(text.get_text() for text in axes.texts) == ["0", "∞"]
