@@ -250,7 +250,7 @@ def notes9(view: View, frame: pd.DataFrame) -> list[str]:
     """Rows of the paper that are not here."""
     if "published" not in frame:
         return []
-    return ["The paper's seven other data sets are cited there, from Felbo et al. (2017)."]
+    return ["The paper's seven other datasets are cited there, from Felbo et al. (2017)."]
 
 
 def table3(view: View) -> pd.DataFrame:

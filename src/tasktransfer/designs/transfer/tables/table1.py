@@ -36,7 +36,7 @@ COLUMNS = {
     "published_train": "the paper's few-sample training samples",
     "published_dev": "the paper's few-sample dev samples",
     "published_test": "the paper's test samples",
-    "published_original_samples": "samples of the original data set, as the paper gives them",
+    "published_original_samples": "samples of the original dataset, as the paper gives them",
     "published_task_type": "kind of task, as the paper names it",
     "published_metrics": "metrics, as the paper names them, joined by ;",
     "difference_train": "train - published_train",
@@ -111,7 +111,7 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
         return [why_not_compared(frame, comparable)]
     return [
         "Published: the paper's Table 1, its few-sample train and dev and its test split. "
-        "Original: samples of the original data set.",
+        "Original: samples of the original dataset.",
         *reasons(frame, comparable),
     ]
 
