@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -13,12 +14,15 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from record_factory import Run, single_source_runs
 
+from shown_results import drawn as draw_figures
+from shown_results import shown_of, view_of
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures import draw as figures
-from tasktransfer.designs.transfer.figures.draw import FIGURES, draw, draw_figures
+from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.one_dataset import FRAMES, of_dataset
-from tasktransfer.designs.transfer.statistics.study_statistics import compute
+from tasktransfer.designs.transfer.report.blocks import read
+from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.errors import RecordError
+from tasktransfer.present.figures import draw_figures as draw_declared
 
 TASKS = {"DailyDialog": ("dialogue_nli", "topic_classification"),
          "Friends": ("question_answering", "personality_detection")}  # fmt: skip
@@ -55,8 +59,7 @@ def small_figure(results: Results, dataset: str) -> Figure:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in SINGLE:
-        drawing = dataclasses.replace(FIGURES[name], draw=small_figure)
-        monkeypatch.setitem(figures.FIGURES, name, drawing)
+        monkeypatch.setitem(DRAW, name, small_figure)
 
 
 def files_of(out: Path) -> dict[str, tuple[int, bytes]]:
@@ -72,10 +75,11 @@ def test_every_figure_is_drawn_as_png_and_pdf_and_again_as_the_same_bytes(
 ) -> None:
     drawn = draw_figures(one, tmp_path / "a")
     assert drawn.redrawn == [f"{name}_DailyDialog" for name in SINGLE]
-    assert [path.name for path in drawn.files] == [
+    files = drawn.files(tmp_path / "a")
+    assert [path.name for path in files] == [
         f"{stem}.{ending}" for stem in drawn.redrawn for ending in ("png", "pdf")
     ]
-    for path in drawn.files:
+    for path in files:
         if path.suffix == ".png":
             height, width, _ = imread(path).shape
             assert 400 < width < 4000
@@ -84,16 +88,16 @@ def test_every_figure_is_drawn_as_png_and_pdf_and_again_as_the_same_bytes(
             assert path.read_bytes()[:5] == b"%PDF-"
     draw_figures(one, tmp_path / "b")
     again = {name: content for name, (_, content) in files_of(tmp_path / "b").items()}
-    assert {path.name: path.read_bytes() for path in drawn.files} == again
+    assert {path.name: path.read_bytes() for path in files} == again
 
 
 @pytest.mark.usefixtures("quick")
 def test_nothing_is_drawn_again_without_a_change(tmp_path: Path, one: Results) -> None:
-    files = draw_figures(one, tmp_path / "out").files
+    names = draw_figures(one, tmp_path / "out").names
     before = files_of(tmp_path / "out")
     again = draw_figures(one, tmp_path / "out")
     assert again.redrawn == []
-    assert again.files == files
+    assert again.names == names
     assert files_of(tmp_path / "out") == before
 
 
@@ -137,11 +141,11 @@ def test_drawing_that_was_cut_off_goes_on_where_it_stopped(
     def fail(results: Results, dataset: str) -> Figure:
         raise RuntimeError("cut off")
 
-    whole = FIGURES["lengths"]
-    monkeypatch.setitem(figures.FIGURES, "lengths", dataclasses.replace(whole, draw=fail))
+    whole = DRAW["lengths"]
+    monkeypatch.setitem(DRAW, "lengths", fail)
     with pytest.raises(RuntimeError, match="cut off"):
         draw_figures(one, tmp_path / "out")
-    monkeypatch.setitem(figures.FIGURES, "lengths", whole)
+    monkeypatch.setitem(DRAW, "lengths", whole)
     rest = SINGLE[SINGLE.index("lengths") :]
     assert draw_figures(one, tmp_path / "out").redrawn == [f"{name}_DailyDialog" for name in rest]
 
@@ -174,15 +178,24 @@ def test_a_part_has_its_dataset_and_the_frames_it_asks_for(tmp_path: Path) -> No
     assert list(part.metadata.order["task"]) == list(TASKS["Friends"])
     assert set(part.metadata.shorts) == set(TASKS["Friends"])
     assert set(of_dataset(results, "Friends").tables.runs["dataset"]) == {"Friends"}
-    assert all(name in FRAMES for drawing in FIGURES.values() for name in drawing.reads)
+    assert all(name in FRAMES for _, reads, _ in FIGURES.values() for name in reads)
 
 
-def test_draw_needs_statistics_and_writes_tables_beside_figures(tmp_path: Path) -> None:
+def test_a_figure_is_handed_the_frames_that_it_reads_and_no_others(
+    tmp_path: Path, one: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def look(results: Results, dataset: str) -> Figure:
+        seen.append((len(results.statistics.cells), len(results.tables.runs)))
+        return small_figure(results, dataset)
+
+    monkeypatch.setitem(DRAW, "transfer_graph", look)  # it reads cells alone
+    draw_declared(shown_of(one, ["transfer_graph"]), view_of(one), tmp_path)
+    assert seen == [(2, 0)]
+
+
+def test_statistics_are_needed(tmp_path: Path) -> None:
     study(tmp_path, RUNS[:4])
     with pytest.raises(RecordError, match=r"cells\.parquet.*tasktransfer statistics"):
-        draw(tmp_path / "tables", tmp_path / "figures")
-    compute(tmp_path / "tables", tmp_path)
-    written = draw(tmp_path / "tables", tmp_path / "figures")
-    assert all(path.is_file() for path in written)
-    assert {"table2.md", "heatmap_DailyDialog.pdf"} <= {path.name for path in written}
-    assert not (tmp_path / "figures" / "lengths_DailyDialog.png").exists()
+        read(SimpleNamespace(tables=tmp_path / "tables"))  # type: ignore[arg-type]

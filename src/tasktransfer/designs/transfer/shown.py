@@ -5,7 +5,7 @@ Imports of pandas and matplotlib stay in the functions that are named: the Snake
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,19 +86,19 @@ def _tables() -> Iterator[Table]:
         )
 
 
-def _figures(study: Study) -> Iterator[Figure]:
-    for dataset in study.config.dataset_names:
-        for kind in _kinds_of(study, dataset):
-            title, reads, section = FIGURES[kind]
-            yield Figure(
-                f"{kind}_{dataset}",
-                f"{dataset}: {title[:1].lower()}{title[1:]}",
-                partial(late("designs.transfer.figures.draw", "drawn"), kind, dataset),
-                reads,
-                section=section,
-                part=partial(late("designs.transfer.figures.draw", "part"), dataset),
-                text=kind,
-            )
+def figures_of(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
+    """The figures of a dataset."""
+    for kind in kinds:
+        title, reads, section = FIGURES[kind]
+        yield Figure(
+            f"{kind}_{dataset}",
+            f"{dataset}: {title[:1].lower()}{title[1:]}",
+            partial(late("designs.transfer.figures.draw", "drawn"), kind, dataset),
+            reads,
+            section=section,
+            part=partial(late("designs.transfer.figures.draw", "part"), dataset),
+            text=kind,
+        )
 
 
 def _kinds_of(study: Study, dataset: str) -> list[str]:
@@ -127,13 +127,20 @@ def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
 
 def shown(study: Study) -> Presentation:
     """Of a study of this design."""
+    return presentation({name: _kinds_of(study, name) for name in study.config.dataset_names})
+
+
+def presentation(kinds: Mapping[str, Iterable[str]]) -> Presentation:
+    """Of the figures of each dataset; ``kinds``: dataset → those it has."""
     page = "designs.transfer.report.blocks"
     return Presentation(
         question=QUESTION,
-        read=late("designs.transfer.report.blocks", "read"),
+        read=late(page, "read"),
         answer=late("designs.transfer.report.answer", "answer"),
         tables=tuple(_tables()),
-        figures=tuple(_figures(study)),
+        figures=tuple(
+            figure for dataset, names in kinds.items() for figure in figures_of(dataset, names)
+        ),
         captions="transfer",
         blocks=late(page, "blocks"),
         missing=late(page, "missing"),

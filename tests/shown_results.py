@@ -1,0 +1,88 @@
+"""What is shown of transfer results that no study on disk has: a stand-in takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.results import Results, frames_in
+from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
+from tasktransfer.designs.transfer.shown import FIGURES, presentation
+from tasktransfer.present.declared import Presentation
+from tasktransfer.present.figures import Drawn, draw_figures
+from tasktransfer.present.page import page
+from tasktransfer.present.tables import Left, Printed, printed_tables, write_tables
+from tasktransfer.present.view import View
+from tasktransfer.results.study import Study
+from tasktransfer.tables.collected import RESOURCES
+from tasktransfer.tables.store import frame_of
+
+
+def runs_of(results: Results) -> list[Any]:
+    """The runs that are there or missing, as far as declarations ask for them."""
+    frame = pd.concat([results.tables.runs, results.tables.missing])
+    named = frame[["dataset", "algorithm", "source", "target"]].drop_duplicates()
+    return [
+        SimpleNamespace(
+            method=method,
+            about={
+                "dataset": dataset,
+                "sources": tuple(source.split("+")) if source else (),
+                "target": target,
+            },
+        )
+        for dataset, method, source, target in named.itertuples(index=False, name=None)
+    ]
+
+
+def view_of(results: Results, arguments: str = "") -> View:
+    """A view of the results; ``arguments``: of the command line that open its study."""
+    config = SimpleNamespace(
+        study=results.metadata.study,
+        design="transfer",
+        dataset_names=datasets_of(results),
+        seeds=(0,),
+    )
+    study = SimpleNamespace(
+        config=config,
+        config_file="study.yaml",
+        plan=SimpleNamespace(runs=runs_of(results)),
+        arguments=lambda: arguments,
+    )
+    frames = {**frames_in(results), "resources": frame_of([], RESOURCES)}
+    return View(cast(Study, study), frames, results.metadata)
+
+
+def shown_of(results: Results, kinds: Sequence[str] = tuple(FIGURES)) -> Presentation:
+    """What is declared for the datasets of the results."""
+    return presentation(dict.fromkeys(datasets_of(results), kinds))
+
+
+def drawn(results: Results, out: Path, kinds: Sequence[str] = tuple(FIGURES)) -> Drawn:
+    """Draw into a folder what has changed."""
+    return draw_figures(shown_of(results, kinds), view_of(results), out)
+
+
+def printed(results: Results) -> Mapping[str, Printed | Left]:
+    """Every printed table by name, or why there is none."""
+    tables = printed_tables(shown_of(results), view_of(results))
+    return {table.name: table for table in tables}
+
+
+def write_all_tables(results: Results, out: Path) -> list[Path]:
+    """Write every printed table."""
+    return write_tables(printed(results).values(), out)
+
+
+def render(results: Results, figures: Path, folder: Path, *, arguments: str = "") -> str:
+    """The page's text."""
+    return page.render(shown_of(results), view_of(results, arguments), figures, folder)
+
+
+def write_report(results: Results, figures: Path, out: Path, *, arguments: str = "") -> Path:
+    """Write the page."""
+    return page.write_page(shown_of(results), view_of(results, arguments), figures, out)
