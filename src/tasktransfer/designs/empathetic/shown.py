@@ -6,6 +6,7 @@ Imports of pandas and matplotlib stay in the functions that are named: the Snake
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
@@ -26,11 +27,11 @@ CANDIDATES = text("candidates", "Candidates")
 DIFFERENCE = estimate("difference", "Minus Base", "+.2f")
 
 
-def _made(name: str) -> Callable[..., object]:
+def _made(name: str) -> Callable[..., Any]:
     return late("designs.empathetic.printed", name)
 
 
-def _drawn(name: str) -> Callable[..., object]:
+def _drawn(name: str) -> Callable[..., Any]:
     return late("designs.empathetic.figures", name)
 
 
