@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -89,7 +89,7 @@ def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def surest(rows: pd.DataFrame) -> list[Row]:
+def surest(rows: pd.DataFrame) -> Sequence[Row]:
     """Rows by q, the smallest first."""
     return records(rows.sort_values("q", kind="stable"))
 
