@@ -78,9 +78,9 @@ EFFECTS: Cells = {
 def test_planted_effects_are_the_answer() -> None:
     training, labels = answer(view({"differences": compared(EFFECTS, 0.01)}))
     assert "improves P@1,100 (+6.00 [+4.00, +8.00]) and log PPL (−1.10 [−1.30, −0.90])" in training
-    assert "better than Base are EmoPrepend-1 in P@1,100 (+5.00 [+3.00, +7.00])" in labels
-    assert "worse Multitask in log PPL (+0.20 [+0.10, +0.30])" in labels
-    assert "1 better and 1 worse of 3 differences" in labels
+    assert "1 are surely better: EmoPrepend-1 in P@1,100 (+5.00 [+3.00, +7.00])" in labels
+    assert "1 are surely worse: Multitask in log PPL (+0.20 [+0.10, +0.30])" in labels
+    assert labels.startswith("Of 3 differences to Base")
 
 
 def test_without_an_effect_nothing_is_claimed() -> None:
@@ -261,7 +261,7 @@ def test_figures_have_a_panel_a_measure_and_none_that_is_empty() -> None:
     assert figure is not None
     assert compare is not None
     assert [axes.get_title("left") for axes in figure.axes] == [
-        "P@1,100", "AVG BLEU, retrieval", "PPL", "AVG BLEU, generation",
+        "P@1,100, chance 1", "AVG BLEU, retrieval", "PPL", "AVG BLEU, generation",
     ]  # fmt: skip
     assert [axes.get_title("left") for axes in compare.axes] == [
         "P@1,100", "AVG BLEU, retrieval", "log PPL",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -13,6 +13,8 @@ from tasktransfer.present.view import View
 from tasktransfer.tables.columns import Row
 from tasktransfer.tables.html import records
 
+MOST = 3
+"""Differences that a sentence names; further ones are counted."""
 SURE = f"q ≤ {MOST_Q}"
 
 
@@ -77,15 +79,19 @@ def _by_labels(rows: pd.DataFrame) -> Iterator[str]:
         )
         return
     parts = [
-        f"surely {what} {listed([_named(row) for row in records(some)])}"
-        for what, some in (("better than Base are", better), ("worse", worse))
+        f"{len(some)} are surely {what}: {listed([_named(row) for row in surest(some)], MOST)}"
+        for what, some in (("better", better), ("worse", worse))
         if len(some)
     ]
     yield (
-        f"With emotion or topic supervision, {'; '.join(parts)}. "
-        f"That is {len(better)} better and {len(worse)} worse of {len(rows)} differences to Base "
-        f"({SURE})."
+        f"Of {len(rows)} differences to Base of methods with emotion or topic supervision, "
+        f"{'; '.join(parts)} ({SURE})."
     )
+
+
+def surest(rows: pd.DataFrame) -> Sequence[Row]:
+    """Rows by q, the smallest first."""
+    return records(rows.sort_values("q", kind="stable"))
 
 
 def _named(row: Row) -> str:

@@ -38,6 +38,8 @@ from tasktransfer.tables.html import records
 
 RANGE = 30
 """Ratios beyond it, and its inverse, have the colours of the scale's ends."""
+SPREAD = 3
+"""Perplexities that are so many times as large as others are on a logarithmic axis."""
 GREY = "#767676"
 """Of controls."""
 LINE = 0.3
@@ -59,15 +61,24 @@ def scores(view: View) -> Figure | None:
     figure, axes = _forests(view, rows, estimate)
     for panel, score in axes.items():
         some = rows[rows["score"] == score]
-        if (some["measure"] == PERPLEXITY).all():
-            log_axis(panel, [*some[["value", "low", "high"]].to_numpy(float).flat])
+        ends = some[["value", "low", "high"]].stack()
+        if (some["measure"] == PERPLEXITY).all() and ends.max() > SPREAD * ends.min():
+            log_axis(panel, [*ends])
         base = some[some["method"] == BASE]
         if len(base):
             upright_line(panel, float(base["value"].iloc[0]), "Base", below=True)
         if str(score).startswith("P@1,"):
-            upright_line(panel, 100 / int(str(score).removeprefix("P@1,")), "chance", style=":")
+            _show_chance(panel, str(score), 100 / int(str(score).removeprefix("P@1,")))
     _finish(figure, "Scores of each method", rows, view, looks)
     return figure
+
+
+def _show_chance(panel: Axes, score: str, chance: float) -> None:
+    """A line where that does not press the methods into a corner."""
+    name_panel(panel, f"{score}, chance {chance:.3g}")
+    low, high = panel.get_xlim()
+    if low <= chance <= high:
+        upright_line(panel, chance, "chance", style=":")
 
 
 def differences(view: View) -> Figure | None:
