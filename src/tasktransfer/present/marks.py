@@ -9,6 +9,9 @@ from tasktransfer.tables.metadata import Metadata
 
 STAND_IN = "stand-in: "
 """What the names of a study's facts that are stand-ins begin with."""
+MARK = "mark: "
+"""What the names of facts begin with that a design wants beside every title: the rest is the
+badge."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -21,7 +24,8 @@ class Mark:
 
 
 def marks_of(metadata: Metadata) -> list[Mark]:
-    """The marks of a study: generated dialogues, data left away, inputs of the paper replaced."""
+    """The marks of a study: generated dialogues, data left away, inputs of the paper replaced, and
+    those of its design."""
     marks = []
     if metadata.synthetic:
         but = f" Those of {' and '.join(metadata.real)} are real." if metadata.real else ""
@@ -33,7 +37,9 @@ def marks_of(metadata: Metadata) -> list[Mark]:
     if replaced:
         named = "; ".join(f"{name}: {text}" for name, text in replaced.items())
         marks.append(Mark(f"STAND-INS {len(replaced)}", f"Stand-ins: {named}."))
-    return marks
+    of_design = (fact for fact in metadata.facts.items() if fact[0].startswith(MARK))
+    named_so = ((name.removeprefix(MARK), text) for name, text in of_design)
+    return [*marks, *(Mark(badge, f"{badge}: {text}.") for badge, text in named_so)]
 
 
 def stand_ins_of(metadata: Metadata) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -58,6 +59,27 @@ def reference_line(axes: Axes, value: float, label: str, *, style: str = "--") -
     )
 
 
+def upright_line(
+    axes: Axes, value: float, label: str, *, style: str = "--", below: bool = False
+) -> None:
+    """The same where values run along x: the name at the line's upper or lower end, on the side
+    that has more room."""
+    axes.axvline(value, color=INK, linewidth=0.8, linestyle=style, alpha=0.7, zorder=1)
+    low, high = axes.get_xlim()
+    left = value > (low + high) / 2
+    axes.annotate(
+        label,
+        (value, 0.0 if below else 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-2 if left else 2, 2 if below else -2),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va="bottom" if below else "top",
+        fontsize=NOTE,
+        color=INK,
+    )
+
+
 NOTE = 6.5
 """Points of labels within panels."""
 
@@ -73,6 +95,31 @@ def label_end(axes: Axes, x: float, y: float, text: str, look: Look) -> None:
         fontsize=NOTE + 0.5,
         color=look.colour,
     )
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, Look]], height: float) -> None:
+    """Names of several series at their last points, moved apart where they would overlap. Called
+    when the limits of y stand.
+
+    Args:
+        ends: x, y, name and look of each.
+        height: of the panel, inches.
+    """
+    low, high = axes.get_ylim()
+    points = 72 * height / (high - low)
+    least = 1.3 * (NOTE + 0.5)
+    reached = -math.inf
+    for x, y, text, look in sorted(ends, key=lambda end: end[1]):
+        reached = max(y * points, reached + least)
+        axes.annotate(
+            text,
+            (x, y),
+            xytext=(4, reached - y * points),
+            textcoords="offset points",
+            va="center",
+            fontsize=NOTE + 0.5,
+            color=look.colour,
+        )
 
 
 def line_entry(label: str, look: Look, **style: Any) -> Any:

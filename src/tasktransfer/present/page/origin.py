@@ -7,7 +7,7 @@ from importlib import metadata as packages
 
 import pandas as pd
 
-from tasktransfer.present.marks import stand_ins_of
+from tasktransfer.present.marks import MARK, stand_ins_of
 from tasktransfer.present.view import View
 from tasktransfer.tables.columns import number, text
 from tasktransfer.tables.html import HtmlTable, build
@@ -60,7 +60,7 @@ def facts(view: View) -> list[tuple[str, str]]:
         ("Config", f"{view.study.config_file}, digest {metadata.config_digest[:SHORT]}"),
         ("Data", data_text(view)),
         *((f"Stand-in for {name}", text) for name, text in replaced.items()),
-        *((name.capitalize(), text) for name, text in others.items()),
+        *((_capital(name.removeprefix(MARK)), text) for name, text in others.items()),
         ("Seeds", ", ".join(map(str, view.study.config.seeds))),
         ("Records", f"{metadata.records:,}"),
         ("Made by", f"recipe {_listed(resources['recipe'])}; code at {commits(resources)}"),
@@ -91,6 +91,10 @@ def versions(version: str) -> str:
     """This package, Python, and what computes."""
     named = ", ".join(f"{name} {_version(name)}" for name in ANALYSED_WITH)
     return f"tasktransfer {version}, Python {platform.python_version()}, {named}"
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 def _listed(values: pd.Series[int]) -> str:
