@@ -11,7 +11,8 @@ import pytest
 
 from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.printed import table5, table7
-from tasktransfer.designs.panel.statistics import OWN_MINUS_OTHERS, statistics
+from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
+from tasktransfer.designs.panel.statistics import statistics
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.stats.clustered import (
     paired_difference,
