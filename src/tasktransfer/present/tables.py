@@ -146,7 +146,8 @@ def crossed(
         lines = [(*name, *(["ours"] if theirs else []), *ours)]
         if theirs and beside is not None:
             paper = [beside.show(cells[a]) if a in cells else DASH for a in across]
-            lines.append((*("" for _ in name), "published", *paper))
+            if {*paper} != {DASH}:
+                lines.append((*("" for _ in name), "published", *paper))
         entries.append(("", tuple(lines)))
         fixed = len(name) + theirs
         words.append([*([name] * fixed), *((*name, a) for a in across)])

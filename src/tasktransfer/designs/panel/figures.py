@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
@@ -14,6 +18,8 @@ from matplotlib.patches import Patch
 from tasktransfer.designs.panel.names import CONTROLS, OWN_MINUS_OTHERS, domain_of
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.kit.panels import (
+    MOST_COLUMNS,
+    fit,
     label_ends,
     line_entry,
     name_panel,
@@ -29,11 +35,13 @@ from tasktransfer.present.kit.style import (
     Look,
     colour_limit,
     entitle,
+    folded,
     legend_below,
     readable_on,
     series_look,
 )
 from tasktransfer.present.view import View
+from tasktransfer.tables.numbers import number
 
 SPEARMAN = "Spearman's correlation × 100"
 
@@ -47,16 +55,15 @@ def correlations(view: View) -> Figure | None:
     sets.sort(key=lambda name: not inside[name])
     if not methods:
         return None
-    figure, axes = panels(len(sets), 2.5, 0.24 * len(methods) + 0.75)
+    width, height = 2.5, 0.24 * (len(methods) + 1.6)
+    figure, axes = panels(len(sets), width, height)
     looks = {method: series_look(rank) for rank, method in enumerate(methods)}
     for panel, name in zip(axes, sets, strict=True):
-        mine = own[own["set"] == name].set_index("method")
-        rows = [
-            [_estimate(mine.loc[method], looks[method])] if method in mine.index else []
-            for method in methods
-        ]
+        mine = {row["method"]: row for row in own[own["set"] == name].to_dict("records")}
+        rows = [[_estimate(mine[m], looks[m])] if m in mine else [] for m in methods]
         forest(panel, rows, methods)
         name_panel(panel, name if inside[name] else f"{name} (out of domain)")
+    axes[0].set_ylim(len(methods) - 0.1, -0.9)  # the names of lines stand above and below
     low, high = axes[0].get_xlim()
     axes[0].set_xlim(min(low, -5), max(high, 100))  # shared: what could be reached is seen
     ceilings = view["ceilings"].set_index("set")["ceiling"]
@@ -64,19 +71,19 @@ def correlations(view: View) -> Figure | None:
         panel.axvline(0, color=INK, linewidth=0.8, zorder=1)
         controls = own[(own["set"] == name) & own["method"].isin(CONTROLS)]
         if len(controls):
-            best = controls.loc[controls["value"].idxmax()]
-            label = f"{best['method']} {best['value']:.0f}"
+            best = controls.sort_values("value").to_dict("records")[-1]
+            label = f"{best['method']} {number(best['value'], '.0f')}"
             upright_line(panel, best["value"], label, below=True)
         if np.isfinite(ceilings.get(name, np.nan)):
             upright_line(panel, ceilings[name], "ceiling", style=":")
-    figure.supxlabel("")
-    for panel in axes[-min(len(axes), 4) :]:
+    for panel in axes[-min(len(axes), MOST_COLUMNS) :]:
         panel.set_xlabel(SPEARMAN, fontsize=LABEL_POINTS)
     entitle(figure, "Correlation with human ratings, by rated set", _seeds(own), metadata)
+    fit(figure, axes, width, height)
     return figure
 
 
-def _estimate(row: pd.Series, look: Look) -> Estimate:
+def _estimate(row: Mapping[Any, Any], look: Look) -> Estimate:
     return Estimate("", row["value"], row["low"], row["high"], look, hollow=not row["q"] <= 0.05)
 
 
@@ -100,32 +107,34 @@ def few_shot(view: View) -> Figure | None:
     for panel, (name, by) in zip(axes, places, strict=True):
         mine = drawn[(drawn["set"] == name) & (drawn["by"] == by)].sort_values("percent")
         for method, some in mine.groupby("method", sort=False):
-            look, spread = looks[str(method)], some["held_out_sd"].fillna(0)
-            value = some["held_out"]
-            line_with_band(
-                panel, some["percent"], value, look, low=value - spread, high=value + spread
+            x, value, spread = (
+                some[name].to_numpy(float) for name in ("percent", "held_out", "held_out_sd")
             )
-            whole = Look(look.colour, look.marker, ":")
-            line_with_band(panel, some["percent"], some["all_items"], whole)
+            spread = np.nan_to_num(spread)
+            held_out, every = (replace(looks[str(method)], line=line) for line in ("-", ":"))
+            line_with_band(panel, x, value, held_out, low=value - spread, high=value + spread)
+            line_with_band(panel, x, some["all_items"].to_numpy(float), every)
         name_panel(panel, f"{name}, {by} drawn")
         panel.set_xlabel("percent of the ratings drawn", fontsize=LABEL_POINTS)
-    axes[0].set_ylabel(SPEARMAN, fontsize=LABEL_POINTS)
+    axes[0].set_ylabel("Spearman × 100", fontsize=LABEL_POINTS)
     most = drawn["percent"].max()
-    axes[0].set_xlim(-0.04 * most, 1.35 * most)  # names stand at the right
+    axes[0].set_xlim(-0.04 * most, 1.5 * most)  # names stand at the right
+    axes[0].set_xticks(sorted(drawn["percent"].unique()))
     for panel, (name, by) in zip(axes, places, strict=True):
         ends = drawn[(drawn["set"] == name) & (drawn["by"] == by) & (drawn["percent"] == most)]
         named = ends[["percent", "held_out", "method"]].itertuples(index=False, name=None)
         label_ends(panel, [(x, y, m, looks[m]) for x, y, m in named], height)
         control = few[(few["set"] == name) & (few["method"] == "cosine-last")]["all_items"]
         for value in control:
-            reference_line(panel, value, "cosine-last, untrained")
-    plain = Look(INK, "o", "-")
+            reference_line(panel, value, "cosine-last")
+    band = "; band: standard deviation over draws" if drawn["held_out_sd"].notna().any() else ""
     entries = [
-        line_entry("held-out items; band: standard deviation over draws", plain),
-        line_entry("all items, those of training included", Look(INK, "o", ":")),
+        line_entry(f"held-out items{band}", Look(INK, "", "-")),
+        line_entry("all items, those of training included", Look(INK, "", ":")),
     ]
     legend_below(figure, entries)
     entitle(figure, "Correlation after learning a share of the ratings", None, metadata)
+    fit(figure, axes, width, height)
     return figure
 
 
@@ -139,18 +148,20 @@ def experts(view: View) -> Figure | None:
     rows = metadata.ordered("domain", own[own["expert"] != OWN_MINUS_OTHERS]["expert"])
     compared = bool((own["expert"] == OWN_MINUS_OTHERS).any())
     limit = colour_limit(own["value"].to_numpy(float), most=100.0)
-    height = 0.42 * (len(rows) + 1.3 * compared)
-    figure, axes = panels(
-        len(methods), max(2.6, 0.8 * len(sets)), height + 0.9, columns=1 + (len(sets) < 6)
-    )
+    width, height = 0.95 * max(2, len(sets)), 0.42 * (len(rows) + 1.3 * compared)
+    columns = 2 if len(sets) < 6 else 1
+    figure, axes = panels(len(methods), width, height, columns=columns)
     colour = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
     for panel, method in zip(axes, methods, strict=True):
         _matrix(panel, own[own["method"] == method], rows, sets, colour, compared=compared)
+        panel.set_xticklabels([folded(name, width / len(sets), LABEL_POINTS) for name in sets])
         name_panel(panel, method)
-    bar = figure.colorbar(colour, ax=axes, label=SPEARMAN, shrink=0.9)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar = figure.colorbar(colour, ax=axes)
+    bar.set_label("Spearman × 100", fontsize=LABEL_POINTS)
+    bar.ax.tick_params(labelsize=LABEL_POINTS)
     legend_below(figure, [Patch(**matrix.FRAME, label="the set's own domain")])
     entitle(figure, "Which expert rates which set how well", _seeds(own), metadata)
+    fit(figure, axes, width, height, columns=columns)
     return figure
 
 
@@ -172,18 +183,16 @@ def _matrix(
     matrix.fill(axes, corners, colours)
     matrix.frame(axes, [c for c, v in zip(corners, values, strict=True) if _of_own(v)])
     for corner, value, shade in zip(corners, values, colours, strict=True):
-        sign = "+" if value["expert"] == OWN_MINUS_OTHERS else ""
-        text = f"{value['value']:{sign}.0f}".replace("-", "−")
+        text = number(value["value"], "+.0f" if value["expert"] == OWN_MINUS_OTHERS else ".0f")
         matrix.write(axes, corner, text, LABEL_POINTS, readable_on(shade))
     axes.set_xlim(0, len(sets))
     axes.set_ylim(last + 1 if compared else len(rows), 0)
-    turn = {"rotation": 30, "ha": "right"} if len(sets) > 3 else {}
-    axes.set_xticks(np.arange(len(sets)) + 0.5, sets, fontsize=LABEL_POINTS, **turn)
+    axes.set_xticks(np.arange(len(sets)) + 0.5, sets, fontsize=LABEL_POINTS)
     names = {**heights} if compared else {name: heights[name] for name in rows}
     axes.set_yticks([y + 0.5 for y in names.values()], [*names], fontsize=LABEL_POINTS)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
 
-def _of_own(row: dict[str, object]) -> bool:
+def _of_own(row: Mapping[Any, Any]) -> bool:
     return bool(row["own"]) and row["expert"] == domain_of(str(row["set"]))

@@ -1,4 +1,4 @@
-"""The rows of the printed tables: tables I to VIII beside the paper's, and what the paper has not."""
+"""The rows of the printed tables: tables I to VIII beside the paper's, and more."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
     starts = [_start(m, p) for p in (0, *(section.percent if section else ())) for m in FEW_NAMES]
     return {
         **metadata.order,
-        "rater": [*_cited_metrics(), *PUBLISHED, *methods],
+        "rater": list(dict.fromkeys([*_cited_metrics(), *PUBLISHED, *methods])),
         "merged": [*MERGED],
         "start": starts,
         "cited start": list(dict.fromkeys(map(_start, cited["model"], cited["k_percent"]))),
@@ -147,11 +147,11 @@ def _correlations(view: View) -> pd.DataFrame:
     for name in sets:
         some = own[own["set"] == name].drop(columns=["domain", "p", "pearson", "kendall"])
         rows += [{**row, "group": "", "members": name} for row in _records(some)]
-    for group, members in groups([(name, bool(inside[name])) for name in sets]).items():
+    for group, several in groups([(name, bool(inside[name])) for name in sets]).items():
         named = {
-            "set": f"average of {len(members)}: {group}",
+            "set": f"average of {len(several)}: {group}",
             "group": group,
-            "members": "+".join(members),
+            "members": "+".join(several),
             "in_domain": group not in ("out-of-domain", "all"),
         }
         some = averages[averages["over"] == group].drop(columns=["over", "sets", "p"])
@@ -298,9 +298,7 @@ def _few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
     for group, sets in groups(shown).items():
         by = few[few["set"].isin(sets)].groupby(["method", "by", "percent"], sort=False)
-        whole = by.filter(lambda some, count=len(sets): some["set"].nunique() == count)
-        by = whole.groupby(["method", "by", "percent"], sort=False)
-        mean = by[["draws", "all_items", "held_out"]].mean().reset_index()
+        mean = by[["draws", "all_items", "held_out"]].mean()[by.size() == len(sets)].reset_index()
         named = {"group": group, "members": "+".join(sets)}
         mean = mean.assign(set=f"average of {len(sets)}: {group}", draws=mean["draws"].astype(int))
         yield from _few_rows(mean, view, **named)
@@ -328,7 +326,11 @@ def table7(view: View) -> pd.DataFrame:
     values = paper.published("table7").melt("model", var_name="setting", value_name="hits")
     ours = view["hits"]
     models = [m for m in values["model"].unique() if m not in SELECTIONS.values()]
-    cited = [{"method": model, "persona": persona} for model in models for persona in PERSONAS]
+    cited = [
+        {"method": model, "persona": persona, "candidates": CANDIDATES}
+        for model in models
+        for persona in PERSONAS
+    ]
     own = [row for name in SELECTIONS for row in _records(ours[ours["method"] == name])]
     if not own:
         return ours
@@ -358,12 +360,12 @@ def _other_choices(row: Mapping[str, Any]) -> str:
 
 def notes_of_table7(view: View, frame: pd.DataFrame) -> list[str]:
     """What hits are over."""
-    own = frame[frame["candidates"].notna()].drop_duplicates(["method", "candidates", "contexts"])
+    own = frame[frame["contexts"].notna()].drop_duplicates(["method", "candidates"])
     counts = (
-        f"{row['method']} {row['contexts']:,.0f} of {row['candidates']:.0f}"
+        f"{row['method']} among {row['candidates']:.0f} {row['contexts']:,.0f}"
         for row in _records(own)
     )
-    over = f"Contexts and candidates of each: {', '.join(counts)}. Intervals: Wilson's, 95 %."
+    over = f"Contexts: {', '.join(counts)}. Intervals: Wilson's, 95 %."
     return [over, *notes_of(frame, view.metadata, f"Table VII {OF}")]
 
 

@@ -14,6 +14,7 @@ from tasktransfer.designs.panel.names import (
     FANS,
     MERGED,
     OWN_MINUS_OTHERS,
+    PUBLISHED,
     domain_of,
 )
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
@@ -41,7 +42,7 @@ def unless_sure(column: Column) -> Column:
     """The same, marked where its q is above 0.05."""
 
     def show(row: Row) -> str:
-        q = row.get("q")
+        q: Any = row.get("q")
         return column.show(row) + (UNSURE if not absent(q) and q > 0.05 else "")
 
     return Column(column.head, show)
@@ -49,10 +50,8 @@ def unless_sure(column: Column) -> Column:
 
 def published(form: str = ".2f") -> Column:
     """What the paper has; a dash where it has nothing. (Its joins import pandas.)"""
-    return Column(
-        Head("Published", "number"),
-        lambda row: late("present.published", "published_column")(form).show(row),
-    )
+    column = late("present.published", "published_column")
+    return Column(Head("Published", "number"), lambda row: str(column(form).show(row)))
 
 
 def by_measure(key: str) -> Column:
@@ -69,6 +68,11 @@ def all_if_empty(name: str) -> str:
     return name or "all"
 
 
+def with_paper_name(method: str) -> str:
+    """A method, and below it what the paper calls it."""
+    return f"{method}\n({PUBLISHED[method]})" if method in PUBLISHED else method
+
+
 def with_spread(row: Row) -> str:
     value = numbers.number(row["value"], ".1f")
     return value if absent(row["sd"]) else f"{value} ({numbers.number(row['sd'], '.1f')})"
@@ -83,8 +87,8 @@ def of_raters(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def of_either(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a difference of two raters; nobody trained a cosine, which is the same
-    beside every seed."""
+    """Whether a run is behind a difference of two raters; a cosine has no seed, and is the same
+    beside every one."""
     raters = row["experts"].split("+") if run.method in FANS else [""]
     if run.method not in (row["method"], row["against"]) or run.about.get("domain") not in raters:
         return False
@@ -161,7 +165,14 @@ def correlations(number_of: str, inside: bool) -> Table:
         "table3" if inside else "table4",
         f"Table {number_of}",
         late(PRINTED, "table3" if inside else "table4"),
-        Crossed((SET,), "method", unless_sure(CORRELATION), published(), order="rater"),
+        Crossed(
+            (SET,),
+            "method",
+            unless_sure(CORRELATION),
+            published(),
+            order="rater",
+            heads=with_paper_name,
+        ),
         keys=("set", "method"),
         notes=late(PRINTED, "notes_of_table3" if inside else "notes_of_table4"),
         nothing=f"rates no set {'of' if inside else 'out of'} the domains that it trains",
@@ -178,7 +189,7 @@ TABLES = (
         "Differences",
         late(PRINTED, "differences"),
         Crossed(
-            (text("method", "Method"), text("against", "less")),
+            (text("method", "Method"), text("against", "Less")),
             "set",
             unless_sure(estimate("difference", "", "+.1f")),
         ),
@@ -213,8 +224,13 @@ TABLES = (
         "table7",
         "Table VII",
         late(PRINTED, "table7"),
-        Crossed((METHOD,), "persona", estimate("hits_at_1", "", ".1f"), published(".1f")),
-        keys=("method", "persona"),
+        Crossed(
+            (METHOD, number("candidates", "Candidates", ".0f")),
+            "persona",
+            estimate("hits_at_1", "", ".1f"),
+            published(".1f"),
+        ),
+        keys=("method", "candidates", "persona"),
         notes=late(PRINTED, "notes_of_table7"),
         nothing="selects no responses (selection)",
         planned=lambda study: _config(study).selection is not None,
@@ -276,7 +292,7 @@ TABLES = (
         Listed(
             (
                 METHOD,
-                text("against", "less"),
+                text("against", "Less"),
                 SET,
                 text("seed", "Seed"),
                 number("r_method", "Method", ".1f"),
@@ -294,7 +310,7 @@ TABLES = (
         keys=("method", "against", "set", "seed"),
         notes=lambda view, frame: [
             "Seed mean: of ratings averaged over the seeds that both have.",
-            "Williams' test takes the responses to one context for independent, and finds too much.",
+            "Williams' test takes responses to one context for independent, and finds too much.",
         ],
         section="sure",
         folded=True,
@@ -365,6 +381,7 @@ TABLES = (
             "measure",
             by_measure("value"),
             Column(Head("Published", "number"), late(PRINTED, "published_measure")),
+            heads=lambda name: name.replace("_", " "),
         ),
         keys=("set", "measure"),
         notes=late(PRINTED, "notes_of_table2"),
