@@ -22,6 +22,11 @@ PUBLISHED = {
 MERGED = {"panel-max": "PoE-max", "panel-mean": "PoE-avg", "panel-min": "PoE-min"}
 """Method → its name in Table VIII, in its order."""
 
+PERSONAS = {"none": "dialogue_only", "original": "original", "revised": "revised"}
+"""What comes before a context → its column of Table VII."""
+FEW_NAMES = {"single": "Single-T", "panel-mean": "PoE-avg"}
+"""What few-shot transfer starts from → its name in Table V."""
+
 
 def domain_of(rated: str) -> str:
     """The domain of a rated set; empty: none."""
@@ -48,3 +53,9 @@ def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
     by["out-of-domain"] = [name for name, inside in named if not inside]
     by["all"] = [name for name, _ in named]
     return {group: names for group, names in by.items() if names}
+
+
+def start_of(method: str, percent: int) -> str:
+    """A column of Tables V and VI: what transfer starts from, and what share of ratings it learns;
+    ``explain`` finds either part."""
+    return f"{method}+{percent}%" if percent else f"{method}+before"

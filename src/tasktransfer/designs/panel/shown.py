@@ -3,17 +3,13 @@ figures, and the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from tasktransfer.core.ancestors import with_ancestors
-from tasktransfer.core.nodes import Stage
-from tasktransfer.core.runs import Run
+from tasktransfer.designs.panel import behind
 from tasktransfer.designs.panel.names import (
-    CONTROLS,
     FANS,
     MERGED,
-    OWN_MINUS_OTHERS,
     PUBLISHED,
     domain_of,
 )
@@ -33,6 +29,7 @@ from tasktransfer.tables.columns import (
 from tasktransfer.tables.numbers import absent
 
 PRINTED, DRAWN = "designs.panel.printed", "designs.panel.figures"
+TRANSFER, DATA = "designs.panel.printed_transfer", "designs.panel.printed_data"
 UNSURE = "°"
 """Marks a correlation or a difference that is not told apart from none."""
 UNSURE_NOTE = f"{UNSURE} q > 0.05: not told apart from none."
@@ -76,54 +73,6 @@ def with_paper_name(method: str) -> str:
 def with_spread(row: Row) -> str:
     value = numbers.number(row["value"], ".1f")
     return value if absent(row["sd"]) else f"{value} ({numbers.number(row['sd'], '.1f')})"
-
-
-# --- which runs are behind a row ------------------------------------------------------------------
-
-
-def of_raters(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a correlation: of experts, those that rate the row's sets."""
-    return run.method == row["method"] and run.about.get("domain") in row["experts"].split("+")
-
-
-def of_either(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a difference of two raters; a cosine has no seed, and is the same
-    beside every one."""
-    raters = row["experts"].split("+") if run.method in FANS else [""]
-    if run.method not in (row["method"], row["against"]) or run.about.get("domain") not in raters:
-        return False
-    return row["seed"] in ("mean", str(run.seed)) or run.method in CONTROLS
-
-
-def of_expert(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind an expert's correlation, or behind its distance to the others'."""
-    expert = row["expert"] in (OWN_MINUS_OTHERS, run.about.get("domain"))
-    return run.method == row["method"] and expert
-
-
-def uses(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run uses trainings of a kind."""
-    used = with_ancestors(run.results_in)
-    return any(isinstance(node, Stage) and node.kind == row["kind"] for node in used)
-
-
-def none(row: Mapping[str, Any], run: Run) -> bool:
-    """Of what is counted before anything is trained."""
-    return False
-
-
-def of_transfer(row: Mapping[str, Any], run: Run) -> bool:
-    """Whether a run is behind a correlation after transfer, or before it (the first seed's)."""
-    if row["percent"] == 0:
-        first = absent(row["seed"]) or run.seed == int(row["seed"])
-        return run.method == row["method"] and run.about.get("domain") == "" and first
-    about = run.about
-    return (
-        about.get("of") == row["method"]
-        and about.get("percent") == row["percent"]
-        and about.get("by") == row["by"]
-        and about.get("set") in row["members"].split("+")
-    )
 
 
 # --- what a plan tells ----------------------------------------------------------------------------
@@ -177,7 +126,7 @@ def correlations(number_of: str, inside: bool) -> Table:
         notes=late(PRINTED, "notes_of_table3" if inside else "notes_of_table4"),
         nothing=f"rates no set {'of' if inside else 'out of'} the domains that it trains",
         planned=rates(inside),
-        runs=of_raters,
+        runs=behind.of_raters,
     )
 
 
@@ -200,12 +149,12 @@ TABLES = (
             "seeds_low and seeds_high of the Parquet file.",
         ],
         planned=compares,
-        runs=of_either,
+        runs=behind.of_either,
     ),
     Table(
         "table5",
         "Table V",
-        late(PRINTED, "table5"),
+        late(TRANSFER, "table5"),
         Crossed(
             (SET, text("by", "Drawn by"), text("scored", "Scored on")),
             "start",
@@ -215,15 +164,15 @@ TABLES = (
             heads=lambda name: name.replace("+", "\n"),
         ),
         keys=("set", "by", "scored", "start"),
-        notes=late(PRINTED, "notes_of_table5"),
+        notes=late(TRANSFER, "notes_of_table5"),
         nothing="transfers to no rated set (few_shot)",
         planned=lambda study: _config(study).few_shot is not None,
-        runs=of_transfer,
+        runs=behind.of_transfer,
     ),
     Table(
         "table7",
         "Table VII",
-        late(PRINTED, "table7"),
+        late(TRANSFER, "table7"),
         Crossed(
             (METHOD, number("candidates", "Candidates", ".0f")),
             "persona",
@@ -231,7 +180,7 @@ TABLES = (
             published(".1f"),
         ),
         keys=("method", "candidates", "persona"),
-        notes=late(PRINTED, "notes_of_table7"),
+        notes=late(TRANSFER, "notes_of_table7"),
         nothing="selects no responses (selection)",
         planned=lambda study: _config(study).selection is not None,
     ),
@@ -244,7 +193,7 @@ TABLES = (
         notes=late(PRINTED, "notes_of_table8"),
         nothing="merges no experts",
         planned=has(*MERGED),
-        runs=of_raters,
+        runs=behind.of_raters,
     ),
     Table(
         "experts_by_set",
@@ -255,7 +204,7 @@ TABLES = (
         notes=lambda view, frame: [UNSURE_NOTE, "q is controlled over the sets of an expert."],
         nothing="has no experts (panel or collection)",
         planned=has(*FANS),
-        runs=of_expert,
+        runs=behind.of_expert,
     ),
     Table(
         "ceilings",
@@ -315,12 +264,12 @@ TABLES = (
         section="sure",
         folded=True,
         planned=compares,
-        runs=of_either,
+        runs=behind.of_either,
     ),
     Table(
         "resources",
         "Trainings by kind",
-        late(PRINTED, "resources"),
+        late(DATA, "resources"),
         Listed(
             (
                 text("kind", "Training"),
@@ -338,12 +287,12 @@ TABLES = (
         ),
         keys=("kind",),
         section="cost",
-        runs=uses,
+        runs=behind.uses,
     ),
     Table(
         "published_resources",
         "Sizes and times of the paper",
-        late(PRINTED, "published_resources"),
+        late(DATA, "published_resources"),
         Listed(
             (
                 text("model", "Model"),
@@ -360,7 +309,7 @@ TABLES = (
     Table(
         "table1",
         "Table I",
-        late(PRINTED, "table1"),
+        late(DATA, "table1"),
         Crossed(
             (text("corpus", "Corpus"), text("statistic", "Number of")),
             "split",
@@ -368,30 +317,30 @@ TABLES = (
             published(",.0f"),
         ),
         keys=("corpus", "statistic", "split"),
-        notes=late(PRINTED, "notes_of_table1"),
+        notes=late(DATA, "notes_of_table1"),
         section="made",
-        runs=none,
+        runs=behind.none,
     ),
     Table(
         "table2",
         "Table II",
-        late(PRINTED, "table2"),
+        late(DATA, "table2"),
         Crossed(
             (SET, text("criterion", "Criterion")),
             "measure",
             by_measure("value"),
-            Column(Head("Published", "number"), late(PRINTED, "published_measure")),
+            Column(Head("Published", "number"), late(DATA, "published_measure")),
             heads=lambda name: name.replace("_", " "),
         ),
         keys=("set", "measure"),
-        notes=late(PRINTED, "notes_of_table2"),
+        notes=late(DATA, "notes_of_table2"),
         section="made",
-        runs=none,
+        runs=behind.none,
     ),
     Table(
         "pairs",
         "Training pairs",
-        late(PRINTED, "pairs"),
+        lambda view: view["pairs"],
         Listed(
             (
                 text("data", "Data"),
@@ -409,12 +358,12 @@ TABLES = (
         keys=("data", "domain", "split", "how"),
         section="made",
         folded=True,
-        runs=none,
+        runs=behind.none,
     ),
     Table(
         "leaks",
         "Leaks",
-        late(PRINTED, "leaks"),
+        lambda view: view["leaks"],
         Listed(
             (
                 text("corpus", "Corpus"),
@@ -430,12 +379,12 @@ TABLES = (
         keys=("corpus", "split", "set"),
         section="made",
         folded=True,
-        runs=none,
+        runs=behind.none,
     ),
     Table(
         "table6",
         "Table VI",
-        late(PRINTED, "table6"),
+        late(TRANSFER, "table6"),
         Crossed(
             (text("dataset", "Rated set"),),
             "start",
