@@ -114,7 +114,7 @@ WITH_ROWS: dict[str, tuple[str, ...]] = {
 CITED: dict[str, tuple[str, ...]] = {
     "transfer": ("published_check",),
     "empathetic": ("table3", "table5"),
-    "panel": ("table6",),
+    "panel": ("table6", "published_resources"),
     "probes": ("table7",),
 }
 """Printed tables that have no number of the study's records: of the paper, or of formulas."""

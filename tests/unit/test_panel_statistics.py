@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from tasktransfer.designs.panel import columns
-from tasktransfer.designs.panel.printed import table5, table7
-from tasktransfer.designs.panel.statistics import OWN_MINUS_OTHERS, statistics
+from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
+from tasktransfer.designs.panel.statistics import statistics
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.stats.clustered import (
     paired_difference,
@@ -275,40 +275,3 @@ def test_wilson_by_hand() -> None:
     low, high = wilson(5, 10)
     assert (low, high) == pytest.approx((0.2366, 0.7634), abs=5e-5)
     assert wilson(0, 20)[0] == pytest.approx(0)
-
-
-def test_table_5_has_averages_over_the_sets_that_were_transferred_to() -> None:
-    rows = [
-        ("panel-mean", name, "items", percent, 2, value, 1.0, value - 1, 1.0)
-        for name, percent, value in (
-            ("Persona_USR", 40, 50.0), ("Topical_USR", 40, 60.0), ("FED_Turn", 40, 10.0),
-        )
-    ]  # fmt: skip
-    few = frame_of(rows, columns.FEW)
-    own = pd.DataFrame({"set": [row[1] for row in rows], "in_domain": [True, True, False]})
-    shown = table5(few, own).set_index("set")
-    assert shown.loc["average of 2: in-domain", "all_items"] == 55.0
-    assert shown.loc["average of 3: all", "all_items"] == 40.0
-    assert shown.loc["average of 3: all", "held_out"] == 39.0
-    assert shown.loc["Persona_USR", "published"] > 0
-    # The paper's average of PersonaChat is over four sets, and does not stand beside one.
-    assert np.isnan(shown.loc["average of 1: ConvAI2", "published"])
-    all_three = [
-        ("panel-mean", name, "items", 40, 2, 50.0, 1.0, 49.0, 1.0)
-        for name in ("Persona_USR", "Persona_Zhao", "Persona_DSTC10", "ConvAI2_GRADE")
-    ]
-    few = frame_of(all_three, columns.FEW)
-    own = pd.DataFrame({"set": [row[1] for row in all_three], "in_domain": [True] * 4})
-    shown = table5(few, own).set_index("set")
-    assert shown.loc["average of 4: ConvAI2", "published"] == 65.81  # Average (PersonaChat), 40 %
-
-
-def test_table_7_has_ours_beside_the_published_of_the_same_setting() -> None:
-    hits = pd.DataFrame(
-        [("selection-direct", "revised", 20, 100, 50.0, 40.0, 60.0)],
-        columns=[name for name, _, _ in columns.HITS],
-    )
-    shown = table7(hits)
-    assert len(shown) == 8 * 3
-    (ours,) = shown[shown["method"] == "selection-direct"].to_dict("records")
-    assert ours["published"] == 49.3

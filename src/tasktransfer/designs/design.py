@@ -97,8 +97,6 @@ class Design:
     outputs: Callable[[Study], Outputs]
     collect: Callable[[Study, bool], None]
     statistics: Callable[[Study], None] = _nothing
-    figures: Callable[[Study], None] = _nothing
-    report: Callable[[Study], None] = _nothing
     shown: Callable[[Study], Presentation] | None = None
     choose: Callable[[Study, str], None] | None = None
     explain: Callable[[Study, Sequence[str], bool], str] | None = None

@@ -85,7 +85,7 @@ def printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
     frame = frame.reset_index(drop=True)
     shape = table.shape
     if isinstance(shape, Crossed):
-        layout, words = crossed(shape, frame, view.metadata)
+        layout, words = crossed(shape, frame, view.metadata, table.keys)
     else:
         layout = listed(shape, frame) if isinstance(shape, Listed) else shape(view, frame)
         words = [[words_of(table.keys, row)] * len(layout.head) for row in records(frame)]
@@ -133,9 +133,10 @@ def _filled(columns: Sequence[Any], lines: Sequence[Sequence[str]]) -> list[int]
 
 
 def crossed(
-    shape: Crossed, frame: pd.DataFrame, metadata: Metadata
+    shape: Crossed, frame: pd.DataFrame, metadata: Metadata, keys: Sequence[str] = ()
 ) -> tuple[Layout, list[list[Words]]]:
-    """Rows by columns, the paper's line below ours, and the words of each cell."""
+    """Rows by columns, the paper's line below ours, and the words of each cell: the values of its
+    ``keys``."""
     across = metadata.ordered(shape.order or shape.across, map(str, frame[shape.across]))
     rows = records(frame)
     names = [tuple(column.show(row) for column in shape.rows) for row in rows]
@@ -152,10 +153,11 @@ def crossed(
         paper = [beside.show(cells[a]) if beside and a in cells else DASH for a in across]
         if any(text != DASH for text in paper):
             lines.append((*("" for _ in name), "published", *paper))
-        block = str(next(iter(cells.values()))[shape.blocks]) if shape.blocks else ""
-        entries.append((block, tuple(lines)))
-        named = tuple(word for word in name if word not in ("", DASH))
-        words.append([*([named] * (len(name) + theirs)), *((*named, a) for a in across)])
+        first = next(iter(cells.values()))
+        entries.append((str(first[shape.blocks]) if shape.blocks else "", tuple(lines)))
+        named = words_of([key for key in keys if key != shape.across], first)
+        of_cells = (words_of(keys, cells[a]) if a in cells else () for a in across)
+        words.append([*([named] * (len(name) + theirs)), *of_cells])
     head = (
         *(column.head.label for column in shape.rows),
         *([""] if theirs else []),

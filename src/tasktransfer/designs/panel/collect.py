@@ -12,7 +12,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.panel import inputs
 from tasktransfer.designs.panel import plan as plans
-from tasktransfer.designs.panel.columns import ITEMS, TABLES
+from tasktransfer.designs.panel.columns import ABOUT, ITEMS, TABLES
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import plain
@@ -27,8 +27,6 @@ from tasktransfer.tables.collected import earlier_rows, metadata_of, write_colle
 from tasktransfer.tables.metadata import Metadata
 
 Row = tuple[Any, ...]
-ABOUT = ("domain", "persona", "set", "by", "percent", "draw", "of")
-"""What runs are about, as ``Run.about`` has it."""
 
 
 def panel_config(study: Study) -> PanelConfig:

@@ -6,6 +6,9 @@ import pyarrow as pa
 
 from tasktransfer.tables.store import Columns
 
+ABOUT = ("domain", "persona", "set", "by", "percent", "draw", "of")
+"""What runs are about, as ``Run.about`` has it."""
+
 TEXT, NUMBER, WHOLE, YES = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 
 _CORRELATION: Columns = (

@@ -2,124 +2,197 @@
 
 from __future__ import annotations
 
-import textwrap
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch
 
-from tasktransfer.designs.panel.printed import caption_of, read_tables
-from tasktransfer.designs.panel.statistics import OWN_MINUS_OTHERS
-from tasktransfer.files import replacing
-from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata, in_order
+from tasktransfer.designs.panel.names import CONTROLS, OWN_MINUS_OTHERS, domain_of
+from tasktransfer.present.kit import matrix
+from tasktransfer.present.kit.panels import (
+    MOST_COLUMNS,
+    fit,
+    label_ends,
+    line_entry,
+    name_panel,
+    panels,
+    reference_line,
+    upright_line,
+)
+from tasktransfer.present.kit.series import Estimate, forest, line_with_band
+from tasktransfer.present.kit.style import (
+    DIVERGING,
+    INK,
+    LABEL_POINTS,
+    Look,
+    colour_limit,
+    entitle,
+    folded,
+    legend_below,
+    readable_on,
+    series_look,
+)
+from tasktransfer.present.view import View
+from tasktransfer.tables.numbers import number
 
-MARKS = "osD^vP*Xh<>p"
+SPEARMAN = "Spearman's correlation × 100"
 
 
-def draw(study: Study) -> None:
-    """Write every figure as PNG and PDF."""
-    read, metadata = read_tables(study)
-    caption, out = caption_of(metadata), Path(study.figures)
-    out.mkdir(parents=True, exist_ok=True)
-    _correlations(read["correlations"], metadata, caption, out)
-    _few(read["few"], metadata, caption, out)
-    _experts(read["experts"], metadata, caption, out)
-
-
-def _correlations(own: pd.DataFrame, metadata: Metadata, caption: str, out: Path) -> None:
-    """A group a rated set, a mark a method; in-domain sets first."""
-    methods = in_order(own["method"], metadata.order.get("method", ()))
-    sets = in_order(own["set"], metadata.order.get("set", ()))
+def correlations(view: View) -> Figure | None:
+    """A panel a rated set, a row a method; lines: the best of what nobody trained, the ceiling."""
+    own, metadata = view["correlations"], view.metadata
+    methods = [m for m in metadata.ordered("method", own["method"]) if m not in CONTROLS]
+    sets = metadata.ordered("set", own["set"])
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     sets.sort(key=lambda name: not inside[name])
-    width = max(7.0, 1.1 * len(sets) + 3)
-    figure = Figure(figsize=(width, 5), layout="constrained")
-    axis = figure.subplots()
-    for place, method in enumerate(methods):
-        mine = own[own["method"] == method].set_index("set").reindex(sets)
-        x = np.arange(len(sets)) + (place - (len(methods) - 1) / 2) * 0.8 / len(methods)
-        value = mine["value"].to_numpy(float)
-        ends = [value - mine["low"].to_numpy(float), mine["high"].to_numpy(float) - value]
-        axis.errorbar(
-            x, value, yerr=np.clip(np.nan_to_num(ends), 0, None), fmt=MARKS[place % len(MARKS)],
-            color=f"C{place % 10}", markersize=5, elinewidth=0.8, label=method,
-        )  # fmt: skip
-    axis.axhline(0, color="0.4", linewidth=0.8)
-    outside = sum(bool(inside[name]) for name in sets)
-    if 0 < outside < len(sets):
-        axis.axvline(outside - 0.5, color="0.4", linestyle=":")
-    names = [name if inside[name] else f"{name}\n(out of domain)" for name in sets]
-    axis.set_xticks(range(len(sets)), names, rotation=30 if len(sets) > 4 else 0, ha="center")
-    axis.set(ylabel="Spearman's correlation x 100", title=metadata.study)
-    axis.grid(axis="y", alpha=0.25)
-    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    said = f"Bars: 95 % intervals over contexts and seeds. {caption}"
-    _save(figure, said, out, "correlations", width)
+    if not methods:
+        return None
+    width, height = 2.5, 0.24 * (len(methods) + 1.6)
+    figure, axes = panels(len(sets), width, height)
+    looks = {method: series_look(rank) for rank, method in enumerate(methods)}
+    for panel, name in zip(axes, sets, strict=True):
+        mine = {row["method"]: row for row in own[own["set"] == name].to_dict("records")}
+        rows = [[_estimate(mine[m], looks[m])] if m in mine else [] for m in methods]
+        forest(panel, rows, methods)
+        name_panel(panel, name if inside[name] else f"{name} (out of domain)")
+    axes[0].set_ylim(len(methods) - 0.1, -0.9)  # the names of lines stand above and below
+    low, high = axes[0].get_xlim()
+    axes[0].set_xlim(min(low, -5), max(high, 100))  # shared: what could be reached is seen
+    ceilings = view["ceilings"].set_index("set")["ceiling"]
+    for panel, name in zip(axes, sets, strict=True):
+        panel.axvline(0, color=INK, linewidth=0.8, zorder=1)
+        controls = own[(own["set"] == name) & own["method"].isin(CONTROLS)]
+        if len(controls):
+            best = controls.sort_values("value").to_dict("records")[-1]
+            label = f"{best['method']} {number(best['value'], '.0f')}"
+            upright_line(panel, best["value"], label, below=True)
+        if np.isfinite(ceilings.get(name, np.nan)):
+            upright_line(panel, ceilings[name], "ceiling", style=":")
+    for panel in axes[-min(len(axes), MOST_COLUMNS) :]:
+        panel.set_xlabel(SPEARMAN, fontsize=LABEL_POINTS)
+    entitle(figure, "Correlation with human ratings, by rated set", _seeds(own), metadata)
+    fit(figure, axes, width, height)
+    return figure
 
 
-def _few(few: pd.DataFrame, metadata: Metadata, caption: str, out: Path) -> None:
-    """A panel a rated set: correlation by share of the ratings."""
-    sets = in_order(few["set"], metadata.order.get("set", ()))
-    width = 4.2 * max(1, len(sets)) + 1.5
-    figure = Figure(figsize=(width, 4.2), layout="constrained")
-    axes = figure.subplots(1, max(1, len(sets)), squeeze=False)
-    for axis, name in zip(axes[0], sets or [""], strict=True):
-        mine = few[(few["set"] == name) & (few["by"] != "")]
-        for place, ((method, by), some) in enumerate(mine.groupby(["method", "by"])):
-            for column, line in (("held_out", "-"), ("all_items", ":")):
-                error = some["held_out_sd" if column == "held_out" else "all_sd"].fillna(0)
-                which = "held-out items" if line == "-" else "all items"
-                label = f"{method}, {by} drawn, {which}"
-                axis.errorbar(
-                    some["percent"], some[column], yerr=error, fmt=f"{MARKS[place]}{line}",
-                    color=f"C{place}", markersize=5, elinewidth=0.8, label=label,
-                )  # fmt: skip
-        for control in few[(few["set"] == name) & (few["method"] == "cosine-last")]["all_items"]:
-            axis.axhline(control, color="0.4", linestyle="--", label="cosine-last, untrained")
-        axis.set(xlabel="percent of the ratings drawn", ylabel="Spearman's correlation x 100")
-        axis.set_title(name or "no few-shot transfer in this study")
-        axis.grid(alpha=0.25)
-        if name:
-            axis.legend(fontsize=7)
-    said = f"Bars: standard deviation over draws. All items include those of training. {caption}"
-    _save(figure, said, out, "few_shot", width)
+def _estimate(row: Mapping[Any, Any], look: Look) -> Estimate:
+    return Estimate("", row["value"], row["low"], row["high"], look, hollow=not row["q"] <= 0.05)
 
 
-def _experts(experts: pd.DataFrame, metadata: Metadata, caption: str, out: Path) -> None:
-    """Which expert rates what best: a row an expert, a column a rated set; own domains framed."""
-    own = experts[(experts["method"] == "panel") & (experts["expert"] != OWN_MINUS_OTHERS)]
-    sets = in_order(own["set"], metadata.order.get("set", ()))
-    rows = in_order(own["expert"], metadata.order.get("domain", ()))
-    width = max(6.0, 0.95 * len(sets) + 3)
-    figure = Figure(figsize=(width, 0.7 * len(rows) + 2.6), layout="constrained")
-    axis = figure.subplots()
-    if rows:
-        values = own.pivot(index="expert", columns="set", values="value").loc[rows, sets]
-        image = axis.imshow(values.to_numpy(float), cmap="RdBu", vmin=-100, vmax=100, aspect="auto")
-        figure.colorbar(image, label="Spearman x 100")
-        for one in own.to_dict("records"):
-            y, x = rows.index(one["expert"]), sets.index(one["set"])
-            strong = abs(one["value"]) > 60
-            axis.text(
-                x, y, f"{one['value']:.0f}", ha="center", va="center", fontsize=8,
-                color="white" if strong else "black",
-            )  # fmt: skip
-            if one["own"]:
-                axis.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, linewidth=2))
-    else:
-        axis.text(0.5, 0.5, "no panel in this study", ha="center", transform=axis.transAxes)
-    turn = 30 if len(sets) > 4 else 0
-    axis.set_xticks(range(len(sets)), sets, rotation=turn, ha="right" if turn else "center")
-    axis.set_yticks(range(len(rows)), rows)
-    axis.set(ylabel="expert", title="Experts by rated set (framed: the set's own domain)")
-    _save(figure, caption, out, "experts", width)
+def _seeds(frame: pd.DataFrame) -> int:
+    return int(frame["seeds"].max())
 
 
-def _save(figure: Figure, caption: str, out: Path, name: str, width: float) -> None:
-    figure.supxlabel("\n".join(textwrap.wrap(caption, int(17 * width))), fontsize=7)
-    for ending in ("png", "pdf"):
-        with replacing(out / f"{name}.{ending}") as part:
-            figure.savefig(part, format=ending, dpi=150)
+def few_shot(view: View) -> Figure | None:
+    """A panel a rated set and way of drawing: correlation by share of the ratings."""
+    few, metadata = view["few"], view.metadata
+    drawn = few[few["by"] != ""]
+    shown = drawn[["set", "by"]].drop_duplicates().itertuples(index=False, name=None)
+    sets = metadata.ordered("set", drawn["set"])
+    places = sorted(shown, key=lambda pair: (sets.index(pair[0]), pair[1]))
+    if not places:
+        return None
+    methods = metadata.ordered("method", drawn["method"])
+    looks = {method: series_look(rank) for rank, method in enumerate(methods)}
+    width, height = 2.9, 2.3
+    figure, axes = panels(len(places), width, height)
+    for panel, (name, by) in zip(axes, places, strict=True):
+        mine = drawn[(drawn["set"] == name) & (drawn["by"] == by)].sort_values("percent")
+        for method, some in mine.groupby("method", sort=False):
+            x, value, spread = (
+                some[name].to_numpy(float) for name in ("percent", "held_out", "held_out_sd")
+            )
+            spread = np.nan_to_num(spread)
+            held_out, every = (replace(looks[str(method)], line=line) for line in ("-", ":"))
+            line_with_band(panel, x, value, held_out, low=value - spread, high=value + spread)
+            line_with_band(panel, x, some["all_items"].to_numpy(float), every)
+        name_panel(panel, f"{name}, {by} drawn")
+        panel.set_xlabel("percent of the ratings drawn", fontsize=LABEL_POINTS)
+    axes[0].set_ylabel("Spearman × 100", fontsize=LABEL_POINTS)
+    most = drawn["percent"].max()
+    axes[0].set_xlim(-0.04 * most, 1.5 * most)  # names stand at the right
+    axes[0].set_xticks(sorted(drawn["percent"].unique()))
+    for panel, (name, by) in zip(axes, places, strict=True):
+        ends = drawn[(drawn["set"] == name) & (drawn["by"] == by) & (drawn["percent"] == most)]
+        named = ends[["percent", "held_out", "method"]].itertuples(index=False, name=None)
+        label_ends(panel, [(x, y, m, looks[m]) for x, y, m in named], height)
+        control = few[(few["set"] == name) & (few["method"] == "cosine-last")]["all_items"]
+        for value in control:
+            reference_line(panel, value, "cosine-last")
+    band = "; band: standard deviation over draws" if drawn["held_out_sd"].notna().any() else ""
+    entries = [
+        line_entry(f"held-out items{band}", Look(INK, "", "-")),
+        line_entry("all items, those of training included", Look(INK, "", ":")),
+    ]
+    legend_below(figure, entries)
+    entitle(figure, "Correlation after learning a share of the ratings", None, metadata)
+    fit(figure, axes, width, height)
+    return figure
+
+
+def experts(view: View) -> Figure | None:
+    """Which expert rates what best: a row an expert, a column a rated set, a panel a method."""
+    own, metadata = view["experts"], view.metadata
+    methods = metadata.ordered("method", own["method"])
+    if not methods:
+        return None
+    sets = metadata.ordered("set", own["set"])
+    rows = metadata.ordered("domain", own[own["expert"] != OWN_MINUS_OTHERS]["expert"])
+    compared = bool((own["expert"] == OWN_MINUS_OTHERS).any())
+    limit = colour_limit(own["value"].to_numpy(float), most=100.0)
+    width, height = 0.95 * max(2, len(sets)), 0.42 * (len(rows) + 1.3 * compared)
+    columns = 2 if len(sets) < 6 else 1
+    figure, axes = panels(len(methods), width, height, columns=columns)
+    colour = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
+    for panel, method in zip(axes, methods, strict=True):
+        _matrix(panel, own[own["method"] == method], rows, sets, colour, compared=compared)
+        panel.set_xticklabels([folded(name, width / len(sets), LABEL_POINTS) for name in sets])
+        name_panel(panel, method)
+    bar = figure.colorbar(colour, ax=axes)
+    bar.set_label("Spearman × 100", fontsize=LABEL_POINTS)
+    bar.ax.tick_params(labelsize=LABEL_POINTS)
+    legend_below(figure, [Patch(**matrix.FRAME, label="the set's own domain")])
+    entitle(figure, "Which expert rates which set how well", _seeds(own), metadata)
+    fit(figure, axes, width, height, columns=columns)
+    return figure
+
+
+def _matrix(
+    axes: Axes,
+    own: pd.DataFrame,
+    rows: list[str],
+    sets: list[str],
+    colour: ScalarMappable,
+    *,
+    compared: bool,
+) -> None:
+    """Cells of experts by sets; below them how far the domain's own is above the others' mean."""
+    last = len(rows) + 0.3
+    heights = {**{name: float(n) for n, name in enumerate(rows)}, OWN_MINUS_OTHERS: last}
+    values = own.to_dict("records")
+    corners = [(float(sets.index(v["set"])), heights[v["expert"]]) for v in values]
+    colours = [colour.to_rgba(v["value"]) for v in values]
+    matrix.fill(axes, corners, colours)
+    matrix.frame(axes, [c for c, v in zip(corners, values, strict=True) if _of_own(v)])
+    for corner, value, shade in zip(corners, values, colours, strict=True):
+        text = number(value["value"], "+.0f" if value["expert"] == OWN_MINUS_OTHERS else ".0f")
+        matrix.write(axes, corner, text, LABEL_POINTS, readable_on(shade))
+    axes.set_xlim(0, len(sets))
+    axes.set_ylim(last + 1 if compared else len(rows), 0)
+    axes.set_xticks(np.arange(len(sets)) + 0.5, sets, fontsize=LABEL_POINTS)
+    names = {**heights} if compared else {name: heights[name] for name in rows}
+    axes.set_yticks([y + 0.5 for y in names.values()], [*names], fontsize=LABEL_POINTS)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _of_own(row: Mapping[Any, Any]) -> bool:
+    return bool(row["own"]) and row["expert"] == domain_of(str(row["set"]))

@@ -1,324 +1,249 @@
-"""Tables I to VIII with ours beside the published numbers, and what the paper has not."""
+"""What is read of a study, and the rows of its correlations: Tables III, IV and VIII, differences,
+experts and ceilings."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.panel import columns
-from tasktransfer.designs.panel.published import AVERAGES, published, same_members
-from tasktransfer.designs.panel.sources.cards import RATED
-from tasktransfer.designs.panel.statistics import CONTROLS, groups
-from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import absent, interval, number, p_value
-from tasktransfer.tables.printed import Layout, plain_layout, write_table
-from tasktransfer.tables.published import beside
-from tasktransfer.tables.published import caption as published_caption
-from tasktransfer.tables.store import read_frame
-
-OTHER_SETTING = (
-    "Published numbers are of other and more data and another encoder: they stand beside, and are "
-    "not tested, since their ratings of single items are not public."
+from tasktransfer.designs.panel import published as paper
+from tasktransfer.designs.panel.collect import panel_config
+from tasktransfer.designs.panel.names import (
+    FANS,
+    FEW_NAMES,
+    MERGED,
+    PERSONAS,
+    PUBLISHED,
+    domain_of,
+    groups,
+    paper_name,
+    start_of,
 )
-BY_DRAWING = "contexts and seeds drawn"
-COUNTS = {"seeds", "made", "kept", "relabelled", "asked", "pairs", "candidates", "contexts"}
-PUBLISHED = {
-    "panel": "PoE",
-    "collection": "CoE+",
-    "single": "Single-T+",
-    "panel-mean": "PoE-avg",
-}
-"""Method → its name in Tables III and IV."""
-MERGED = {"panel-max": "PoE-max", "panel-mean": "PoE-avg", "panel-min": "PoE-min"}
-CORPUS_NAMES = {"Empathetic": "EmpatheticDialogue", "Reddit": "REDDIT"}
+from tasktransfer.designs.panel.published import AVERAGES, members
+from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
+from tasktransfer.present.marks import MARK
+from tasktransfer.present.published import PUBLISHED as COLUMN
+from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.view import View
+from tasktransfer.results.study import Study
+from tasktransfer.stats.false_discovery import false_discovery
+from tasktransfer.tables.collected import common_columns, read_tables
+from tasktransfer.tables.metadata import Metadata
 
-CITED = ("table6",)
-"""Tables that have no number of the study."""
+Row = dict[str, Any]
+OF = "of Zhang et al., PoE"
+FEWER = "FEWER THERE: "
+WORDS = "word-overlap and length are read off the words: no run is behind them."
+LARGE = ("ratings", "items", "choices", "few_shot")
+"""Tables of single ratings, of which nothing is printed."""
 
 
-def read_tables(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
+def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
     """The collected tables and the statistics, but for single ratings."""
-    read: dict[str, pd.DataFrame] = {}
-    for name, described in {**columns.TABLES, **columns.STATISTICS}.items():
-        if name not in ("ratings", "items", "choices", "few_shot"):
-            read[name], metadata = read_frame(Path(study.tables, f"{name}.parquet"), described)
-    return read, metadata
-
-
-def caption_of(metadata: Metadata) -> str:
-    """What every caption says: generated dialogues, leaks, stand-ins."""
-    facts = dict(metadata.facts)
-    pairs = facts.pop("pairs", "")
-    told = " ".join(f"{name}: {text}." for name, text in facts.items())
-    return f"{metadata.mark}{pairs}. {told}".strip()
-
-
-def write_printed(study: Study) -> None:
-    """Write every printed table."""
-    read, metadata = read_tables(study)
-    caption, folder = caption_of(metadata), Path(study.figures)
-    folder.mkdir(parents=True, exist_ok=True)
-    tables = {
-        "table1": (_table1(read["leaks"], read["pairs"]), "Dialogues, and pairs for training."),
-        "table2": (_table2(read["ceilings"]), "Rated sets; word counts without speakers' names."),
-        "table3": (
-            _correlations(read, 3),
-            f"In-domain, Spearman x 100. {OTHER_SETTING}",
-        ),
-        "table4": (
-            _correlations(read, 4),
-            f"Out-of-domain, Spearman x 100. {OTHER_SETTING}",
-        ),
-        "table5": (
-            table5(read["few"], read["correlations"]),
-            f"Few-shot transfer. {OTHER_SETTING}",
-        ),
-        "table6": (published("table6"), "Few-shot transfer of MDD-Eval and PoE-avg: cited."),
-        "table7": (table7(read["hits"]), f"Hits@1, percent. {OTHER_SETTING}"),
-        "table8": (_table8(read), f"Merged experts, Spearman x 100. {OTHER_SETTING}"),
-        "resources": (_resources(read["trainings"]), "Times of these records; published, cited."),
-        "tests": (
-            read["tests"],
-            "Differences of correlations, of ratings averaged over seeds and per seed, by drawing "
-            "contexts (difference to q); the mean over seeds by contexts and seeds; Williams' "
-            "test, which takes the responses to one context for independent and finds too much.",
-        ),
-        "pairs": (read["pairs"], "Pairs made, kept and relabelled."),
-        "leaks": (read["leaks"], "Dialogues and rated items that share a longer utterance."),
-        "ceilings": (
-            read["ceilings"],
-            "Agreement of halves of the annotators, the reliability of the mean of all of them, "
-            "its square root, which a correlation exceeds by luck alone, and what nobody trained.",
-        ),
+    common = {
+        name: described
+        for name, described in common_columns(columns.ABOUT).items()
+        if name in ("resources", "missing", "problems")
     }
-    for name, (whole, said) in tables.items():
-        frame = whole if name in CITED else beside(whole, metadata)
-        text = f"{published_caption(frame, said, OTHER_SETTING)} {caption}"
-        write_table(folder, name, frame, metadata, text, layout=_layout(frame))
+    own = {**columns.TABLES, **columns.STATISTICS}
+    small = {name: described for name, described in own.items() if name not in LARGE}
+    frames, metadata = read_tables(study, {**common, **small})
+    return frames, replace(metadata, facts=_facts(metadata), order=_order(study, metadata))
 
 
-# --- tables -------------------------------------------------------------------------------------
+def _facts(metadata: Metadata) -> dict[str, str]:
+    """Those of the tables; what every number suffers from becomes a mark."""
+    facts = {f"{MARK}{k}" if k == LEAKS_KEPT else k: v for k, v in metadata.facts.items()}
+    asked, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
+    if fewer:
+        facts |= {"pairs": asked, f"{MARK}FEWER PAIRS": f"fewer than asked for in {fewer}"}
+    return facts
 
 
-def _table1(leaks: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Dialogues before and after the filter, pairs, and the paper's."""
-    printed = published("table1")
-    own = leaks[leaks["split"] != ""]
-    rows = []
-    for one in own.drop_duplicates(["corpus", "split"]).to_dict("records"):
-        mine = pairs[
-            (pairs["domain"] == one["corpus"])
-            & (pairs["split"] == one["split"])
-            & (pairs["how"] == "")
-            & ~pairs["data"].str.endswith("twin")
-        ]
-        name = CORPUS_NAMES.get(str(one["corpus"]), str(one["corpus"]))
-        column = {"train": "training", "dev": "validation"}.get(str(one["split"]))
-        theirs = printed[(printed["corpus"] == name) & (printed["statistic"] == "dialogues")]
-        if not one["dialogues"]:
-            continue
-        rows.append(
-            {
-                "corpus": one["corpus"],
-                "split": one["split"],
-                "dialogues": one["dialogues"],
-                "without leaks": one["kept"],
-                "pairs": mine["pairs"].max() if len(mine) else None,
-                "published dialogues": float(theirs[column].iloc[0])
-                if column and len(theirs)
-                else None,
-            }
-        )
-    return pd.DataFrame(rows)
+def _order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
+    """The columns of printed tables, those that the paper has in its order."""
+    section, methods = panel_config(study).few_shot, metadata.order.get("method", ())
+    cited = paper.published("table6")
+    starts = [start_of(m, p) for p in (0, *(section.percent if section else ())) for m in FEW_NAMES]
+    return {
+        **metadata.order,
+        "rater": list(dict.fromkeys([*_cited_metrics(), *PUBLISHED, *methods])),
+        "merged": [*MERGED],
+        "start": starts,
+        "cited start": list(dict.fromkeys(map(start_of, cited["model"], cited["k_percent"]))),
+        "split": ["train", "dev", "test"],
+        "persona": [*PERSONAS],
+    }
 
 
-def _table2(ceilings: pd.DataFrame) -> pd.DataFrame:
-    printed = published("table2").set_index("dataset")
-    frame = ceilings.copy()
-    for name in ("instances", "utterances", "context_words", "response_words"):
-        frame[f"published {name}"] = [
-            float(printed[name].get(_name(one), np.nan)) for one in frame["set"]
-        ]
-    others = ["split_half", "reliability", "ceiling", "overlap", "length"]
-    return frame.drop(columns=[*others, "cosine_last", "cosine_whole", "cosine_max"])
+# --- correlations: Tables III, IV and VIII --------------------------------------------------------
 
 
-def _correlations(read: dict[str, pd.DataFrame], table: int) -> pd.DataFrame:
-    """Ours with intervals, published beside; then the rows that are cited; then averages."""
-    printed = pd.concat([published("table3"), published("table4")])
-    inside, own = table == 3, read["correlations"]
-    rows = [
-        {
-            "set": one["set"],
-            "metric": one["method"],
-            **{key: one[key] for key in ("value", "low", "high", "q", "seeds")},
-            BY_DRAWING: interval(one["drawn_low"], one["drawn_high"], ".1f"),
-            "published": _printed(printed, _name(one["set"]), PUBLISHED.get(str(one["method"]))),
-        }
-        for one in own[own["in_domain"] == inside].to_dict("records")
-    ]
-    shown = {_name(row["set"]) for row in rows}
-    ours = {*PUBLISHED.values()}
-    rows += [
-        {"set": one["dataset"], "metric": f"{one['metric']} (cited)", "published": one["spearman"]}
-        for one in printed.to_dict("records")
-        if one["dataset"] in shown and one["metric"] not in ours
-    ]
-    called = AVERAGES if inside else {"out-of-domain": "Average"}
-    mine = _groups(own)
-    for one in read["averages"].to_dict("records"):
-        group = str(one["over"])
-        if inside != (group in ("out-of-domain", "all")):
-            name = same_members(table, called.get(group, ""), mine[group])
-            rows.append(
-                {
-                    "set": f"average of {one['sets']}: {group}",
-                    "metric": one["method"],
-                    **{key: one[key] for key in ("value", "low", "high", "seeds")},
-                    "published": _printed(printed, name, PUBLISHED.get(str(one["method"]))),
-                }
-            )
-    keys = ["set", "metric", "value", "low", "high", BY_DRAWING, "q", "seeds", "published"]
-    return pd.DataFrame(rows, columns=keys)
+def table3(view: View) -> pd.DataFrame:
+    """In-domain correlations by rated set and method, averages, and the metrics that are cited."""
+    return _with_cited(view, 3)
 
 
-def _printed(table: pd.DataFrame, dataset: str, metric: str | None) -> float:
-    found = table[(table["dataset"] == dataset) & (table["metric"] == metric)]["spearman"]
-    return float(found.iloc[0]) if len(found) else np.nan
+def table4(view: View) -> pd.DataFrame:
+    """The same of sets out of every domain, and averages of all sets."""
+    return _with_cited(view, 4)
 
 
-def table5(few: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
-    """Few-shot transfer beside the published, and the averages over its sets; ``own``: the
-    correlations, which say what is in-domain."""
-    printed = published("table5")
-    names = {"panel-mean": "PoE-avg", "single": "Single-T"}
+def table8(view: View) -> pd.DataFrame:
+    """Experts whose weights are merged."""
+    frame = _correlations(view)
+    return _beside_correlations(frame[frame["method"].isin(MERGED)], view, 8)
+
+
+def _with_cited(view: View, table: int) -> pd.DataFrame:
+    inside, every = table == 3, _correlations(view)
+    here = (
+        every["in_domain"] & ~every["group"].isin(["out-of-domain", "all"])
+        if inside
+        else ~every["in_domain"] | every["group"].isin(["out-of-domain", "all"])
+    )
+    ours = every[here & ~every["method"].isin({*MERGED} - {*PUBLISHED})]
+    shown = ours.drop_duplicates("set")[["set", "group", "members"]].to_dict("records")
+    cited = [{**named, "method": metric} for named in shown for metric in _cited_metrics()]
+    both = pd.DataFrame([*ours.to_dict("records"), *cited], columns=ours.columns)
+    frame = _beside_correlations(both, view, table)
+    return frame if COLUMN in frame else ours
+
+
+def _correlations(view: View) -> pd.DataFrame:
+    """A row a rated set and method, then one an average and method, in the study's order.
+
+    ``group``: what an average is over. ``members``: its sets. ``experts``: those of a method of one
+    model a domain that rate them. Both are joined by +.
+    """
+    own, averages = view["correlations"], view["averages"]
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
-    shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
-    averages, called = [few], {}
-    for group, sets in groups(shown).items():
-        some = few[few["set"].isin(sets)].groupby(["method", "by", "percent"], sort=False)
-        mean = some[["draws", "all_items", "held_out"]].mean().reset_index()
-        name = f"average of {len(sets)}: {group}"
-        called[name] = same_members(5, AVERAGES.get(group, ""), [_name(one) for one in sets])
-        averages.append(mean.assign(set=name, draws=mean["draws"].astype(int)))
-    frame = pd.concat(averages, ignore_index=True)
-    frame["published"] = [
-        _one(
-            printed[
-                (printed["dataset"] == called.get(str(one["set"]), _name(one["set"])))
-                & (printed["k_percent"] == one["percent"])
-                & (printed["model"] == names.get(str(one["method"]), ""))
-                & (one["by"] == "items")  # the published draws are of items
-            ]["spearman"]
-        )
-        for one in frame.to_dict("records")
+    sets = view.metadata.ordered("set", own["set"])
+    rows: list[Row] = []
+    for name in sets:
+        some = own[own["set"] == name].drop(columns=["domain", "p", "pearson", "kendall"])
+        rows += [{**row, "group": "", "members": name} for row in records_of(some)]
+    for group, several in groups([(name, bool(inside[name])) for name in sets]).items():
+        named = {
+            "set": f"average of {len(several)}: {group}",
+            "group": group,
+            "members": "+".join(several),
+            "in_domain": group not in ("out-of-domain", "all"),
+        }
+        some = averages[averages["over"] == group].drop(columns=["over", "sets", "p"])
+        rows += [{**row, **named} for row in records_of(some)]
+    frame = pd.DataFrame(rows)
+    frame["experts"] = [
+        experts_of(row["members"].split("+"), view.metadata) if row["method"] in FANS else ""
+        for row in rows
     ]
     return frame
 
 
-def table7(hits: pd.DataFrame) -> pd.DataFrame:
-    printed = published("table7").set_index("model")
-    names = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
-    persona = {"none": "dialogue_only", "original": "original", "revised": "revised"}
-    ours = {
-        (names[str(one["method"])], str(one["persona"])): one for one in hits.to_dict("records")
-    }
-    rows: list[dict[Hashable, Any]] = []
-    for model in reversed(printed.index):
-        for setting, column in persona.items():
-            mine = ours.get((str(model), setting), {"method": f"{model} (cited)"})
-            rows.append({**mine, "persona": setting, "published": printed.loc[model, column]})
-    return pd.DataFrame(rows, columns=[*hits.columns, "published"])
+def experts_of(sets: Sequence[str], metadata: Metadata) -> str:
+    """The experts that rate some sets, joined by +: the domain's own, elsewhere all."""
+    domains = metadata.order.get("domain", ())
+    raters = ([domain_of(s)] if domain_of(s) in domains else domains for s in sets)
+    return "+".join(dict.fromkeys(domain for several in raters for domain in several))
 
 
-def _table8(read: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    printed = published("table8").set_index("dataset")
-    own, averages = read["correlations"], read["averages"]
-    rows = []
-    shown = [*MERGED, *CONTROLS]
-    for one in own[own["method"].isin(shown)].to_dict("records"):
-        rows.append({**one, "name": _name(one["set"])})
-    mine = _groups(own)
-    for one in averages[averages["method"].isin(shown)].to_dict("records"):
-        group, set_name = str(one["over"]), f"average of {one['sets']}: {one['over']}"
-        name = same_members(8, AVERAGES.get(group, ""), mine[group])
-        rows.append({**one, "set": set_name, "name": name})
-    keys = ["set", "method", "value", "low", "high", "seeds"]
-    frame = pd.DataFrame(rows, columns=[*keys, "name"])
-    frame["published"] = [
-        float(printed[MERGED[str(one["method"])]].get(str(one["name"]), np.nan))
-        if one["method"] in MERGED
-        else np.nan
-        for one in frame.to_dict("records")
-    ]
-    return frame.drop(columns="name")
+def _cited_metrics() -> list[str]:
+    """The metrics of Tables III and IV that are the paper's alone."""
+    return [m for m in paper.published("table3")["metric"].unique() if m not in PUBLISHED.values()]
 
 
-def _resources(trainings: pd.DataFrame) -> pd.DataFrame:
-    grouped = trainings.groupby("kind", sort=False)
-    frame = grouped.agg(
-        trainings=("label", "size"),
-        hours=("hours", "mean"),
-        all_hours=("hours", "sum"),
-        parameters=("parameters", "max"),
-        trained=("trained", "max"),
-        rounds=("rounds", "mean"),
-        dev_score=("dev_score", "mean"),
-        test_accuracy=("test_accuracy", "mean"),
-        test_constant=("test_constant", "mean"),
-        test_balanced=("test_balanced", "mean"),
-        hardware=("hardware", "first"),
-    ).reset_index()
-    cited = published("resources").to_dict("records")
-    more = [
+def _beside_correlations(frame: pd.DataFrame, view: View, table: int) -> pd.DataFrame:
+    if table == 8:
+        wide = paper.published("table8").melt("dataset", [*MERGED.values()], "metric", "spearman")
+        values, names = wide, MERGED
+    else:
+        values = pd.concat([paper.published("table3"), paper.published("table4")])
+        names = {**PUBLISHED, **{metric: metric for metric in _cited_metrics()}}
+
+    def average(row: Mapping[str, Any]) -> str | None:
+        only = table == 4 and row["group"] == "out-of-domain"
+        return "Average" if only else AVERAGES.get(row["group"])
+
+    theirs = Published(
+        values,
+        "spearman",
         {
-            "kind": f"{row['model']} (cited)",
-            "published": "; ".join(
-                f"{str(name).replace('_', ' ')} {value}"
-                for name, value in row.items()
-                if name != "model" and not absent(value)
-            ),
-        }
-        for row in cited
+            "dataset": lambda row: average(row) if row["group"] else paper_name(row["set"]),
+            "metric": lambda row: names.get(row["method"]),
+        },
+        differs=lambda row: other_members(table, average(row), row["members"]),
+    )
+    return beside(frame, theirs, view.metadata)
+
+
+def other_members(table: int, average: str | None, sets: str) -> str:
+    """In what the sets of a printed average differ from ours; empty: in nothing."""
+    if not average:
+        return ""
+    theirs, ours = members(table, average), {paper_name(name) for name in sets.split("+")}
+    if theirs == ours:
+        return ""
+    own = f"of {len(ours)}" if len(ours) != len(theirs) else "of others"
+    return f"{average} of {len(theirs)} sets, here {own}"
+
+
+def notes_of_table3(view: View, frame: pd.DataFrame) -> list[str]:
+    """How to read correlations."""
+    return [*_reading(frame), *notes_of(frame, view.metadata, f"Table III {OF}")]
+
+
+def notes_of_table4(view: View, frame: pd.DataFrame) -> list[str]:
+    """How to read correlations."""
+    return [*_reading(frame), *notes_of(frame, view.metadata, f"Table IV {OF}")]
+
+
+def notes_of_table8(view: View, frame: pd.DataFrame) -> list[str]:
+    """Where the published values are from."""
+    return notes_of(frame, view.metadata, f"Table VIII {OF}")
+
+
+def _reading(frame: pd.DataFrame) -> list[str]:
+    unsure = "° q > 0.05, of its correlations over the sets: not told apart from none."
+    seeds = "Intervals: 95 %, over contexts and seeds; over contexts alone with one seed and where "
+    text = [
+        f"{seeds}nobody trained. By drawing both together: drawn_low and drawn_high of the CSV."
     ]
-    return pd.concat([frame, pd.DataFrame(more)], ignore_index=True)
+    return [*([unsure] if (frame["q"] > 0.05).any() else []), *text]
 
 
-def _one(values: pd.Series) -> float:
-    return float(values.iloc[0]) if len(values) else np.nan
+# --- what the paper has not -----------------------------------------------------------------------
 
 
-def _groups(own: pd.DataFrame) -> dict[str, list[str]]:
-    """Average → its sets as the paper calls them."""
-    shown = own.drop_duplicates("set")[["set", "in_domain"]].itertuples(index=False, name=None)
-    return {group: [_name(one) for one in sets] for group, sets in groups(shown).items()}
+def differences(view: View) -> pd.DataFrame:
+    """Differences of two raters' correlations, of ratings averaged over seeds."""
+    frame = tests(view)
+    return frame[frame["seed"] == "mean"]
 
 
-def _name(rated: object) -> str:
-    """The paper's name of a rated set."""
-    one = RATED.get(str(rated))
-    return one.published if one else str(rated)
+def tests(view: View) -> pd.DataFrame:
+    """The same of each seed too, and Williams' tests."""
+    frame = view["tests"]
+    pair = [f"{a} less {b}" for a, b in zip(frame["method"], frame["against"], strict=True)]
+    raters = [experts_of([name], view.metadata) for name in frame["set"]]
+    return frame.assign(pair=pair, experts=raters)
 
 
-# --- as people read them ------------------------------------------------------------------------
+def experts(view: View) -> pd.DataFrame:
+    """Each expert on each set, and the domain's own less the others' mean."""
+    frame = view["experts"].copy()
+    frame["q"] = frame.groupby(["method", "expert"], sort=False)["p"].transform(false_discovery)
+    return frame
 
 
-def _layout(frame: pd.DataFrame) -> Layout:
-    """Every column under its name; intervals in one column."""
-    shown = frame.copy()
-    if {"low", "high"} <= {*shown.columns}:
-        ends = [interval(a, b, ".1f") for a, b in zip(shown["low"], shown["high"], strict=True)]
-        shown.insert(list(shown.columns).index("low"), "95 % interval", ends)
-        shown = shown.drop(columns=["low", "high"])
-    for name in {"p", "q", "t_p", "t_q", "hours", "all_hours"} & {*shown.columns}:
-        text = p_value if name[-1] in "pq" else partial(number, form=".3g")
-        shown[name] = [text(value) for value in shown[name]]
-    for name in COUNTS & {*shown.columns}:
-        shown[name] = shown[name].astype("Int64")
-    return plain_layout(shown)
+def ceilings(view: View) -> pd.DataFrame:
+    """What ratings allow, and what nobody trained reaches."""
+    return view["ceilings"].drop(columns=["utterances", "context_words", "response_words"])
+
+
+def records_of(frame: pd.DataFrame) -> list[Row]:
+    """A frame's rows."""
+    return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]

@@ -18,7 +18,15 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.panel import columns
-from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
+from tasktransfer.designs.panel.names import (
+    COMPARED_WITH,
+    CONTROLS,
+    FANS,
+    OTHERS,
+    OWN_MINUS_OTHERS,
+    domain_of,
+    groups,
+)
 from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import (
@@ -44,17 +52,6 @@ from tasktransfer.stats.shares import wilson
 from tasktransfer.tables.store import frame_of, read_frame, shaped, write_frame
 
 Row = tuple[Any, ...]
-FANS = ("panel", "collection")
-"""Methods of one model a domain."""
-COMPARED_WITH = ("single", "collection", "cosine-last")
-CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
-"""What nobody trained; the last two are read off the words."""
-OTHERS, OWN_MINUS_OTHERS = "others", "own - others"
-
-
-def domain_of(rated: str) -> str:
-    """The domain of a rated set; empty: none."""
-    return {**RATED, **TINY_RATED}[rated].domain
 
 
 @dataclass(frozen=True)
@@ -261,23 +258,6 @@ def _compared(one: Rated, pair: Any) -> Iterator[Row]:
 
 
 # --- averages -----------------------------------------------------------------------------------
-
-
-def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
-    """Average → its sets: a domain each, then in-domain, out-of-domain and all.
-
-    Args:
-        sets: (name, whether it is of a domain that was trained on).
-    """
-    named = list(sets)
-    by: dict[str, list[str]] = {}
-    for name, inside in named:
-        if inside:
-            by.setdefault(domain_of(name), []).append(name)
-    by["in-domain"] = [name for name, inside in named if inside]
-    by["out-of-domain"] = [name for name, inside in named if not inside]
-    by["all"] = [name for name, _ in named]
-    return {group: names for group, names in by.items() if names}
 
 
 def _averages(sets: list[Rated], told: Mapping[Key, Cell]) -> pd.DataFrame:

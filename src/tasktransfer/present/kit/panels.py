@@ -6,12 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, bare_axes
+from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, bare_axes, fit_panels
 
 MOST_COLUMNS = 4
+ROOM = 4.0
+"""For notes while a figure is measured, inches."""
+LEAST_WIDTH = 5.5
+"""Of a figure, inches: heading and notes need as much."""
 
 
 def panels(
@@ -24,7 +29,9 @@ def panels(
     """
     columns = min(columns, max(1, count))
     rows = max(1, math.ceil(count / columns))
-    figure = Figure(figsize=(width * columns + 0.6, height * rows + 1.2), layout="constrained")
+    figure = Figure(
+        figsize=(max(LEAST_WIDTH, width * columns + 0.6), height * rows + 1.2), layout="constrained"
+    )
     axes = figure.subplots(
         rows, columns, squeeze=False, sharex=shared in ("x", "both"), sharey=shared in ("y", "both")
     )
@@ -36,6 +43,23 @@ def panels(
         if place + columns >= count:  # the lowest of its column
             panel.tick_params(labelbottom=True)
     return figure, flat[:count]
+
+
+def fit(
+    figure: Figure,
+    axes: Sequence[Axes],
+    width: float,
+    height: float,
+    *,
+    columns: int = MOST_COLUMNS,
+) -> None:
+    """Make the figure as large as its panels (of ``panels``) need to be of their size, however long
+    its heading and notes. Called last."""
+    wide, high = figure.get_size_inches()
+    figure.set_size_inches(wide, high + ROOM)  # long notes would leave panels of no height
+    columns = min(columns, len(axes))
+    grid = np.full((math.ceil(len(axes) / columns), columns), axes[0], dtype=object)
+    fit_panels(figure, grid, width, height)
 
 
 def name_panel(axes: Axes, text: str) -> None:

@@ -3,7 +3,6 @@ says which table it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
@@ -57,12 +56,6 @@ def members(table: int, average: str) -> frozenset[str]:
         for one in correlations(table).index
         if one in domains and average in (AVERAGES[domains[one]], AVERAGES["all"], "Average")
     )
-
-
-def same_members(table: int, average: str, sets: Iterable[str]) -> str:
-    """The name of a printed average if it is over these sets; empty if it is over others: then it
-    does not stand beside their mean."""
-    return average if average and members(table, average) == {*sets} else ""
 
 
 def averages_that_do_not_follow(table: int, off: float = ROUNDING) -> pd.DataFrame:

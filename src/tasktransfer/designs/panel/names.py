@@ -1,0 +1,61 @@
+"""Names of raters and rated sets, and what the paper calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
+
+FANS = ("panel", "collection")
+"""Methods of one model a domain."""
+COMPARED_WITH = ("single", "collection", "cosine-last")
+CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
+"""What nobody trained; the last two are read off the words."""
+OTHERS, OWN_MINUS_OTHERS = "others", "own - others"
+PUBLISHED = {
+    "collection": "CoE+",
+    "single": "Single-T+",
+    "panel-mean": "PoE-avg",
+    "panel": "PoE",
+}
+"""Method → its name in Tables III and IV, in their order."""
+MERGED = {"panel-max": "PoE-max", "panel-mean": "PoE-avg", "panel-min": "PoE-min"}
+"""Method → its name in Table VIII, in its order."""
+
+PERSONAS = {"none": "dialogue_only", "original": "original", "revised": "revised"}
+"""What comes before a context → its column of Table VII."""
+FEW_NAMES = {"single": "Single-T", "panel-mean": "PoE-avg"}
+"""What few-shot transfer starts from → its name in Table V."""
+
+
+def domain_of(rated: str) -> str:
+    """The domain of a rated set; empty: none."""
+    return {**RATED, **TINY_RATED}[rated].domain
+
+
+def paper_name(rated: str) -> str:
+    """The paper's name of a rated set."""
+    return RATED[rated].published if rated in RATED else rated
+
+
+def groups(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
+    """Average → its sets: a domain each, then in-domain, out-of-domain and all.
+
+    Args:
+        sets: (name, whether it is of a domain that was trained on).
+    """
+    named = list(sets)
+    by: dict[str, list[str]] = {}
+    for name, inside in named:
+        if inside:
+            by.setdefault(domain_of(name), []).append(name)
+    by["in-domain"] = [name for name, inside in named if inside]
+    by["out-of-domain"] = [name for name, inside in named if not inside]
+    by["all"] = [name for name, _ in named]
+    return {group: names for group, names in by.items() if names}
+
+
+def start_of(method: str, percent: int) -> str:
+    """A column of Tables V and VI: what transfer starts from, and what share of ratings it learns;
+    ``explain`` finds either part."""
+    return f"{method}+{percent}%" if percent else f"{method}+before"

@@ -1,0 +1,120 @@
+"""The rows of Tables I and II, and of what trainings cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.designs.panel import published as paper
+from tasktransfer.designs.panel.names import paper_name
+from tasktransfer.designs.panel.printed import OF, Row, records_of
+from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
+from tasktransfer.present.published import Published, beside, notes_of, published_column
+from tasktransfer.present.view import View
+
+EVERY_SET = {**RATED, **TINY_RATED}
+CORPUS_NAMES = {"Empathetic": "EmpatheticDialogue", "Reddit": "REDDIT"}
+SPLITS = {"train": "training", "dev": "validation"}
+MEASURES = {
+    "instances": "items",
+    "contexts": "contexts",
+    "annotators": "annotators",
+    "utterances": "utterances",
+    "context_words": "context_words",
+    "response_words": "response_words",
+}
+"""Of Table II → column of the ceilings."""
+
+
+def table1(view: View) -> pd.DataFrame:
+    """Dialogues before and after the filter, and pairs."""
+    leaks, pairs = view["leaks"], view["pairs"]
+    made = pairs[(pairs["how"] == "") & ~pairs["data"].str.endswith("twin")]
+    rows: list[Row] = []
+    for row in records_of(leaks[leaks["split"] != ""].drop_duplicates(["corpus", "split"])):
+        if not row["dialogues"]:
+            continue
+        own = made[(made["domain"] == row["corpus"]) & (made["split"] == row["split"])]
+        counts = {
+            "dialogues": row["dialogues"],
+            "dialogues without leaks": row["kept"],
+            "training pairs": own["pairs"].max() if len(own) else None,
+        }
+        named = {"corpus": row["corpus"], "split": row["split"]}
+        rows += [{**named, "statistic": name, "value": n} for name, n in counts.items()]
+    frame = pd.DataFrame(rows, columns=["corpus", "split", "statistic", "value"])
+    values = paper.published("table1").melt(["corpus", "statistic"], var_name="split")
+    theirs = Published(
+        values,
+        "value",
+        {
+            "corpus": lambda row: CORPUS_NAMES.get(row["corpus"], row["corpus"]),
+            "statistic": lambda row: row["statistic"],
+            "split": lambda row: SPLITS.get(row["split"]),
+        },
+    )
+    frame["value"] = frame["value"].astype(float)
+    return beside(frame.dropna(subset="value"), theirs, view.metadata)
+
+
+def notes_of_table1(view: View, frame: pd.DataFrame) -> list[str]:
+    """Where the published values are from."""
+    return notes_of(frame, view.metadata, f"Table I {OF}")
+
+
+def table2(view: View) -> pd.DataFrame:
+    """Rated sets: what they have of each measure."""
+    rows = [
+        {
+            "set": row["set"],
+            "criterion": EVERY_SET[row["set"]].criterion,
+            "measure": measure,
+            "value": float(row[column]),
+        }
+        for row in records_of(view["ceilings"])
+        for measure, column in MEASURES.items()
+    ]
+    printed = paper.published("table2")
+    measures = [name for name in MEASURES if name in printed]
+    theirs = Published(
+        printed.melt("dataset", measures, "measure"),
+        "value",
+        {"dataset": lambda row: paper_name(row["set"]), "measure": lambda row: row["measure"]},
+    )
+    return beside(pd.DataFrame(rows), theirs, view.metadata)
+
+
+def published_measure(row: Mapping[str, Any]) -> str:
+    """A published value of Table II: instances are counted, the others means."""
+    return published_column(",.0f" if row["measure"] == "instances" else ".1f").show(row)
+
+
+def notes_of_table2(view: View, frame: pd.DataFrame) -> list[str]:
+    """What is counted."""
+    words = "Words: between spaces, without speakers' names."
+    return [words, *notes_of(frame, view.metadata, f"Table II {OF}")]
+
+
+def resources(view: View) -> pd.DataFrame:
+    """Sizes, times and scores of each kind of training."""
+    grouped = view["trainings"].groupby("kind", sort=False)
+    return grouped.agg(
+        trainings=("label", "size"),
+        hours=("hours", "mean"),
+        all_hours=("hours", "sum"),
+        parameters=("parameters", "max"),
+        trained=("trained", "max"),
+        rounds=("rounds", "mean"),
+        dev_score=("dev_score", "mean"),
+        test_accuracy=("test_accuracy", "mean"),
+        test_constant=("test_constant", "mean"),
+        test_balanced=("test_balanced", "mean"),
+        hardware=("hardware", "first"),
+    ).reset_index()
+
+
+def published_resources(view: View) -> pd.DataFrame:
+    """Sizes and times that the paper tells."""
+    return paper.published("resources")

@@ -1,0 +1,157 @@
+"""The rows of Tables V to VII: few-shot transfer and response selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.designs.panel import published as paper
+from tasktransfer.designs.panel.names import FEW_NAMES, PERSONAS, groups, paper_name, start_of
+from tasktransfer.designs.panel.printed import OF, Row, other_members, records_of
+from tasktransfer.designs.panel.published import AVERAGES
+from tasktransfer.present.published import PUBLISHED as COLUMN
+from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.view import View
+
+SELECTIONS = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
+CANDIDATES, CONTEXTS = 20, 7512
+"""Of Table VII."""
+"""Of Table VII."""
+ALL_ITEMS, HELD_OUT = "all items", "held-out items"
+
+
+# --- few-shot transfer: Tables V and VI -----------------------------------------------------------
+
+
+def table5(view: View) -> pd.DataFrame:
+    """Few-shot transfer beside the published, and the averages over its sets."""
+    few, own = view["few"], view["correlations"]
+    rows = [*_few_rows(few, view), *_few_averages(few, own, view)]
+    frame = pd.DataFrame(rows)
+    if frame.empty:
+        return frame
+
+    def as_printed(row: Mapping[str, Any]) -> str | None:
+        # The published draws are of items, and scored on all of them.
+        if row["by"] != "items" or row["scored"] != ALL_ITEMS:
+            return None
+        return AVERAGES.get(row["group"]) if row["group"] else paper_name(row["set"])
+
+    theirs = Published(
+        paper.published("table5"),
+        "spearman",
+        {
+            "dataset": as_printed,
+            "k_percent": lambda row: row["percent"],
+            "model": lambda row: FEW_NAMES.get(row["method"]),
+        },
+        differs=lambda row: other_members(5, AVERAGES.get(row["group"]), row["members"]),
+    )
+    return beside(frame, theirs, view.metadata)
+
+
+def _few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[Row]:
+    """A row a set, way of drawing, items that are scored, method and share. What nobody trained
+    needs no draw and stands beside either way."""
+    ways = [by for by in view["few"]["by"].unique() if by]
+    for row in records_of(few):
+        for by in [row["by"]] if row["by"] else ways:
+            for scored, value, sd in (
+                (ALL_ITEMS, "all_items", "all_sd"),
+                (HELD_OUT, "held_out", "held_out_sd"),
+            ):
+                yield {
+                    "set": row["set"],
+                    "by": by,
+                    "scored": scored,
+                    "start": start_of(row["method"], row["percent"]),
+                    "method": row["method"],
+                    "percent": row["percent"],
+                    "value": row[value],
+                    "sd": row.get(sd, np.nan),
+                    "draws": row["draws"],
+                    "seed": None if row["percent"] else view.study.config.seeds[0],
+                    "group": "",
+                    "members": row["set"],
+                    **named,
+                }
+
+
+def _few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[Row]:
+    """Means over sets, of what all of them have."""
+    inside = dict(zip(own["set"], own["in_domain"], strict=True))
+    shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
+    for group, sets in groups(shown).items():
+        by = few[few["set"].isin(sets)].groupby(["method", "by", "percent"], sort=False)
+        mean = by[["draws", "all_items", "held_out"]].mean()[by.size() == len(sets)].reset_index()
+        named = {"group": group, "members": "+".join(sets)}
+        mean = mean.assign(set=f"average of {len(sets)}: {group}", draws=mean["draws"].astype(int))
+        yield from _few_rows(mean, view, **named)
+
+
+def notes_of_table5(view: View, frame: pd.DataFrame) -> list[str]:
+    """How to read transfer."""
+    spread = "In brackets: standard deviation over draws." if frame["sd"].notna().any() else ""
+    before = "Before: the first seed's model, and what nobody trained. All items: those of training"
+    notes = [spread, f"{before} included, as in the paper."]
+    return [*filter(None, notes), *notes_of(frame, view.metadata, f"Table V {OF}")]
+
+
+def table6(view: View) -> pd.DataFrame:
+    """Few-shot transfer of MDD-Eval and PoE-avg, cited."""
+    frame = paper.published("table6")
+    return frame.assign(start=[*map(start_of, frame["model"], frame["k_percent"])])
+
+
+# --- response selection: Table VII ----------------------------------------------------------------
+
+
+def table7(view: View) -> pd.DataFrame:
+    """Hits@1 by persona, ours and the models that are cited."""
+    values = paper.published("table7").melt("model", var_name="setting", value_name="hits")
+    ours = view["hits"]
+    models = [m for m in values["model"].unique() if m not in SELECTIONS.values()]
+    cited = [
+        {"method": model, "persona": persona, "candidates": CANDIDATES}
+        for model in models
+        for persona in PERSONAS
+    ]
+    own = [row for name in SELECTIONS for row in records_of(ours[ours["method"] == name])]
+    if not own:
+        return ours
+    theirs = Published(
+        values,
+        "hits",
+        {
+            "model": lambda row: SELECTIONS.get(row["method"], row["method"]),
+            "setting": lambda row: PERSONAS[row["persona"]],
+        },
+        differs=_other_choices,
+    )
+    both = pd.DataFrame([*cited, *own], columns=ours.columns)
+    frame = beside(both, theirs, view.metadata, value="hits_at_1")
+    return frame if COLUMN in frame else pd.DataFrame(own, columns=ours.columns)
+
+
+def _other_choices(row: Mapping[str, Any]) -> str:
+    if row["method"] not in SELECTIONS or (row["candidates"], row["contexts"]) == (
+        CANDIDATES,
+        CONTEXTS,
+    ):
+        return ""
+    asked = f"{row['contexts']:,.0f} contexts of {row['candidates']:.0f} candidates"
+    return f"{CONTEXTS:,} contexts of {CANDIDATES} candidates, here {asked}"
+
+
+def notes_of_table7(view: View, frame: pd.DataFrame) -> list[str]:
+    """What hits are over."""
+    own = frame[frame["contexts"].notna()].drop_duplicates(["method", "candidates"])
+    counts = (
+        f"{row['method']} among {row['candidates']:.0f} {row['contexts']:,.0f}"
+        for row in records_of(own)
+    )
+    over = f"Contexts: {', '.join(counts)}. Intervals: Wilson's, 95 %."
+    return [over, *notes_of(frame, view.metadata, f"Table VII {OF}")]

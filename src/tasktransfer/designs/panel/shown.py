@@ -1,0 +1,437 @@
+"""What is shown of a panel study: tables I to VIII as the paper prints them, what it does not have,
+figures, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tasktransfer.designs.panel import behind
+from tasktransfer.designs.panel.names import (
+    FANS,
+    MERGED,
+    PUBLISHED,
+    domain_of,
+)
+from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
+from tasktransfer.results.study import Study
+from tasktransfer.tables import numbers
+from tasktransfer.tables.columns import (
+    Column,
+    Head,
+    Row,
+    estimate,
+    interval,
+    number,
+    probability,
+    text,
+)
+from tasktransfer.tables.numbers import absent
+
+PRINTED, DRAWN = "designs.panel.printed", "designs.panel.figures"
+TRANSFER, DATA = "designs.panel.printed_transfer", "designs.panel.printed_data"
+UNSURE = "°"
+"""Marks a correlation or a difference that is not told apart from none."""
+UNSURE_NOTE = f"{UNSURE} q > 0.05: not told apart from none."
+
+
+def unless_sure(column: Column) -> Column:
+    """The same, marked where its q is above 0.05."""
+
+    def show(row: Row) -> str:
+        q: Any = row.get("q")
+        return column.show(row) + (UNSURE if not absent(q) and q > 0.05 else "")
+
+    return Column(column.head, show)
+
+
+def published(form: str = ".2f") -> Column:
+    """What the paper has; a dash where it has nothing. (Its joins import pandas.)"""
+    column = late("present.published", "published_column")
+    return Column(Head("Published", "number"), lambda row: str(column(form).show(row)))
+
+
+def by_measure(key: str) -> Column:
+    """Counts whole, means with one decimal."""
+
+    def show(row: Row) -> str:
+        whole = row["measure"] in ("instances", "contexts")
+        return numbers.number(row[key], ",.0f" if whole else ".1f")
+
+    return Column(Head("", "number"), show)
+
+
+def all_if_empty(name: str) -> str:
+    return name or "all"
+
+
+def with_paper_name(method: str) -> str:
+    """A method, and below it what the paper calls it."""
+    return f"{method}\n({PUBLISHED[method]})" if method in PUBLISHED else method
+
+
+def with_spread(row: Row) -> str:
+    value = numbers.number(row["value"], ".1f")
+    return value if absent(row["sd"]) else f"{value} ({numbers.number(row['sd'], '.1f')})"
+
+
+# --- what a plan tells ----------------------------------------------------------------------------
+
+
+def rates(inside: bool) -> Callable[[Study], bool]:
+    """Whether a study has sets of trained domains, or others."""
+
+    def planned(study: Study) -> bool:
+        config: Any = study.config
+        return any((domain_of(name) in config.domains) == inside for name in config.rated)
+
+    return planned
+
+
+def has(*methods: str) -> Callable[[Study], bool]:
+    """Whether any of the methods is in a study."""
+    return lambda study: bool({*methods} & {*_config(study).methods})
+
+
+def _config(study: Study) -> Any:
+    return study.config
+
+
+def compares(study: Study) -> bool:
+    """Whether there is anything to compare; the cosines always are."""
+    return bool(_config(study).methods)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+SET, METHOD = text("set", "Rated set"), text("method", "Method")
+CORRELATION = estimate("value", "", ".1f")
+
+
+def correlations(number_of: str, inside: bool) -> Table:
+    """Tables III and IV."""
+    return Table(
+        "table3" if inside else "table4",
+        f"Table {number_of}",
+        late(PRINTED, "table3" if inside else "table4"),
+        Crossed(
+            (SET,),
+            "method",
+            unless_sure(CORRELATION),
+            published(),
+            order="rater",
+            heads=with_paper_name,
+        ),
+        keys=("set", "method"),
+        notes=late(PRINTED, "notes_of_table3" if inside else "notes_of_table4"),
+        nothing=f"rates no set {'of' if inside else 'out of'} the domains that it trains",
+        planned=rates(inside),
+        runs=behind.of_raters,
+    )
+
+
+TABLES = (
+    correlations("III", True),
+    correlations("IV", False),
+    Table(
+        "differences",
+        "Differences",
+        late(PRINTED, "differences"),
+        Crossed(
+            (text("method", "Method"), text("against", "Less")),
+            "set",
+            unless_sure(estimate("difference", "", "+.1f")),
+        ),
+        keys=("method", "against", "set"),
+        notes=lambda view, frame: [
+            UNSURE_NOTE,
+            "Of ratings averaged over seeds, contexts drawn whole; how much trainings differ is in "
+            "seeds_low and seeds_high of the Parquet file.",
+        ],
+        planned=compares,
+        runs=behind.of_either,
+    ),
+    Table(
+        "table5",
+        "Table V",
+        late(TRANSFER, "table5"),
+        Crossed(
+            (SET, text("by", "Drawn by"), text("scored", "Scored on")),
+            "start",
+            Column(Head("", "number"), with_spread),
+            published(),
+            order="start",
+            heads=lambda name: name.replace("+", "\n"),
+        ),
+        keys=("set", "by", "scored", "start"),
+        notes=late(TRANSFER, "notes_of_table5"),
+        nothing="transfers to no rated set (few_shot)",
+        planned=lambda study: _config(study).few_shot is not None,
+        runs=behind.of_transfer,
+    ),
+    Table(
+        "table7",
+        "Table VII",
+        late(TRANSFER, "table7"),
+        Crossed(
+            (METHOD, number("candidates", "Candidates", ".0f")),
+            "persona",
+            estimate("hits_at_1", "", ".1f"),
+            published(".1f"),
+        ),
+        keys=("method", "candidates", "persona"),
+        notes=late(TRANSFER, "notes_of_table7"),
+        nothing="selects no responses (selection)",
+        planned=lambda study: _config(study).selection is not None,
+    ),
+    Table(
+        "table8",
+        "Table VIII",
+        late(PRINTED, "table8"),
+        Crossed((SET,), "method", CORRELATION, published(), order="merged"),
+        keys=("set", "method"),
+        notes=late(PRINTED, "notes_of_table8"),
+        nothing="merges no experts",
+        planned=has(*MERGED),
+        runs=behind.of_raters,
+    ),
+    Table(
+        "experts_by_set",
+        "Experts by rated set",
+        late(PRINTED, "experts"),
+        Crossed((METHOD, text("expert", "Expert of")), "set", unless_sure(CORRELATION)),
+        keys=("method", "expert", "set"),
+        notes=lambda view, frame: [UNSURE_NOTE, "q is controlled over the sets of an expert."],
+        nothing="has no experts (panel or collection)",
+        planned=has(*FANS),
+        runs=behind.of_expert,
+    ),
+    Table(
+        "ceilings",
+        "What ratings allow",
+        late(PRINTED, "ceilings"),
+        Listed(
+            (
+                SET,
+                number("items", "Items", ",d"),
+                number("contexts", "Contexts", ",d"),
+                number("annotators", "Annotators", ".1f"),
+                number("split_half", "Agreement of halves", ".1f"),
+                number("reliability", "Reliability", ".1f"),
+                number("ceiling", "Ceiling", ".1f"),
+                number("cosine_last", "cosine-last", ".1f"),
+                number("cosine_whole", "cosine-whole", ".1f"),
+                number("cosine_max", "cosine-max", ".1f"),
+                number("overlap", "word-overlap", ".1f"),
+                number("length", "length", ".1f"),
+            )
+        ),
+        keys=("set",),
+        notes=lambda view, frame: [
+            "Ceiling: the square root of the reliability of the mean of all annotators, which a "
+            "correlation exceeds by luck alone; none where only the mean is released.",
+        ],
+        section="sure",
+        runs=lambda row, run: run.method.startswith("cosine"),
+    ),
+    Table(
+        "tests",
+        "Tests of differences",
+        late(PRINTED, "tests"),
+        Listed(
+            (
+                METHOD,
+                text("against", "Less"),
+                SET,
+                text("seed", "Seed"),
+                number("r_method", "Method", ".1f"),
+                number("r_against", "Other", ".1f"),
+                estimate("difference", "Difference", "+.1f"),
+                probability("p", "p"),
+                probability("q", "q"),
+                interval("seeds_low", "seeds_high", "Over contexts and seeds", "+.1f"),
+                number("t", "Williams' t", ".2f"),
+                probability("t_p", "its p"),
+                probability("t_q", "its q"),
+            ),
+            blocks="pair",
+        ),
+        keys=("method", "against", "set", "seed"),
+        notes=lambda view, frame: [
+            "Seed mean: of ratings averaged over the seeds that both have.",
+            "Williams' test takes responses to one context for independent, and finds too much.",
+        ],
+        section="sure",
+        folded=True,
+        planned=compares,
+        runs=behind.of_either,
+    ),
+    Table(
+        "resources",
+        "Trainings by kind",
+        late(DATA, "resources"),
+        Listed(
+            (
+                text("kind", "Training"),
+                number("trainings", "Trainings", ",d"),
+                number("hours", "Hours each", ".3g"),
+                number("all_hours", "Hours", ".3g"),
+                number("parameters", "Parameters", ",.0f"),
+                number("trained", "Trained", ",.0f"),
+                number("rounds", "Rounds", ".1f"),
+                number("dev_score", "Dev score", ".1f"),
+                number("test_accuracy", "Accuracy", ".1f"),
+                number("test_constant", "Of a constant", ".1f"),
+                number("test_balanced", "Balanced", ".1f"),
+            )
+        ),
+        keys=("kind",),
+        section="cost",
+        runs=behind.uses,
+    ),
+    Table(
+        "published_resources",
+        "Sizes and times of the paper",
+        late(DATA, "published_resources"),
+        Listed(
+            (
+                text("model", "Model"),
+                text("trainable_parameters", "Trainable parameters"),
+                number("hours_per_epoch", "Hours an epoch", ".1f"),
+                number("seconds_per_10000", "Seconds for 10,000 ratings", ",.0f"),
+            )
+        ),
+        keys=("model",),
+        section="cost",
+        folded=True,
+        cited=True,
+    ),
+    Table(
+        "table1",
+        "Table I",
+        late(DATA, "table1"),
+        Crossed(
+            (text("corpus", "Corpus"), text("statistic", "Number of")),
+            "split",
+            number("value", "", ",.0f"),
+            published(",.0f"),
+        ),
+        keys=("corpus", "statistic", "split"),
+        notes=late(DATA, "notes_of_table1"),
+        section="made",
+        runs=behind.none,
+    ),
+    Table(
+        "table2",
+        "Table II",
+        late(DATA, "table2"),
+        Crossed(
+            (SET, text("criterion", "Criterion")),
+            "measure",
+            by_measure("value"),
+            Column(Head("Published", "number"), late(DATA, "published_measure")),
+            heads=lambda name: name.replace("_", " "),
+        ),
+        keys=("set", "measure"),
+        notes=late(DATA, "notes_of_table2"),
+        section="made",
+        runs=behind.none,
+    ),
+    Table(
+        "pairs",
+        "Training pairs",
+        lambda view: view["pairs"],
+        Listed(
+            (
+                text("data", "Data"),
+                text("domain", "Domain"),
+                text("split", "Split"),
+                text("how", "How the response came about", all_if_empty),
+                number("made", "Made", ",d"),
+                number("kept", "Kept", ",d"),
+                number("relabelled", "Relabelled", ",d"),
+                number("asked", "Asked for", ",d"),
+                number("pairs", "Left", ",d"),
+            ),
+            blocks="domain",
+        ),
+        keys=("data", "domain", "split", "how"),
+        section="made",
+        folded=True,
+        runs=behind.none,
+    ),
+    Table(
+        "leaks",
+        "Leaks",
+        lambda view: view["leaks"],
+        Listed(
+            (
+                text("corpus", "Corpus"),
+                text("split", "Split", all_if_empty),
+                text("set", "Rated set", all_if_empty),
+                number("dialogues", "Dialogues", ",d"),
+                number("kept", "That share none", ",d"),
+                number("items", "Items that share", ",d"),
+                text("dropped", "Left out", {"True": "yes", "False": "no"}.__getitem__),
+            ),
+            blocks="corpus",
+        ),
+        keys=("corpus", "split", "set"),
+        section="made",
+        folded=True,
+        runs=behind.none,
+    ),
+    Table(
+        "table6",
+        "Table VI",
+        late(TRANSFER, "table6"),
+        Crossed(
+            (text("dataset", "Rated set"),),
+            "start",
+            number("spearman", "", ".2f"),
+            order="cited start",
+            heads=lambda name: name.replace("+", "\n"),
+        ),
+        keys=("dataset", "start"),
+        section="results",
+        folded=True,
+        cited=True,
+    ),
+)
+
+FIGURES = (
+    Figure(
+        "correlations",
+        "Correlation with human ratings, by rated set",
+        late(DRAWN, "correlations"),
+        ("correlations", "ceilings"),
+    ),
+    Figure(
+        "few_shot",
+        "Correlation after learning a share of the ratings",
+        late(DRAWN, "few_shot"),
+        ("few",),
+        nothing="transfers to no rated set (few_shot)",
+        planned=lambda study: _config(study).few_shot is not None,
+    ),
+    Figure(
+        "experts",
+        "Which expert rates which set how well",
+        late(DRAWN, "experts"),
+        ("experts",),
+        nothing="has no experts (panel or collection)",
+        planned=has(*FANS),
+    ),
+)
+
+SHOWN = Presentation(
+    question=(
+        "Does a panel of experts, one for each domain, rate responses more like people than one "
+        "model of all domains, whole models of each, or a cosine that nobody trained?"
+    ),
+    read=late(PRINTED, "read"),
+    answer=late("designs.panel.answer", "answer"),
+    tables=TABLES,
+    figures=FIGURES,
+    captions="panel",
+)
