@@ -20,6 +20,7 @@ from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Results, Statistics
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.controls import controls
+from tasktransfer.present.kit.style import lay_out
 
 
 def results_of(
@@ -78,10 +79,13 @@ def lengths_of(dataset: str, longest: int = 300) -> pd.DataFrame:
 
 
 def flaws(figure: Figure) -> list[str]:
-    """Texts of a laid out figure that lie over one another or outside the canvas, and legends
-    that lie over panels."""
+    """Texts of a figure that lie over one another or outside the canvas, and legends that lie over
+    panels. The notes below it are outside: ``save`` adds room for them."""
+    lay_out(figure)
     boxes = _drawn_texts(figure)
-    found = [f"outside: {name}" for name, box in boxes if not _inside(box, figure.bbox)]
+    notes = {repr(text.get_text()) for text in figure.texts if text.get_gid()}
+    on_canvas = [(name, box) for name, box in boxes if name not in notes]
+    found = [f"outside: {name}" for name, box in on_canvas if not _inside(box, figure.bbox)]
     found += [
         f"{name} over {other}"
         for place, (name, box) in enumerate(boxes)

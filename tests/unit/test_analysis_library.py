@@ -12,6 +12,7 @@ import pytest
 import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from tasktransfer.designs.transfer.report.holes import STATES
 
 import tasktransfer.designs.transfer.frames
 from study_records import write_records
@@ -19,7 +20,6 @@ from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns_page import columns_page
-from tasktransfer.designs.transfer.report.holes import STATES
 from tasktransfer.tables.store import arrow_schema
 
 ROOT = Path(__file__).resolve().parents[2]

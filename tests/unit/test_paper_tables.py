@@ -22,11 +22,12 @@ from paper_studies import (
 )
 from record_factory import ALGORITHMS, Run, constructed, single_source_runs
 
+from shown_results import printed as all_printed
+from shown_results import write_all_tables
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.outputs import PRINTED, PRINTED_ENDINGS
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.paper_tables import (
@@ -34,9 +35,10 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
     table2,
     table3,
     table6,
-    write_all_tables,
 )
+from tasktransfer.present.declared import TABLE_ENDINGS
 from tasktransfer.present.kit.style import heading
+from tasktransfer.present.tables import Left
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +150,12 @@ def test_the_four_aggregates_worked_by_hand_in_18_rows(tmp_path: Path) -> None:
         assert math.isnan(row.average_sigma)
     write_all_tables(results, tmp_path / "printed")
     text = (tmp_path / "printed" / "table2.md").read_text()
-    assert "| bert | Pre-train → fine-tune | 49.17 | −0.83 | 51.67 | +1.67 | 47.33 |" in text
+    assert "| bert | Pre-train → fine-tune | ours | 49.17 | −0.83 | 51.67 | +1.67 | 47.33 |" in text
     # Six pairs of tasks are not the paper's ninety.
-    assert "published" not in text
-    assert "Not compared with the paper: its averages are over all ordered pairs" in text
+    assert frame["published_average_score"].isna().all()
+    assert text.count("| published | ‡ | ‡ | ‡ | ‡ |") == 18
+    assert "DailyDialog: 6 of the paper's 90 ordered pairs of tasks" in text
+    assert "Friends: 6 of the paper's 42 ordered pairs of tasks" in text
 
 
 def test_table_1_is_beside_the_paper_s(single: Results) -> None:
@@ -181,9 +185,11 @@ def test_a_task_without_records_keeps_its_row(tmp_path: Path) -> None:
     assert "| ours |  | – | – | – |" in (tmp_path / "printed" / "table1.md").read_text()
 
 
-def test_each_table_is_four_files_that_agree(single: Results, printed: Path) -> None:
+def test_each_table_is_five_files_that_agree(single: Results, printed: Path) -> None:
     assert {path.name for path in printed.iterdir()} == {
-        f"{name}.{ending}" for name in PRINTED for ending in PRINTED_ENDINGS
+        f"{name}.{ending}"
+        for name in ("table1", "table2", "published_check")
+        for ending in TABLE_ENDINGS
     }
     frame = some(table2(single))
     stored = pq.read_table(printed / "table2.parquet")
@@ -217,7 +223,7 @@ def test_the_check_of_the_paper_belongs_to_no_study(printed: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"synthetic": ["Friends"]}, "SYNTHETIC (tiny world)."),
+        ({"synthetic": ["Friends"]}, "SYNTHETIC (tiny world):"),
         ({"synthetic": ["Friends"]}, "Not compared with the paper: the dialogues are made up."),
         (
             {"stage_of": {"few_sample": False}},
@@ -265,18 +271,20 @@ def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
     write_all_tables(results, tmp_path / "printed")
     for name in ("table2", "table3", "table6"):
         assert (
-            "PART OF THE DATA (limit_test 1200). "
-            in (tmp_path / "printed" / f"{name}.md").read_text()
+            "CUT DATA¹" in (text := (tmp_path / "printed" / f"{name}.md").read_text())
+            and "1 PART OF THE DATA: limit_test 1200. " in text
         )
-    assert heading("Deltas", None, results.metadata)[0] == "PART OF THE DATA (limit_test 1200)"
+    assert heading("Deltas", None, results.metadata)[1] == "study constructed · CUT DATA¹"
 
 
 def test_a_study_without_several_sources_says_so(single: Results, printed: Path) -> None:
     assert table3(single) is None
     assert table6(single) is None
-    text = (printed / "table3.md").read_text()
-    assert "Study constructed has no run of several sources." in text
-    assert pd.read_csv(printed / "table6.csv").empty
+    for name in ("table3", "table6"):
+        left = all_printed(single)[name]
+        assert isinstance(left, Left)
+        assert left.why.endswith("the study has no run of several sources.")
+        assert not (printed / f"{name}.md").exists()
 
 
 @pytest.mark.parametrize(

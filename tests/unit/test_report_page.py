@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from tasktransfer.designs.transfer.report.holes import STATES
+from tasktransfer.designs.transfer.report.page import figure_caption, render, write_report
 
 from report_results import Asked, RunName, make_results, path_of
 from tasktransfer.designs.transfer.collect.collect import ALONE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.report.grid import payload
-from tasktransfer.designs.transfer.report.holes import STATES
-from tasktransfer.designs.transfer.report.page import figure_caption, render, write_report
 from tasktransfer.designs.transfer.report.statistics_tables import statistics_tables
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,

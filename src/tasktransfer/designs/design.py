@@ -60,7 +60,7 @@ class Outputs:
     report: str = ""
 
 
-def _nothing(study: Study) -> None:
+def nothing_to_do(study: Study) -> None:
     """What a command does whose outputs the design has none of: the workflow may call it."""
     print(f"{study.config_file}: design {study.config.design} makes none of these: nothing to do")
 
@@ -96,7 +96,7 @@ class Design:
     plan: Callable[[Any, Revisions], Plan]
     outputs: Callable[[Study], Outputs]
     collect: Callable[[Study, bool], None]
-    statistics: Callable[[Study], None] = _nothing
+    statistics: Callable[[Study], None] = nothing_to_do
     shown: Callable[[Study], Presentation] | None = None
     choose: Callable[[Study, str], None] | None = None
     explain: Callable[[Study, Sequence[str], bool], str] | None = None

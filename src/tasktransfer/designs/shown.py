@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.designs.design import Design
+from tasktransfer.designs.design import Design, nothing_to_do
 from tasktransfer.results.study import Study
 
 
 def write_figures(design: Design, study: Study) -> None:
     """Draw the figures whose data changed, and print the tables."""
     if design.shown is None:
-        _nothing(study)
+        nothing_to_do(study)
         return
     from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
     from tasktransfer.present.tables import printed_tables, write_tables  # noqa: PLC0415
@@ -33,7 +33,7 @@ def write_figures(design: Design, study: Study) -> None:
 def write_report(design: Design, study: Study) -> None:
     """Write everything into one HTML file: the answer, tables, figures, and how it was made."""
     if design.shown is None:
-        _nothing(study)
+        nothing_to_do(study)
         return
     from tasktransfer.present.page.page import write_page  # noqa: PLC0415
     from tasktransfer.present.view import view_of  # noqa: PLC0415
@@ -60,8 +60,3 @@ def explained_cell(design: Design, study: Study, words: Sequence[str]) -> dict[s
     if table is None:
         return None
     return explain_cell(study, shown, view_of(study, shown), table, words[1:])
-
-
-def _nothing(study: Study) -> None:
-    """What a command does whose outputs the design has none of: the workflow may call it."""
-    print(f"{study.config_file}: design {study.config.design} makes none of these: nothing to do")

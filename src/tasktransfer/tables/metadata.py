@@ -39,13 +39,6 @@ class Metadata:
         """Whether a dataset's dialogues are generated."""
         return self.synthetic and dataset not in self.real
 
-    @property
-    def mark(self) -> str:
-        """What captions of studies on generated dialogues, or on a part of the data, start with;
-        empty for all of real data."""
-        generated = synthetic_mark(self.real) if self.synthetic else ""
-        return generated + (f"PART OF THE DATA ({self.cuts}). " if self.cuts else "")
-
     def ordered(self, kind: str, names: Iterable[str]) -> list[str]:
         """Distinct names of a kind in the study's order."""
         return in_order(names, self.order.get(kind, ()))

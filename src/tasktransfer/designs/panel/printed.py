@@ -26,8 +26,8 @@ from tasktransfer.designs.panel.names import (
 from tasktransfer.designs.panel.published import AVERAGES, members
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
 from tasktransfer.present.marks import MARK
-from tasktransfer.present.published import PUBLISHED as COLUMN
 from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
 from tasktransfer.stats.false_discovery import false_discovery

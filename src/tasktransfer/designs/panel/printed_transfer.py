@@ -12,13 +12,12 @@ from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import FEW_NAMES, PERSONAS, groups, paper_name, start_of
 from tasktransfer.designs.panel.printed import OF, Row, other_members, records_of
 from tasktransfer.designs.panel.published import AVERAGES
-from tasktransfer.present.published import PUBLISHED as COLUMN
 from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.present.view import View
 
 SELECTIONS = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
 CANDIDATES, CONTEXTS = 20, 7512
-"""Of Table VII."""
 """Of Table VII."""
 ALL_ITEMS, HELD_OUT = "all items", "held-out items"
 

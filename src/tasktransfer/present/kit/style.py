@@ -245,7 +245,14 @@ def footnotes(figure: Figure, texts: Sequence[str]) -> None:
         note.set_in_layout(False)
 
 
-def _place_footnotes(figure: Figure) -> None:
+def lay_out(figure: Figure) -> None:
+    """Put everything of a figure where it is saved: panels, legend, and the notes below all."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)  # once: each file would do it again, and measure all texts for it
+        figure.set_layout_engine("none")
+    for legend in figure.legends:  # else it moves to the edge of what is saved, over the notes
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
     box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
     for note in figure.texts:
         if note.get_gid() == _NOTES:
@@ -316,13 +323,7 @@ def _columns_that_fit(figure: Figure, labels: Sequence[str], points: float) -> i
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write ``name``.png (200 dpi) and ``name``.pdf, atomically and without a date, so that the
     same tables give the same files. Room around the figure is cut, or added where it needs more."""
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)  # once: each file would do it again, and measure all texts for it
-        figure.set_layout_engine("none")
-    for legend in figure.legends:  # else it moves to the edge of what is saved, over the notes
-        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
-    _place_footnotes(figure)
+    lay_out(figure)
     box = figure.get_tightbbox().padded(_MARGIN)
     paths = []
     with mpl.rc_context({"pdf.fonttype": _EMBEDDED_FONTS}):
