@@ -19,7 +19,7 @@ from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns_page import columns_page
-from tasktransfer.designs.transfer.report.holes import STATES
+from tasktransfer.present.page.holes import STATES
 from tasktransfer.tables.store import arrow_schema
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -26,7 +26,7 @@ from record_factory import Run, single_source_runs
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
-from tasktransfer.designs.transfer.figures.draw import FIGURES, of_dataset
+from tasktransfer.designs.transfer.figures.draw import DRAW, of_dataset
 from tasktransfer.designs.transfer.figures.lengths import lengths
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import ratios, sample_ratio
@@ -37,6 +37,7 @@ from tasktransfer.designs.transfer.figures.transfer_graph import (
     arrow_threshold,
     transfer_graph,
 )
+from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.style import folded, log_ticks, series_look, signed
 
 ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
@@ -67,10 +68,10 @@ def drawn(figure: Figure | None) -> Figure:
 @pytest.mark.parametrize("name", FIGURES)
 def test_what_a_figure_reads_is_all_that_it_needs(planted: Results, name: str) -> None:
     """``draw_figures`` gives it the tables that it names, of its dataset, and no others."""
-    drawing = FIGURES[name]
-    part = of_dataset(planted, "DailyDialog", drawing.reads)
-    whole = drawing.draw(planted, "DailyDialog")
-    assert (drawing.draw(part, "DailyDialog") is None) == (whole is None)
+    _, reads, _ = FIGURES[name]
+    part = of_dataset(planted, "DailyDialog", reads)
+    whole = DRAW[name](planted, "DailyDialog")
+    assert (DRAW[name](part, "DailyDialog") is None) == (whole is None)
     assert name == "multi_source" or whole is not None
 
 
@@ -149,21 +150,24 @@ def test_nothing_overlaps_or_is_cut_off(
 ) -> None:
     results: Results = request.getfixturevalue(scale)
     dataset = "DailyDialog" if scale == "paper_scale" else "Friends"
-    figure = drawn(FIGURES[name].draw(results, dataset))
+    figure = drawn(DRAW[name](results, dataset))
     assert flaws(figure) == []
-    assert figure.get_suptitle().startswith("SYNTHETIC (tiny world)\n")
+    assert "· SYNTHETIC¹" in figure.get_suptitle().replace("\n", " ")
+    (below,) = [text for text in figure.texts if text.get_gid() == "notes"]
+    assert below.get_text().startswith("1 SYNTHETIC (tiny world): dialogues of the built-in")
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_dataset_that_is_not_there_has_no_figure(name: str, planted: Results) -> None:
-    assert FIGURES[name].draw(planted, "Friends") is None
+    assert DRAW[name](planted, "Friends") is None
 
 
 def test_real_data_bear_no_mark(planted: Results) -> None:
-    for name, drawing in FIGURES.items():
+    for name, draw in DRAW.items():
         if name != "multi_source":
-            figure = drawn(drawing.draw(planted, "DailyDialog"))
+            figure = drawn(draw(planted, "DailyDialog"))
             assert "SYNTHETIC" not in figure.get_suptitle()
+            assert not [text for text in figure.texts if text.get_gid() == "notes"]
             assert "study constructed" in figure.get_suptitle()
 
 

@@ -9,11 +9,12 @@ import pytest
 from paper_studies import gather, several_runs, several_score, some
 from record_factory import Run
 
+from shown_results import write_all_tables
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables import multi_source_tables
-from tasktransfer.designs.transfer.tables.paper_tables import table3, table6, write_all_tables
+from tasktransfer.designs.transfer.tables.paper_tables import table3, table6
 
 
 @pytest.fixture(scope="module")

@@ -22,11 +22,11 @@ from paper_studies import (
 )
 from record_factory import ALGORITHMS, Run, constructed, single_source_runs
 
+from shown_results import write_all_tables
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.outputs import PRINTED, PRINTED_ENDINGS
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.paper_tables import (
@@ -34,7 +34,6 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
     table2,
     table3,
     table6,
-    write_all_tables,
 )
 from tasktransfer.present.kit.style import heading
 

@@ -17,13 +17,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from report_results import Asked, RunName, make_results, path_of
+from shown_results import render, write_report
 from tasktransfer.designs.transfer.collect.collect import ALONE
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.report.grid import payload
-from tasktransfer.designs.transfer.report.holes import STATES
-from tasktransfer.designs.transfer.report.page import figure_caption, render, write_report
 from tasktransfer.designs.transfer.report.statistics_tables import statistics_tables
+from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,
     NOT_PLANNED_LABEL,
@@ -31,6 +30,7 @@ from tasktransfer.present.kit.matrix import (
     SURVIVES_LABEL,
 )
 from tasktransfer.present.kit.style import save, signed
+from tasktransfer.present.page.holes import STATES
 from tasktransfer.results.state import DAMAGED, State
 
 ROOT = Path(__file__).resolve().parents[2]
