@@ -141,7 +141,8 @@ def with_published(
         rows = zip(records(frame), told[f"differs_{measures[0]}"], strict=True)
         shown = Published(values, name, names)
         told[f"published_{name}"] = [None if why else shown.of(row) for row, why in rows]
-    return told
+    added = compared_columns(measures, "", dict.fromkeys(also, ""))
+    return told[[*frame, *(name for name in added if name in told)]]
 
 
 def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:
