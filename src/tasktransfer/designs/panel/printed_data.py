@@ -11,7 +11,8 @@ from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import paper_name
 from tasktransfer.designs.panel.printed import OF, Row, records_of
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
-from tasktransfer.present.published import Published, beside, notes_of, published_column
+from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.published_columns import published_column
 from tasktransfer.present.view import View
 
 EVERY_SET = {**RATED, **TINY_RATED}
