@@ -36,6 +36,7 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
     table3,
     table6,
 )
+from tasktransfer.present.declared import TABLE_ENDINGS
 from tasktransfer.present.kit.style import heading
 from tasktransfer.present.tables import Left
 

@@ -17,7 +17,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from report_results import Asked, RunName, make_results, path_of
-from shown_results import render, write_report
+from shown_results import render, shown_of, write_report
 from tasktransfer.designs.transfer.collect.collect import ALONE
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.report.grid import payload
