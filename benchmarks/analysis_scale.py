@@ -35,11 +35,15 @@ found = compute(here / "tables", here)
 print(f"{len(found.cells):,} cells", end="")
 """
 FIGURES = """
-from tasktransfer.designs.transfer.figures.draw import draw
-print(f"{len(draw(here / 'tables', here / 'figures')):,} files", end="")
+from shown_results import drawn, write_all_tables
+from tasktransfer.designs.transfer.collect.results import read_results
+results = read_results(here / "tables")
+files = write_all_tables(results, here / "figures")
+files += drawn(results, here / "figures").files(here / "figures")
+print(f"{len(files):,} files", end="")
 """
 REPORT = """
-from tasktransfer.designs.transfer.report.page import write_report
+from shown_results import write_report
 from tasktransfer.designs.transfer.collect.results import read_results
 path = write_report(read_results(here / "tables"), here / "figures", here / "report.html")
 print(f"{path.stat().st_size / 2**20:.1f} MiB", end="")

@@ -12,7 +12,6 @@ import pytest
 import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from tasktransfer.designs.transfer.report.holes import STATES
 
 import tasktransfer.designs.transfer.frames
 from study_records import write_records
@@ -20,6 +19,7 @@ from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns_page import columns_page
+from tasktransfer.present.page.holes import STATES
 from tasktransfer.tables.store import arrow_schema
 
 ROOT = Path(__file__).resolve().parents[2]

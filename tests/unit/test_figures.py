@@ -26,9 +26,8 @@ from record_factory import Run, single_source_runs
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
-from tasktransfer.designs.transfer.figures.draw import DRAW
+from tasktransfer.designs.transfer.figures.draw import DRAW, of_dataset
 from tasktransfer.designs.transfer.figures.lengths import lengths
-from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import ratios, sample_ratio
 from tasktransfer.designs.transfer.figures.source_type import source_type
@@ -153,8 +152,9 @@ def test_nothing_overlaps_or_is_cut_off(
     dataset = "DailyDialog" if scale == "paper_scale" else "Friends"
     figure = drawn(DRAW[name](results, dataset))
     assert flaws(figure) == []
-    assert "SYNTHETIC¹" in figure.get_suptitle()
-    assert any("tiny world" in text.get_text() for text in figure.texts)
+    assert "· SYNTHETIC¹" in figure.get_suptitle().replace("\n", " ")
+    (below,) = [text for text in figure.texts if text.get_gid() == "notes"]
+    assert below.get_text().startswith("1 SYNTHETIC (tiny world): dialogues of the built-in")
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -167,6 +167,7 @@ def test_real_data_bear_no_mark(planted: Results) -> None:
         if name != "multi_source":
             figure = drawn(draw(planted, "DailyDialog"))
             assert "SYNTHETIC" not in figure.get_suptitle()
+            assert not [text for text in figure.texts if text.get_gid() == "notes"]
             assert "study constructed" in figure.get_suptitle()
 
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from record_factory import Run, constructed, make_record, single_source_runs
 
+from shown_results import printed, write_all_tables
 from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.core.node_json import to_json
@@ -21,11 +22,11 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.results import Results, read_results
-from tasktransfer.designs.transfer.figures.draw import FIGURES
+from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
-from tasktransfer.designs.transfer.tables.paper_tables import printed_tables, write_all_tables
 from tasktransfer.encoding.encoded import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
+from tasktransfer.present.tables import Printed
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import read_record
@@ -107,15 +108,18 @@ def check_marks(results: Results, folder: Path) -> None:
     """Every table, figure and page of a study whose dialogues are all generated."""
     assert results.metadata.synthetic
     assert results.tables.runs["synthetic"].all()
-    for table in printed_tables(results)[:-1]:  # the last is the paper's own
-        assert table.caption.startswith("SYNTHETIC"), table.name
+    tables = [table for table in printed(results).values() if isinstance(table, Printed)]
+    assert {table.name for table in tables} == {"table1", "table2", "published_check"}
+    for table in tables[:-1]:  # the last is the paper's own
+        assert table.text.startswith("SYNTHETIC¹ "), table.name
+        assert table.notes[0].startswith("1 SYNTHETIC (tiny world)"), table.name
         assert not [name for name in table.frame.columns if name.startswith("published")]
     write_all_tables(results, folder)
     assert pd.read_csv(folder / "table2.csv")["synthetic"].all()
     for name in FIGURE_NAMES:
-        figure = FIGURES[name].draw(of_dataset(results, DATASET), DATASET)
+        figure = DRAW[name](of_dataset(results, DATASET), DATASET)
         assert figure is not None
-        assert figure.get_suptitle().startswith("SYNTHETIC"), name
+        assert "SYNTHETIC¹" in figure.get_suptitle(), name
 
 
 def test_every_record_says_it(trained: Trained) -> None:
@@ -208,10 +212,12 @@ def computed(collected: Collected) -> Results:
 def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
     results = mixed(tmp_path)
     assert results.metadata.synthetic and results.metadata.real == ["DailyDialog"]
-    tables = {table.name: table for table in printed_tables(results)}
+    tables = printed(results)
     for name in ("table1", "table2"):
-        said = "SYNTHETIC (tiny world), but DailyDialog is real. "
-        assert tables[name].caption.startswith(said)
+        table = tables[name]
+        assert isinstance(table, Printed) and table.badges == "SYNTHETIC¹"
+        assert "Those of DailyDialog are real." in table.notes[0]
+    assert isinstance(tables["table1"], Printed)
     frame = tables["table1"].frame
     compared = frame.filter(like="published").notna().any(axis=1)
     assert compared.groupby(frame["dataset"]).unique().map(list).to_dict() == {
@@ -226,9 +232,9 @@ def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
     }
     titles = {}
     for dataset in DATASETS:
-        figure = FIGURES["heatmap"].draw(of_dataset(results, dataset), dataset)
+        figure = DRAW["heatmap"](of_dataset(results, dataset), dataset)
         assert figure is not None
-        titles[dataset] = figure.get_suptitle().startswith("SYNTHETIC")
+        titles[dataset] = "SYNTHETIC" in figure.get_suptitle()
     assert titles == {"DailyDialog": False, "Friends": True}
 
 

@@ -16,10 +16,14 @@ from tasktransfer.designs import load_config
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.claims import bleu_and_probes
 from tasktransfer.designs.probes.collect import probed_rows
-from tasktransfer.designs.probes.figures import one_a_seed
+from tasktransfer.designs.probes.figures import once_a_seed
 from tasktransfer.designs.probes.intervals import intervals
 from tasktransfer.designs.probes.plan import plan
-from tasktransfer.designs.probes.printed import chosen_by_measures, table6, unsolved
+from tasktransfer.designs.probes.printed import (
+    by_difficulty,
+    chosen_by_measures,
+    not_above_prior,
+)
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins, stand_ins
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
@@ -27,9 +31,11 @@ from tasktransfer.results.revisions import Revisions
 from tasktransfer.stats.cells import Scored, of_tallies
 from tasktransfer.stats.false_discovery import false_discovery
 from tasktransfer.stats.grouped_correlation import grouped_correlation
+from tasktransfer.tables.metadata import Metadata
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 PROBES = ("RecentTopic", "AllSlots", "Coin")
+REAL = Metadata("s", "0" * 64, False, 1)
 
 
 def scores(
@@ -66,7 +72,7 @@ def test_what_the_released_code_selects_by_fills_the_rows_of_bleu() -> None:
     assert chosen.loc["RecentTopic", "selected_by"] == "BLEU"
     assert chosen.loc["RecentTopic", "f1"] == 30
     assert chosen.loc["RecentTopic", "seeds"] == 2
-    groups = table6(chosen.reset_index()).set_index("groups")["group"]
+    groups = by_difficulty(chosen.reset_index(), REAL).set_index("groups")["group"]
     assert groups.to_dict() == {"as used": "hard", "as printed": "medium"}
 
 
@@ -92,7 +98,7 @@ def test_the_published_mean_stands_beside_the_same_probes_only() -> None:
 
     def easy(names: list[str]) -> Any:
         chosen = pd.DataFrame({"model": "LSTM", "selected_by": "BLEU", "probe": names, "f1": 50.0})
-        table = table6(chosen).query("groups == 'as used'").set_index("group")
+        table = by_difficulty(chosen, REAL).query("groups == 'as used'").set_index("group")
         return table.loc["easy", "published"]
 
     assert easy(every) == pytest.approx(78.3, abs=5)
@@ -101,7 +107,7 @@ def test_the_published_mean_stands_beside_the_same_probes_only() -> None:
 
 def test_a_seed_whose_best_epoch_is_the_last_counts_once() -> None:
     frame = scores({"untrained": 0, "best": 4, "last": 4})
-    assert len(one_a_seed(frame)) == 2 * 2 * len(PROBES)
+    assert len(once_a_seed(frame)) == 2 * 2 * len(PROBES)
 
 
 def cells(p: list[float], value: float = 5.0) -> pd.DataFrame:
@@ -132,7 +138,7 @@ def cells(p: list[float], value: float = 5.0) -> pd.DataFrame:
 def test_the_surest_cell_of_many_has_to_be_surer(
     p: list[float], value: float, solved: bool
 ) -> None:
-    told = unsolved(cells(p, value))
+    told = not_above_prior(cells(p, value))
     assert told.empty == solved
     if not solved:
         assert told["cells"].iloc[0] == len(p)
@@ -144,7 +150,7 @@ def test_without_effect_few_probes_are_solved() -> None:
         cells(chance.uniform(size=10).tolist()).assign(probe=str(n), value=chance.normal(size=10))
         for n in range(2000)
     ]
-    share = 1 - len(unsolved(pd.concat(frames))) / 2000
+    share = 1 - len(not_above_prior(pd.concat(frames))) / 2000
     assert 0.015 < share < 0.035  # one side of 5 %
 
 

@@ -16,14 +16,15 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from tasktransfer.designs.transfer.report.holes import STATES
-from tasktransfer.designs.transfer.report.page import figure_caption, render, write_report
+from tasktransfer.designs.transfer.report.page import render, write_report
 
 from report_results import Asked, RunName, make_results, path_of
+from shown_results import render, shown_of, write_report
 from tasktransfer.designs.transfer.collect.collect import ALONE
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.draw import FIGURES
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.statistics_tables import statistics_tables
+from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,
     NOT_PLANNED_LABEL,
@@ -31,6 +32,8 @@ from tasktransfer.present.kit.matrix import (
     SURVIVES_LABEL,
 )
 from tasktransfer.present.kit.style import save, signed
+from tasktransfer.present.page.holes import STATES
+from tasktransfer.present.view import caption_of
 from tasktransfer.results.state import DAMAGED, State
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,7 +234,7 @@ def test_names_and_errors_from_files_are_text_and_never_markup() -> None:
 
 def test_synthetic_studies_say_so_first() -> None:
     text = seen(render(small(synthetic=True), Path("nowhere"), Path("results")))
-    assert text.index("SYNTHETIC") < text.index("The study")
+    assert text.index("SYNTHETIC") < text.index("The answer")
     assert "not from real dialogues" in text
     assert "SYNTHETIC" not in seen(a_page())
 
@@ -294,7 +297,7 @@ def test_a_printed_table_of_dashes_is_a_sentence(tmp_path: Path) -> None:
     ids = {attributes.get("id") for tag, attributes in outline(page).tags if tag == "table"}
     assert "table6" in ids
     assert "table3" not in ids
-    assert "Cannot be told from this study: it takes runs that are missing" in seen(page)
+    assert "Cannot be told from this study: every value is missing." in seen(page)
 
 
 def test_marks_are_called_the_same_on_the_page_as_in_the_figure() -> None:
@@ -314,9 +317,13 @@ def test_the_same_results_give_the_same_page() -> None:
 
 
 def test_every_figure_has_a_caption_which_snakemakes_report_shows_too() -> None:
-    for name in FIGURES:
-        assert len(figure_caption(name)) > 80
-        assert (ROOT / "workflow" / "report" / f"{name}.rst").is_file()
+    shown = shown_of(small())
+    assert {figure.text for figure in shown.figures} == set(FIGURES)
+    for figure in shown.figures:
+        text = caption_of(shown, figure.text, figure.caption)
+        assert len(text) > 80
+        file = ROOT / "workflow" / "report" / shown.captions / f"{figure.text}.rst"
+        assert " ".join(file.read_text().split()) == text
 
 
 def test_figures_are_in_the_file_and_their_pdfs_are_linked(tmp_path: Path) -> None:

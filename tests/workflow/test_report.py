@@ -12,6 +12,7 @@ import pytest
 from tasktransfer.designs.transfer.report.page import write_report
 
 from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
+from shown_results import write_report
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.names import algorithm_label
 from tasktransfer.present.kit.style import signed

@@ -85,7 +85,9 @@ def _likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
                 "take config.json and weights from the same checkpoint"
             )
         if all(POOLER_OR_HEAD.match(p) for p in missing):
-            return "It was saved without its head; save the model with its language-model head"
+            return (
+                "The model was saved without its head; save the model with its language-model head"
+            )
         return "The file is incomplete; copy or download the checkpoint again"
     if unexpected and not missing:
         if {_any_layer(p) for p in unexpected} <= kinds:

@@ -89,8 +89,6 @@ def beside(
     named = {f"{name}{suffix}": cells for name, cells in columns.items()}
     if difference.isna().all():
         del named[f"{DIFFERENCE}{suffix}"]
-    if not any(why):
-        del named[f"{DIFFERS}{suffix}"]
     return frame.assign(**named)
 
 
@@ -109,7 +107,7 @@ def notes_of(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
             f"Published: {paper}."
             + (f" Another setting: {other}; no difference is told." if other else "")
         )
-    why = list(dict.fromkeys(text for name in reasons for text in frame[name].dropna() if text))
+    why = list(dict.fromkeys(text for name in reasons for text in frame[name] if text))
     if why:
         more = f"; and {len(why) - 3} more" if len(why) > 3 else ""
         told.append(f"{OTHERWISE} Published over others: {'; '.join(why[:3])}{more}.")

@@ -23,7 +23,7 @@ from tasktransfer.present.page.fragment import write_fragment
 from tasktransfer.present.published import notes_of
 from tasktransfer.present.view import View, caption_of
 from tasktransfer.tables.columns import Row
-from tasktransfer.tables.html import HtmlTable, as_html, records
+from tasktransfer.tables.html import HtmlTable, as_html, records, untold_text
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import DASH, absent
 from tasktransfer.tables.printed import Entry, Layout, blocks_of, write_table
@@ -186,8 +186,16 @@ def html_of(table: Printed, *, alone: bool = False) -> HtmlTable:
         badges=table.badges,
         notes=table.notes if alone else table.notes[table.marks :],
         folded=table.folded,
+        untold=_untold(table.layout),
         explain=commands if any(any(row) for row in table.words) else None,
     )
+
+
+def _untold(layout: Layout) -> str:
+    """The sentence in place of a table of dashes; "2/5" is a count, and no value."""
+    lines = [line for block in layout.blocks for entry in block for line in entry]
+    values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]
+    return untold_text("") if values and not any(cell.strip(DASH) for cell in values) else ""
 
 
 def quoted(word: str) -> str:

@@ -47,7 +47,7 @@ def unless_sure(column: Column) -> Column:
 
 def published(form: str = ".2f") -> Column:
     """What the paper has; a dash where it has nothing. (Its joins import pandas.)"""
-    column = late("present.published", "published_column")
+    column = late("present.published_columns", "published_column")
     return Column(Head("Published", "number"), lambda row: str(column(form).show(row)))
 
 

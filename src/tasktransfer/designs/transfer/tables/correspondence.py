@@ -137,16 +137,12 @@ def with_published(
         told = beside(told, theirs, comparable.metadata, value=measure, suffix=f"_{measure}")
     if told is frame:
         return frame
-    why = [str(name) for name in told if str(name).startswith("differs_")]
-    differing = told[why].ne("").any(axis=1) if why else pd.Series(False, told.index)
     for name in also:
+        rows = zip(records(frame), told[f"differs_{measures[0]}"], strict=True)
         shown = Published(values, name, names)
-        told[f"published_{name}"] = [
-            None if other else shown.of(row)
-            for row, other in zip(records(frame), differing, strict=True)
-        ]
-    added = [*compared_columns(measures, "", dict.fromkeys(also, "")), *why]
-    return told[[*frame.columns, *(name for name in added if name in told)]]
+        told[f"published_{name}"] = [None if why else shown.of(row) for row, why in rows]
+    added = compared_columns(measures, "", dict.fromkeys(also, ""))
+    return told[[*frame, *(name for name in added if name in told)]]
 
 
 def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:

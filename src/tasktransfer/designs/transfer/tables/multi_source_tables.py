@@ -104,7 +104,8 @@ def _compared(
     frame = with_published(
         ours[agreement != "other"], values, measures, _KEYS, comparable, also=also
     ).reindex(ours.index)
-    return frame.assign(**{str(name): ours[name] for name in ours})
+    reasons_of = frame.filter(like="differs_").fillna("")
+    return frame.assign(**{str(name): ours[name] for name in ours}, **dict(reasons_of.items()))
 
 
 def _agreement(rows: pd.DataFrame) -> pd.Series:

@@ -42,6 +42,7 @@ COLUMNS = {
     "difference_train": "train - published_train",
     "difference_dev": "dev - published_dev",
     "difference_test": "test - published_test",
+    **{f"differs_{split}": "why nothing is beside it though the paper has it" for split in SPLITS},
 }
 """Column → meaning. ``published_`` and ``difference_`` only where something is comparable."""
 

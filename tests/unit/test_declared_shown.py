@@ -1,0 +1,206 @@
+"""What the package's designs declare can be made: names lead to functions, captions to files; and
+the answers of transfer and probes claim what their tables bear, and nothing without an effect."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from report_results import Asked, make_results
+from shown_results import shown_of, view_of
+from tasktransfer.designs.empathetic.shown import shown as empathetic
+from tasktransfer.designs.explain_cell import as_text, explain_cell, table_named
+from tasktransfer.designs.panel.shown import SHOWN as PANEL
+from tasktransfer.designs.probes.answer import answer as answer_of_probes
+from tasktransfer.designs.probes.shown import shown as probes
+from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.designs.transfer.report.answer import answer as answer_of_transfer
+from tasktransfer.errors import ConfigError
+from tasktransfer.present.declared import Figure, Presentation
+from tasktransfer.present.view import View
+from tasktransfer.tables.metadata import Metadata
+
+ROOT = Path(__file__).resolve().parents[2]
+A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
+RESULTS = make_results(Asked({"DailyDialog": (A, B, C)}, models=("bert",)))
+NO_STUDY: Any = None
+"""What probes and empathetic dialogues declare is the same of every study."""
+PRESENTATIONS = {
+    "transfer": shown_of(RESULTS),
+    "panel": PANEL,
+    "empathetic": empathetic(NO_STUDY),
+    "probes": probes(NO_STUDY),
+}
+
+
+def late_names(value: Any) -> Iterator[tuple[str, str]]:
+    """Module and name of each function that is imported when it is called, wherever it stands."""
+    if isinstance(value, partial):
+        yield from late_names(value.func)
+        yield from late_names(value.args)
+    elif isinstance(value, FunctionType):
+        if value.__code__.co_qualname.startswith("late."):
+            yield value.__module__, value.__name__
+        else:
+            for cell in value.__closure__ or ():
+                yield from late_names(cell.cell_contents)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from late_names(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from late_names(item)
+
+
+@pytest.mark.parametrize("design", PRESENTATIONS)
+def test_every_late_name_is_a_function(design: str) -> None:
+    shown = PRESENTATIONS[design]
+    names = set(late_names(shown))
+    assert len(names) >= (8 if design == "transfer" else len(shown.tables) // 2)
+    for module, name in sorted(names):
+        assert callable(getattr(import_module(module), name)), f"{module}.{name}"
+
+
+def texts(shown: Presentation) -> set[str]:
+    return {
+        (each.text if isinstance(each, Figure) else "") or each.name
+        for each in (*shown.tables, *shown.figures)
+        if not each.caption
+    }
+
+
+@pytest.mark.parametrize("design", PRESENTATIONS)
+def test_every_caption_has_its_file_and_every_file_its_use(design: str) -> None:
+    shown = PRESENTATIONS[design]
+    assert shown.captions == design
+    files = {path.stem for path in (ROOT / "workflow" / "report" / design).iterdir()}
+    assert files == texts(shown)
+
+
+# --- a cell ---------------------------------------------------------------------------------------
+
+
+def explained(*words: str) -> dict[str, Any]:
+    view, shown = view_of(RESULTS), shown_of(RESULTS)
+    table = table_named(shown, "TABLE2")
+    assert table is not None
+    plan = SimpleNamespace(runs=())
+    study: Any = SimpleNamespace(config_file="study.yaml", plan=plan)
+    return explain_cell(study, shown, view, table, words)
+
+
+def test_a_cell_is_found_by_its_words_in_any_order_and_case() -> None:
+    told = explained("multitask", "BERT")
+    (cell,) = told["cells"]
+    assert cell["names"] == {"dataset": "DailyDialog", "model": "bert", "algorithm": "multitask"}
+    assert cell["numbers"]["n_pairs"] == 6 and cell["planned_runs"] == 0
+    assert "dataset DailyDialog, model bert, algorithm multitask" in as_text(told)
+    assert len(explained("bert")["cells"]) == 3
+
+
+def test_an_unknown_name_is_told_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"study\.yaml.*'multitusk'.*multitask"):
+        explained("bert", "multitusk")
+    with pytest.raises(ConfigError, match=r"no row with all of multitask pretrain_finetune"):
+        explained("multitask", "pretrain_finetune")
+    assert table_named(shown_of(RESULTS), "DailyDialog") is None
+
+
+# --- the answer of transfer -----------------------------------------------------------------------
+
+
+def transfer(delta: list[float], q: list[float], joint: tuple[float, float]) -> list[str]:
+    """Two cells, ER → DNLI and DNLI → ER; the interval of the mean over all."""
+    pairs = [(A, B), (B, A)]
+    cells = RESULTS.statistics.cells.iloc[:2].assign(
+        model="bert",
+        algorithm="multitask",
+        source=[source for source, _ in pairs],
+        target=[target for _, target in pairs],
+        n_sources=1,
+        delta=delta,
+        low=[value - 1 for value in delta],
+        high=[value + 1 for value in delta],
+        q=q,
+    )
+    summary = RESULTS.statistics.summary.iloc[:1].assign(
+        mean=sum(joint) / 2, joint_low=joint[0], joint_high=joint[1]
+    )
+    statistics = dataclasses.replace(RESULTS.statistics, cells=cells, summary=summary)
+    results: Results = dataclasses.replace(RESULTS, statistics=statistics)
+    return answer_of_transfer(view_of(results))
+
+
+def test_a_planted_transfer_is_found_and_named() -> None:
+    told = transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5))
+    assert told[0].startswith("1 of 2 cells")
+    assert "none surely worse" in told[0]
+    assert "ER → DN " in told[1] and "+6.0 [+5.0, +7.0] points" in told[1]
+    assert "surely changes scores by" in told[-1] and "(+1.00 [+0.50, +1.50])" in told[-1]
+    assert not any("loss" in line for line in told)
+    worse = transfer([6.0, -4.0], [0.9, 0.01], (-2.0, -1.0))
+    assert "none of 2 cells" in worse[0].lower() and "1 surely worse" in worse[0]
+    assert "The largest sure loss is DN → ER" in worse[1]
+
+
+def test_without_a_transfer_nothing_is_claimed() -> None:
+    """The planted one, with a q and an interval that bear it no more."""
+    told = transfer([6.0, -4.0], [0.051, 0.9], (-0.1, 1.5))
+    assert told == [
+        "No transfer is told apart from its baseline: none of 2 cells (a source, target, model "
+        "and algorithm) at q ≤ 0.05.",
+        "Averaged over all pairs, no algorithm surely changes scores.",
+    ]
+    (alone,) = transfer([6.0, -4.0], [float("nan")] * 2, (0.5, 1.5))
+    assert "Nothing can be told" in alone and "one seed" in alone
+
+
+# --- the answer of probes -------------------------------------------------------------------------
+
+
+def probed(
+    trained: float, q: float, rho: tuple[float, float], probe: str = "AllSlots"
+) -> list[str]:
+    """One probe of the best epoch, held against the untrained encoder and the best constant."""
+    intervals = pd.DataFrame(
+        {
+            "snapshot": "best",
+            "probe": [probe, probe, "Coin"],
+            "compared_with": ["untrained", "prior", "untrained"],
+            "value": [trained, 5.0, 50.0],
+            "q": [q, q, 0.001],
+        }
+    )
+    claims = pd.DataFrame(
+        {"corpus": ["MultiWOZ"], "probe": ["all"], "over": ["trained"], "rho": [sum(rho) / 2],
+         "low": [rho[0]], "high": [rho[1]], "points": [9]}
+    )  # fmt: skip
+    frames = {"intervals": intervals, "claims": claims}
+    return answer_of_probes(View(NO_STUDY, frames, Metadata("s", "0" * 64, False, 1)))
+
+
+def test_what_training_planted_is_found() -> None:
+    told = probed(8.0, 0.01, (0.2, 0.8))
+    assert "raised probe F1 in 1 of 1 pairs of model and probe and lowered it in none" in told[0]
+    assert told[1].endswith("in 1 of 1 pairs.")
+    assert "more BLEU-2 have higher probe F1 (Spearman 0.50 [0.20, 0.80])" in told[2]
+    assert "in none of 1 pairs of model and probe and lowered it in 1" in probed(
+        -8.0, 0.01, (-0.8, -0.2)
+    )[0]  # fmt: skip
+    assert "lower probe F1" in probed(-8.0, 0.01, (-0.8, -0.2))[2]
+
+
+def test_without_an_effect_nothing_is_claimed_and_the_coin_is_no_probe() -> None:
+    told = probed(8.0, 0.051, (-0.1, 0.8))
+    assert told[0].startswith("In none of 1 pairs of model and probe is the trained encoder")
+    assert told[1].endswith("in none of 1 pairs.")
+    assert "BLEU-2 does not surely tell what the encoder knows" in told[2]
+    assert probed(8.0, 0.01, (0.2, 0.8), probe="Coin")[0].endswith("cannot be told.")

@@ -1,0 +1,191 @@
+"""Marks, published values, printed tables and sentences, of small frames; and every declaration of
+the package's designs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tasktransfer.present.declared import Crossed, Listed, Presentation, Table
+from tasktransfer.present.marks import badges, marks_of, notes, setting
+from tasktransfer.present.published import Published, beside, notes_of
+from tasktransfer.present.published_columns import published_column
+from tasktransfer.present.sentences import (
+    above,
+    below,
+    counted_of,
+    excludes_zero,
+    listed,
+    with_interval,
+)
+from tasktransfer.present.tables import Left, Printed, html_of, printed, write_tables
+from tasktransfer.present.view import View
+from tasktransfer.tables.columns import number, text
+from tasktransfer.tables.metadata import Metadata
+
+REAL = Metadata("s", "0" * 64, False, 1, order={"set": ["A", "B"]})
+GENERATED = replace(REAL, synthetic=True)
+CUT = replace(REAL, cuts="limit_test 10")
+STOOD_IN = replace(REAL, facts={"stand-in: the encoder": "a smaller one"})
+OURS = pd.DataFrame({"method": ["m", "m", "n"], "set": ["B", "A", "A"], "value": [1.0, 2.0, 4.0]})
+PAPER = Published(
+    pd.DataFrame({"set": ["A", "B"], "value": [3.0, 5.0]}),
+    "value",
+    {"set": lambda row: row["set"] if row["method"] == "m" else None},
+    differs=lambda row: "other pairs" if row["set"] == "B" else "",
+)
+
+VALUE = number("value", "Value", ".1f")
+
+
+def view(metadata: Metadata = REAL, frame: pd.DataFrame = OURS) -> View:
+    study: Any = SimpleNamespace(config_file="s.yaml", plan=SimpleNamespace(runs=()))
+    return View(study, {"ours": frame}, metadata)
+
+
+def presentation(*tables: Table) -> Presentation:
+    return Presentation("?", lambda study: ({}, REAL), lambda view: [], tables=tables)
+
+
+def table(**changes: Any) -> Table:
+    given: dict[str, Any] = {
+        "make": lambda view: view["ours"],
+        "shape": Listed((text("method", "Method"), text("set", "Set"), VALUE)),
+        "keys": ("method", "set"),
+        "caption": "Values.",
+        **changes,
+    }  # fmt: skip
+    return Table("table1", "Table 1", **given)
+
+
+def made(metadata: Metadata = REAL, frame: pd.DataFrame = OURS, **changes: Any) -> Printed:
+    one = table(**changes)
+    told = printed(presentation(one), one, view(metadata, frame))
+    assert isinstance(told, Printed)
+    return told
+
+
+# --- published values -----------------------------------------------------------------------------
+
+
+def test_nothing_stands_beside_generated_dialogues() -> None:
+    assert beside(OURS, PAPER, GENERATED) is OURS
+    mixed = replace(GENERATED, real=["Real"])
+    both = OURS.assign(dataset=["Made", "Made", "Real"], method="m")
+    assert beside(both, PAPER, mixed)["published"].fillna(0).tolist() == [0, 0, 3]
+
+
+def test_over_other_members_there_is_a_reason_and_no_value() -> None:
+    told = beside(OURS, PAPER, REAL)
+    assert told["differs"].tolist() == ["other pairs", "", ""]
+    assert told["published"].fillna(0).tolist() == [0, 3, 0]  # the paper has no method n
+    assert told["difference"].fillna(0).tolist() == [0, -1, 0]
+    assert [published_column(".1f").show(row) for row in told.to_dict("records")] == [
+        "‡", "3.0", "–",
+    ]  # fmt: skip
+    assert notes_of(told, REAL, "Table 1 of X") == [
+        "Published: Table 1 of X.",
+        "‡ Published over others: other pairs.",
+    ]
+
+
+@pytest.mark.parametrize("metadata", [CUT, STOOD_IN])
+def test_in_another_setting_there_is_no_difference(metadata: Metadata) -> None:
+    told = beside(OURS, PAPER, metadata)
+    assert told["published"].fillna(0).tolist() == [0, 3, 0]
+    assert "difference" not in told
+    assert "no difference is told" in notes_of(told, metadata, "Table 1 of X")[0]
+    assert setting(metadata)
+
+
+def test_a_paper_with_two_values_for_a_row_has_none() -> None:
+    twice = replace(PAPER, values=pd.concat([PAPER.values, PAPER.values]))
+    assert beside(OURS, twice, REAL) is OURS
+
+
+# --- marks ----------------------------------------------------------------------------------------
+
+
+def test_badges_are_numbered_as_their_notes() -> None:
+    every = replace(GENERATED, cuts="limit_test 10", facts={**STOOD_IN.facts, "ratings": "kept"})
+    marks = marks_of(every)
+    assert badges(marks) == "SYNTHETIC¹ · CUT DATA² · STAND-INS 1³"
+    told = notes(marks, ["More."])
+    assert [note.split()[0] for note in told] == ["1", "2", "3", "4"]
+    assert "limit_test 10" in told[1] and "the encoder: a smaller one" in told[2]
+    assert "ratings" not in " ".join(told)
+    assert marks_of(REAL) == [] and badges([]) == "" and setting(REAL) == ""
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_a_listed_table_has_a_line_a_row() -> None:
+    told = made()
+    (block,) = told.layout.blocks
+    assert [line for (line,) in block] == [("m", "B", "1.0"), ("m", "A", "2.0"), ("n", "A", "4.0")]
+    assert (told.layout.head, told.layout.numbers) == (("Method", "Set", "Value"), 2)
+    assert made(GENERATED).text.startswith("SYNTHETIC¹ Values. 1 SYNTHETIC (tiny world)")
+
+
+CROSSED = Crossed(
+    (text("method", "Method"),), "set", number("value", "Value", ".1f"), published_column(".1f")
+)
+
+
+def test_a_crossed_table_has_the_papers_line_below_ours() -> None:
+    told = made(shape=CROSSED, make=lambda v: beside(v["ours"], PAPER, v.metadata))
+    assert told.layout.head[-2:] == ("A", "B")  # the study's order
+    lines = [line for block in told.layout.blocks for entry in block for line in entry]
+    assert lines[:2] == [("m", "ours", "2.0", "1.0"), ("", "published", "3.0", "‡")]
+    without = made(GENERATED, shape=CROSSED, make=lambda v: beside(v["ours"], PAPER, v.metadata))
+    lines = [line for block in without.layout.blocks for entry in block for line in entry]
+    assert lines == [("m", "2.0", "1.0"), ("n", "4.0", "–")]
+
+
+@pytest.mark.parametrize("shape", [table().shape, CROSSED])
+def test_words_of_a_cell_name_its_row_alone(shape: Any) -> None:
+    told = made(shape=shape, make=lambda v: beside(v["ours"], PAPER, v.metadata))
+    commands = html_of(told).explain
+    assert commands is not None and commands[0][-1] == "table1 m B"
+    cells = {words[-1] for words in told.words} | {words[-2] for words in told.words}
+    rows = set(zip(OURS["method"], OURS["set"], strict=True))
+    assert {words for words in cells if len(words) == 2} >= rows
+    assert {words[0] for words in cells if words} == {"m", "n"}
+
+
+def test_a_table_without_rows_leaves_no_file_and_a_sentence(tmp_path: Path) -> None:
+    assert len(write_tables([made()], tmp_path)) == 5
+    empty = table(nothing="has no value")
+    told = printed(presentation(empty), empty, view(frame=OURS.iloc[:0]))
+    assert isinstance(told, Left)
+    assert told.why == "Table 1: the study has no value."
+    assert write_tables([told], tmp_path) == [] and not list(tmp_path.iterdir())
+    unplanned = table(planned=lambda study: False)
+    assert isinstance(printed(presentation(unplanned), unplanned, view()), Left)
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+def test_only_what_tests_bear_is_sure() -> None:
+    frame = pd.DataFrame({"value": [1.0, -1.0, 1.0, 1.0], "q": [0.05, 0.01, 0.051, float("nan")]})
+    assert above(frame).tolist() == [True, False, False, False]
+    assert below(frame).tolist() == [False, True, False, False]
+    assert excludes_zero(0.1, 2) and excludes_zero(-2, -0.1)
+    assert not excludes_zero(-0.1, 2) and not excludes_zero(float("nan"), 2)
+
+
+def test_words_of_sentences() -> None:
+    assert with_interval(1.25, 0.4, 2.0, "+.1f") == "+1.2 [+0.4, +2.0]"
+    assert with_interval(1.0, None, None, ".1f") == "1.0"
+    assert [listed(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "", "a", "a and b", "a, b and c",
+    ]  # fmt: skip
+    assert listed(list("abcdef")) == "a, b, c, d and 2 more"
+    assert counted_of(0, 3, "cells") == "none of 3 cells"
