@@ -263,7 +263,7 @@ def test_the_title_names_study_dataset_seeds_and_synthetic_data(
     title = figure.get_suptitle().replace("\n", " ")
     assert "DailyDialog" in title
     assert "study constructed, 2 seeds" in title
-    assert ("SYNTHETIC (tiny world)" in title) == synthetic
+    assert ("SYNTHETIC¹" in title) == synthetic
 
 
 def test_a_baseline_of_zero_shows_points(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from tasktransfer.tables.printed import (
 from tasktransfer.tables.store import frame_of, read_frame, write_frame
 from tasktransfer.tables.text import text_table
 
+REAL = Metadata(study="a_study", config_digest="0", synthetic=False, records=1)
 METADATA = Metadata(study="a_study", config_digest="0", synthetic=True, records=1)
 NASTY = "a_b 5% #1 {x} ~^\\ & $ | <y> [z] *"
 
@@ -236,17 +237,17 @@ def beside(found: Correspondence) -> pd.DataFrame:
 
 def test_only_corresponding_rows_get_a_published_value() -> None:
     both = frozenset(["DailyDialog", "Friends"])
-    frame = beside(Correspondence(both, {"mine": "BERT"}, ""))
+    frame = beside(Correspondence(both, {"mine": "BERT"}, "", REAL))
     assert frame["published_average_score"].fillna(-1).tolist() == [50.95, -1, -1, 42.88]
     assert frame["difference_average_score"][0] == pytest.approx(0.05)
     assert frame["difference_average_score"][1:].isna().all()
     assert compared(frame)
     # One dataset of a study may be full data.
-    frame = beside(Correspondence(frozenset(["Friends"]), {"mine": "BERT"}, ""))
+    frame = beside(Correspondence(frozenset(["Friends"]), {"mine": "BERT"}, "", REAL))
     assert frame["published_average_score"].notna().tolist() == [False, False, False, True]
 
 
 def test_without_any_published_value_there_are_no_columns_for_it() -> None:
-    frame = beside(Correspondence(frozenset(["DailyDialog"]), {"mine": "T6"}, ""))
+    frame = beside(Correspondence(frozenset(["DailyDialog"]), {"mine": "T6"}, "", REAL))
     pd.testing.assert_frame_equal(frame, ours())
     assert not compared(frame)

@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from tasktransfer.designs.transfer.report.holes import STATES
-from tasktransfer.designs.transfer.report.page import render, write_report
 
 from report_results import Asked, RunName, make_results, path_of
 from shown_results import render, shown_of, write_report

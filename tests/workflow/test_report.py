@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tasktransfer.designs.transfer.report.page import write_report
 
 from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
 from shown_results import write_report

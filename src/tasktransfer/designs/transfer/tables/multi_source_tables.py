@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -252,10 +253,11 @@ def _published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
     """The paper's value, and the difference where one is told."""
     sources = str(row["source"]).split("+")
     partly = published.same_sources(str(row["target"]), sources) == "as far as legible"
-    value = row[f"published_{measure}"]
-    other = OTHERWISE if not pd.isna(value) and partly else ""
+    value, difference = row[f"published_{measure}"], row.get(f"difference_{measure}", math.nan)
     note = "" if pd.isna(row.get("published_note")) else "*"
-    cells = [delta(value) + note + other]
-    if f"difference_{measure}" in row:
-        cells.append(delta(row[f"difference_{measure}"]) + other)
-    return cells
+    if f"difference_{measure}" not in row:
+        return [delta(value) + note + (OTHERWISE if partly and not pd.isna(value) else "")]
+    return [
+        delta(value) + note,
+        delta(difference) + (OTHERWISE if partly and not pd.isna(difference) else ""),
+    ]
