@@ -48,6 +48,18 @@ CLASSES = {
     "decoder": AutoModelForCausalLM,
     "encoder_decoder": AutoModelForSeq2SeqLM,
 }
+EVERY_FAMILY: tuple[Family, ...] = (*FAMILIES, "dual_encoder")
+FILES = {"adapter_config.json", WEIGHTS_FILE}
+LEFT = {
+    "encoder": {*FILES, "heads.safetensors"},
+    "decoder": FILES,
+    "encoder_decoder": FILES,
+    "dual_encoder": {
+        *(f"{side}/{file}" for side in ("context", "candidate") for file in FILES),
+        *("config.json", "heads.safetensors"),
+    },
+}
+"""What a checkpoint holds: nothing of the model's own weights."""
 
 
 @pytest.fixture
@@ -63,8 +75,20 @@ def adapted(
     return replace(stage, model=replace(stage.model, adapter=adapter), **more)
 
 
+def read_by(family: Family) -> Family:
+    """The family whose checkpoint and token ids a small model of a family has."""
+    return "encoder" if family == "dual_encoder" else family
+
+
+def bodies(model: FamilyModel, family: Family) -> list[Any]:
+    """The pre-trained models inside a model, by transformers' classes."""
+    parts: Any = model.module
+    within = {"encoder": ["backbone"], "dual_encoder": ["context", "candidate"]}.get(family)
+    return [parts] if within is None else [parts[name] for name in within]
+
+
 def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = ()) -> Record:
-    family = stage.model.family
+    family = read_by(stage.model.family)
     encoded, base = small / f"DailyDialog-{family}", str(small / family)
     train_stage(Job(stage, encoded, base, None, out, True, 1, "small", "c", starts))
     return read_record(out / "metrics.json")
@@ -72,7 +96,7 @@ def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = ()) ->
 
 def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> FamilyModel:
     """A stage's model as an evaluation loads it, or as a training that begins from it."""
-    family, tasks = stage.model.family, {EMOTIONS, NLI}
+    family, tasks = read_by(stage.model.family), {EMOTIONS, NLI}
     encoded, base = small / f"DailyDialog-{family}", str(small / family)
     device = torch.device("cpu")
     loading = Loading(
@@ -95,8 +119,10 @@ def scored(model: FamilyModel, split: EncodedSplit) -> dict[str, float]:
     return evaluate(model, get_task("DailyDialog", split.task), split, setup, "default").metrics
 
 
-def split_of(small: Path, family: Family, task: str = EMOTIONS) -> EncodedSplit:
-    return read_split(small / f"DailyDialog-{family}", task, "train")
+def split_of(
+    small: Path, family: Family, task: str = EMOTIONS, split: str = "train"
+) -> EncodedSplit:
+    return read_split(small / f"DailyDialog-{read_by(family)}", task, split)
 
 
 # --- as peft does it ----------------------------------------------------------------------------
@@ -145,7 +171,7 @@ def test_ten_updates_have_the_losses_of_pefts_own_model(
     whole = ["pooler"] if family == "encoder" else None
     config = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", modules_to_save=whole)
     peft = get_peft_model(base, config)
-    body = begun.module["backbone"] if family == "encoder" else begun.module
+    (body,) = bodies(begun, family)
     start = get_peft_model_state_dict(body.adapted.peft, save_embedding_layers=False)
     set_peft_model_state_dict(peft, start)  # the same weights: A is drawn, B is zero
     head = begun.module["heads"][EMOTIONS] if family == "encoder" else None
@@ -171,34 +197,35 @@ def test_ten_updates_have_the_losses_of_pefts_own_model(
 # --- what is left on the disk -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", EVERY_FAMILY)
 def test_an_adapter_is_saved_with_its_heads_and_loads_as_it_was(
     family: Family, small: Path, tmp_path: Path
 ) -> None:
     stage = adapted(family)
     record = train(small, stage, tmp_path)
     folder = tmp_path / "checkpoint"
-    kept = {file.name for file in folder.iterdir()}
-    heads = {"heads.safetensors"} if family == "encoder" else set()
-    assert kept == {"adapter_config.json", WEIGHTS_FILE, *heads}
+    kept = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
+    assert kept == LEFT[family]
     model = loaded(small, stage, folder)
-    split = read_split(small / f"DailyDialog-{family}", EMOTIONS, "test")
+    split = split_of(small, family, split="test")
     numbers = record["provenance"]["training"]["parameters"]  # type: ignore[index]
     assert numbers["trained"] < numbers["all"] / 4
     assert numbers["trained"] == numbers["learnable"]
     # What it answers is what the record was scored on.
     assert scored(model, split) == record["results"][EMOTIONS]["measures"]
     # The model under it has not moved, and is not on the disk.
-    released = dict(CLASSES[family].from_pretrained(small / family).named_parameters())
-    body = model.module["backbone"] if family == "encoder" else model.module
-    for name, parameter in body.named_parameters():
-        if (plain := name.replace("base_layer.", "")) in released:
-            assert torch.equal(parameter, released[plain])
-    assert sum(f.stat().st_size for f in folder.iterdir()) < 5 * numbers["trained"] + 20_000
+    plain = CLASSES[read_by(family)].from_pretrained(small / read_by(family))
+    released = dict(plain.named_parameters())
+    for body in bodies(model, family):
+        own = {n.replace("base_layer.", ""): p for n, p in body.named_parameters()}
+        there = [name for name in own if name in released and "pooler" not in name]
+        assert there and all(torch.equal(own[name], released[name]) for name in there)
+    assert sum(f.stat().st_size for f in folder.rglob("*.*")) < 5 * numbers["trained"] + 30_000
 
 
-def test_heads_are_trained_whole_and_come_back(small: Path, tmp_path: Path) -> None:
-    stage = adapted("encoder")
+@pytest.mark.parametrize("family", ["encoder", "dual_encoder"])
+def test_heads_are_trained_whole_and_come_back(family: Family, small: Path, tmp_path: Path) -> None:
+    stage = adapted(family)
     fresh = loaded(small, stage, small / "encoder")
     train(small, stage, tmp_path)
     saved = load_file(tmp_path / "checkpoint" / "heads.safetensors")
@@ -248,7 +275,7 @@ def test_peft_reads_a_checkpoint_and_merged_it_answers_the_same(
     if family == "encoder_decoder":
         ids["decoder_input_ids"] = torch.tensor([[0, 3]])
     ours = loaded(small, stage, tmp_path / "checkpoint")
-    body = ours.module["backbone"] if family == "encoder" else ours.module
+    (body,) = bodies(ours, family)
     with torch.no_grad():
         apart, own = peft(**ids)[0], body(**ids)[0]
         merged = peft.merge_and_unload()(**ids)[0]
@@ -260,7 +287,7 @@ def test_peft_reads_a_checkpoint_and_merged_it_answers_the_same(
 
 
 @pytest.mark.parametrize("start", ["continue", "merge", "stack"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", EVERY_FAMILY)
 def test_a_training_begins_where_its_source_ended(
     family: Family, start: AdapterStart, small: Path, tmp_path: Path
 ) -> None:
@@ -276,11 +303,12 @@ def test_a_training_begins_where_its_source_ended(
     train(small, target, tmp_path / "target", (str(checkpoint),))
     last = adapted(family, lora, NLI, starts=(Start(target),))
     train(small, last, tmp_path / "last", (str(tmp_path / "target" / "checkpoint"),))
-    earlier = sorted(p.name for p in (tmp_path / "last" / "checkpoint" / EARLIER).glob("*"))
-    assert earlier == ([] if start == "continue" else ["0", "1"])
+    side = "candidate" if family == "dual_encoder" else ""
+    before = tmp_path / "last" / "checkpoint" / side / EARLIER
+    assert sorted(p.name for p in before.glob("*")) == ([] if start == "continue" else ["0", "1"])
     if start != "continue":  # the source's adapter is what it was
-        first = load_file(tmp_path / "last" / "checkpoint" / EARLIER / "0" / WEIGHTS_FILE)
-        source_weights = load_file(checkpoint / WEIGHTS_FILE)
+        first = load_file(before / "0" / WEIGHTS_FILE)
+        source_weights = load_file(checkpoint / side / WEIGHTS_FILE)
         assert first.keys() == source_weights.keys()
         assert all(torch.equal(first[n], source_weights[n]) for n in first)
     # What is left is the whole way: loaded, it is the model that was scored.
@@ -288,7 +316,7 @@ def test_a_training_begins_where_its_source_ended(
     numbers = {p.requires_grad for n, p in model.module.named_parameters() if "earlier" in n}
     assert numbers == ({False} if start == "stack" else set())
     record = read_record(tmp_path / "last" / "metrics.json")
-    test = read_split(small / f"DailyDialog-{family}", NLI, "test")
+    test = split_of(small, family, NLI, "test")
     assert scored(model, test) == record["results"][NLI]["measures"]
     whole = logits(loaded(small, last, tmp_path / "last" / "checkpoint", begins=True), split)
     torch.testing.assert_close(logits(model, split), whole, atol=1e-4, rtol=1e-4)
