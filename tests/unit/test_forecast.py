@@ -387,3 +387,28 @@ def test_links_are_not_counted(tmp_path: Path) -> None:
     (tmp_path / "inside" / "small").write_bytes(bytes(10))
     (tmp_path / "inside" / "link").symlink_to(tmp_path / "outside")
     assert bytes_under(tmp_path / "inside") < 1000
+
+
+# --- adapters -----------------------------------------------------------------------------------
+
+
+def test_an_adapter_costs_what_of_it_moves() -> None:
+    """Rank 16 on the linear layers of BERT base has 2,654,208 parameters, as peft counts them."""
+    models = [
+        {"name": "whole", "family": "encoder", "checkpoint": "google-bert/bert-base-uncased"},
+        {"name": "lora", "family": "encoder", "checkpoint": "google-bert/bert-base-uncased"},
+    ]
+    models[1]["adapter"] = {"kind": "lora", "rank": 16}  # type: ignore[assignment]
+    study = open_study(PAPER, {"models": models}, need_inputs=False)
+    estimates = Estimates(study)
+    assert estimates.model("lora").trained == 2_654_208
+    whole, lora = (
+        next(s for s in study.plan.stages if s.model.name == name and s.kind == "baseline")
+        for name in ("whole", "lora")
+    )
+    assert estimates.of(lora).checkpoint == 4 * 2_654_208
+    assert estimates.of(whole).checkpoint > 400e6
+    assert estimates.memory_mb(lora) < estimates.memory_mb(whole)
+    ratio = estimates.speed("lora").train / estimates.speed("whole").train
+    assert 2 / 3 < ratio < 0.7
+    assert estimates.speed("lora").evaluate == estimates.speed("whole").evaluate

@@ -11,7 +11,6 @@ import pytest
 import torch
 import yaml
 from gguf import GGMLQuantizationType, GGUFWriter, dequantize, quantize
-from tasktransfer.models.gguf import dequantise
 from tokenizers.pre_tokenizers import ByteLevel
 
 from tasktransfer import cli
@@ -19,6 +18,7 @@ from tasktransfer.config.places import is_gguf, may_be_on_the_hub
 from tasktransfer.errors import ModelError
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.checkpoint_digest import file_digest
+from tasktransfer.models.gguf import dequantise
 from tasktransfer.results.revisions import is_hub_name
 
 HIDDEN, INNER, LAYERS, HEADS = 64, 96, 2, 2

@@ -171,6 +171,7 @@ def _of_stage(record: Record) -> Facts:
             for one in course["selections"]
         ],
         "epochs": len(course["rounds"]),
+        "parameters": record["provenance"].get("training", {}).get("parameters"),
     }
 
 

@@ -119,6 +119,15 @@ def made_with(facts: Facts) -> dict[str, str]:
         hyperparameters = (facts["hyperparameters"] or {}).items()
         lines["weights"] = (facts["model"] or {}).get("weights", "unknown")
         lines["trained with"] = ", ".join(f"{name} {value}" for name, value in hyperparameters)
+        if adapter := (facts["model"] or {}).get("adapter"):
+            started = {"start": facts["identity"].get("adapter_start", "continue")}
+            told = {**adapter, **(started if facts["parents"] else {})}
+            lines["adapter"] = ", ".join(f"{name} {value}" for name, value in told.items())
+        if counts := facts["parameters"]:
+            share = counts["trained"] / counts["all"]
+            lines["parameters"] = (
+                f"{counts['all']:,}, of which {counts['trained']:,} ({share:.1%}) are trained"
+            )
     if host := facts["host"]:
         device = host["gpu"] or f"{host['device']} ({host['cpu']})"
         made = f"{host['precision']}, {host['threads']} threads, {host['platform']}"

@@ -176,7 +176,7 @@ class Estimates:
             evaluated=sum(volume.units * times for volume, times in evaluated),
             evaluated_tokens=evaluated_tokens,
             seconds=seconds,
-            checkpoint=4 * self.model(model).parameters * len(stage.selections),
+            checkpoint=4 * self.model(model).trained * len(stage.selections),
             results=RECORD_BYTES
             + EPOCH_BYTES * training.epochs
             + PREDICTIONS_BYTES
@@ -215,15 +215,16 @@ class Estimates:
 
     def _host_mb(self, stage: Stage) -> float:
         """Weights, gradients, two moments of Adam, the best epoch's weights, and one more copy
-        while loading or writing; where the GPU holds the first four, three copies on the host."""
+        while loading or writing; where the GPU holds the first four, three copies on the host. Of
+        what is frozen, the weights and the copy while loading."""
         size = self.model(stage.model.name)
-        weights = 4 * size.parameters / MEGABYTE
+        weights, moving = (4 * n / MEGABYTE for n in (size.parameters, size.trained))
         if self.device == "cuda":
-            return PROCESS_MB["cuda"] + 3 * weights
+            return PROCESS_MB["cuda"] + 2 * weights + moving
         # A micro-batch's activations: about 34 values of the hidden size a token and layer, three
         # attention maps a head, and three copies of a text-to-text model's scores of all words.
         length = min(stage.model.max_length, MICRO_BATCH)
         a_layer = 34 * size.hidden + 3 * length * max(1, size.hidden // 64)
         words = 0 if stage.model.family == "encoder" else 3 * size.vocabulary
         activations = 4 * MICRO_BATCH * (size.layers * a_layer + words) / MEGABYTE
-        return PROCESS_MB["cpu"] + 6 * weights + activations
+        return PROCESS_MB["cpu"] + 2 * weights + 4 * moving + activations

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from tasktransfer.config import TINY
 from tasktransfer.core.architecture import of_weights
-from tasktransfer.core.specs import Family
+from tasktransfer.core.specs import Family, LowRank
 from tasktransfer.files import json_text
 from tasktransfer.files.tensors import tensor_shapes
 from tasktransfer.results.revisions import is_hub_name
@@ -22,13 +23,26 @@ Basis = Literal["its files", "its name", "its recipe", "a guess: as large as BER
 
 @dataclass(frozen=True, slots=True)
 class ModelSize:
-    """``parameters`` in all; ``layers`` of encoder and decoder together."""
+    """``parameters`` in all; ``layers`` of encoder and decoder together; ``adapter``: parameters of
+    the adapter that is trained in their place, None: they are trained."""
 
     parameters: int
     hidden: int
     layers: int
     vocabulary: int
     basis: Basis
+    adapter: int | None = None
+
+    @property
+    def trained(self) -> int:
+        """Parameters that have a gradient and moments, and are on the disk afterwards."""
+        return self.parameters if self.adapter is None else self.adapter
+
+    @property
+    def backward(self) -> float:
+        """What the way back costs, in forward passes: one for what a layer reads, and one for its
+        weights, as far as they are trained."""
+        return 1 + self.trained / self.parameters
 
     def working(self, family: Family) -> float:
         """Parameters that a token of the input is multiplied with. Embeddings are looked up only,
@@ -42,6 +56,10 @@ class ModelSize:
             "dual_encoder": inner,
         }[family]
 
+
+OF_A_LAYER = 18
+"""Inputs and outputs of a layer's matrices, in hidden sizes: four of attention, and two between the
+hidden states and four times as many."""
 
 _GUESS = (109_500_000, 768, 12, 30522)
 _TINY = (200_000, 64, 2, 1200)
@@ -60,6 +78,24 @@ _PUBLISHED = {
     "t5-base": (222_900_000, 768, 24, 32128),
     "t5-large": (737_700_000, 1024, 48, 32128),
     "t5-3b": (2_851_600_000, 1024, 48, 32128),
+    "modernbert-base": (149_000_000, 768, 22, 50368),
+    "modernbert-large": (394_800_000, 1024, 28, 50368),
+    **{
+        f"ettin-{kind}-{name}": size
+        for kind in ("encoder", "decoder")
+        for name, size in {
+            "17m": (16_800_000, 256, 7, 50368),
+            "32m": (31_900_000, 384, 10, 50368),
+            "68m": (68_100_000, 512, 19, 50368),
+            "150m": (149_000_000, 768, 22, 50368),
+            "400m": (394_800_000, 1024, 28, 50368),
+            "1b": (1_028_100_000, 1792, 28, 50368),
+        }.items()
+    },
+    "deberta-v3-base": (183_800_000, 768, 12, 128100),
+    "qwen3-0.6b": (596_000_000, 1024, 28, 151936),
+    "smollm2-135m": (134_500_000, 576, 30, 49152),
+    "smollm2-360m": (361_800_000, 960, 32, 49152),
 }
 """Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
 
@@ -71,7 +107,42 @@ _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
 
 def model_size(study: Study, name: str) -> ModelSize:
-    """The size of a model of a study: from its files where they are on this disk, else by name."""
+    """The size of a model of a study, and of its adapter: from its files where they are on this
+    disk, else by name."""
+    size, adapter = _size(study, name), study.revisions.models[name].adapter
+    if adapter is None:
+        return size
+    for folder in _folders(study, name):
+        if matrices := _matrices(folder):
+            named = [r for layer, r in matrices.items() if is_adapted(adapter, layer)]
+            return replace(size, adapter=adapter.rank * sum(named))
+    return replace(size, adapter=adapter.rank * OF_A_LAYER * size.hidden * size.layers)
+
+
+NO_LAYER = re.compile(r"emb|wte|wpe|shared|head|position|relative|predictions|^cls\.")
+"""Matrices that no adapter is laid into: embeddings and the output layer."""
+
+
+def is_adapted(adapter: LowRank, layer: str) -> bool:
+    """Whether an adapter is laid into a layer, by its name."""
+    if not adapter.target_modules:
+        return NO_LAYER.search(layer) is None
+    return any(f".{layer}".endswith(f".{end}") for end in adapter.target_modules)
+
+
+def _matrices(folder: Path) -> dict[str, int]:
+    """Layer → its inputs and outputs together."""
+    shapes: dict[str, list[int]] = {}
+    for file in folder.glob("*.safetensors"):
+        shapes |= tensor_shapes(file) or {}
+    return {
+        name.removesuffix(".weight"): sum(shape)
+        for name, shape in shapes.items()
+        if len(shape) == 2 and name.endswith(".weight")
+    }
+
+
+def _size(study: Study, name: str) -> ModelSize:
     model = study.model(name)
     checkpoint, made = model.checkpoint, model.built
     if model.recipe is not None:

@@ -154,7 +154,7 @@ def scaled(speed: Speed, ratio: float) -> Speed:
 
 def computed(size: ModelSize, family: Family, device: Device, flops: float | None) -> Speed:
     """The speed from the operations that a model needs: 2 a parameter and token forward, three
-    times that with the way back.
+    times that with the way back, and less where an adapter moves in place of its weights.
 
     Args:
         flops: operations a second of a matrix product, as calibrated; None: the reference value.
@@ -165,9 +165,9 @@ def computed(size: ModelSize, family: Family, device: Device, flops: float | Non
     rate = (flops or REFERENCE_FLOPS[device]) * share
     forward = 2 * size.working(family) / rate
     return Speed(
-        train=3 * forward,
+        train=(1 + size.backward) * forward,
         evaluate=forward * (1.0 if family == "encoder" else DECODING),
-        update=an_update + size.parameters * ADAM_SECONDS[device],
+        update=an_update + size.trained * ADAM_SECONDS[device],
         start=PROCESS_SECONDS + LOAD_SECONDS[device],
         basis="calibrated" if flops else "reference values",
     )
