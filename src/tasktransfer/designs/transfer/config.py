@@ -39,6 +39,8 @@ from tasktransfer.designs.transfer.dataset_section import (
     DeclaredSection,
     dataset_configs,
 )
+from tasktransfer.designs.transfer.leaks import Leak
+from tasktransfer.designs.transfer.pairs import Asked, Pairs, Patterns, across, refused_together
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.study import Study
 
@@ -210,6 +212,22 @@ class TransferConfig(CommonConfig):
         description="seeds of the baselines, those of seeds among them, as every cell of a target "
         "leans on them; null means seeds",
     )
+    pairs: Pairs = Field(
+        default=None,
+        description="pairs of any datasets: all, or a list of source and target as Dataset/task; "
+        "null: within each dataset, unless sources or targets are given",
+    )
+    sources: Patterns | None = Field(
+        default=None, description="tasks of any datasets that are transferred from, as Dataset/*"
+    )
+    targets: Patterns | None = Field(
+        default=None, description="tasks of any datasets that are transferred to"
+    )
+    allow_leaks: Annotated[tuple[Leak, ...], LIST, DISTINCT] = Field(
+        default=(),
+        description="'Source > Target': datasets of which the first may train on dialogues that "
+        "the second tests",
+    )
     checkpoints: TransferCheckpoints = Field(
         default=TransferCheckpoints(),
         description="what stays on disk beside records and predictions",
@@ -225,7 +243,9 @@ class TransferConfig(CommonConfig):
 
     @model_validator(mode="after")
     def _in_force(self) -> Self:
-        return self.model_copy(update={"multi_source": self.multi_source.in_force(self.algorithms)})
+        multi_source = self.multi_source.in_force(self.algorithms)
+        datasets, _ = across(Asked(self.pairs, self.sources, self.targets), self.datasets)
+        return self.model_copy(update={"multi_source": multi_source, "datasets": datasets})
 
     def how_to_leave_out(self, dataset: str, task: str) -> str:
         return f"remove {task!r} from datasets.{dataset}.tasks and multi_source"
@@ -257,6 +277,9 @@ class TransferConfig(CommonConfig):
             del content["controls"]
         if not self.selectors:  # came later
             del content["selectors"]
+        for key in ("pairs", "sources", "targets", "allow_leaks"):
+            if not content[key]:
+                del content[key]
         if self.baseline_seeds is None:
             del content["baseline_seeds"]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all, of which one came later
@@ -273,7 +296,15 @@ class TransferConfig(CommonConfig):
         """What does not fit together, of the parts that are right by themselves."""
         datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
         algorithms: tuple[str, ...] = parts.get("algorithms", ())
-        if len(algorithms) > 1:
+        asked = Asked(*(parts.get(key) for key in ("pairs", "sources", "targets")))
+        if isinstance(asked.pairs, tuple) and (asked.sources or asked.targets):
+            yield Problem("pairs", "cannot be combined with sources and targets: remove one")
+        if datasets:
+            datasets, problems = across(asked, datasets)
+            yield from problems
+            mode = parts["multi_source"].mode if "multi_source" in parts else "off"
+            yield from refused_together(asked, datasets, algorithms, mode)
+        if len(algorithms) > 1 and asked.is_open:
             yield from _transfers_without_pairs(datasets)
         if parts.get("baseline_seeds"):
             yield from _seeds_without_baseline(parts["baseline_seeds"], parts.get("seeds", ()))

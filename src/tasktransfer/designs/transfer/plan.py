@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tasktransfer.core.nodes import Data, Stage, Start
 from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import ModelSpec, Training
+from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import data_of, recipe_of
 from tasktransfer.designs.transfer.algorithms import in_order, steps
@@ -22,6 +22,7 @@ from tasktransfer.designs.transfer.challenge.rules import broken
 from tasktransfer.designs.transfer.config import SPLITS_THAT_CHOOSE, TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
+from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.designs.transfer.selectors.nodes import Studied, selector_runs
@@ -147,7 +148,7 @@ def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given)
 
 
 def _builder(config: TransferConfig) -> PlanBuilder:
-    shorts = {task: short for dataset in config.datasets for task, short in dataset.shorts}
+    shorts = shorts_of(config.datasets)
     return PlanBuilder(
         lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)), recipe_of
     )
@@ -173,12 +174,46 @@ def _given(config: TransferConfig, revisions: Revisions) -> _Given:
 def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     dataset, model, algorithm, sources, target, seed = wanted
     data, training = given.data[dataset], given.training[dataset]
+    if any(map(is_foreign, sources)):
+        return run_of(wanted, _across(builder, given, wanted))
     if algorithm in CONTROLS:
         method = control_steps(algorithm, sources, target, Usual(data, training, seed))
     else:
         method = steps(algorithm, sources, target)
     stages = builder.stages(method, data, given.models[model], training, seed)
     return run_of(wanted, [*stages.values()][-1])
+
+
+def _across(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
+    """The last stage of a run with sources of other datasets: one task after the other, each with
+    the data and hyperparameters of its own dataset. The first is that source's baseline; a control
+    has it on its own data."""
+    dataset, model, algorithm, sources, target, seed = wanted
+    tasks = [*homes(dataset, sources), (dataset, target)]
+    if len(sources) > 1 and algorithm != "sequential":
+        raise ConfigError(
+            f"{algorithm} of {target} on sources of other datasets ({', '.join(sources)}): a "
+            "training reads one dataset; use one source, or algorithm sequential"
+        )
+    before: Stage | None = None
+    for home, task in tasks:
+        data, training = given.data[home], given.training[home]
+        step = Step((task,), Selection((task,)), start=_start(before, task, given.models[model]))
+        if algorithm in CONTROLS and before is None:
+            step = control_steps(algorithm, (task,), target, Usual(data, training, seed))[0]
+        stages = builder.stages([step], data, given.models[model], training, seed)
+        before = stages[step]
+    assert before is not None
+    return before
+
+
+def _start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
+    """Where a stage starts: all of the stage before, but for the head of a task of another dataset
+    that has the same name."""
+    if before is None:
+        return None
+    has_its_head = model.family == "encoder" and task in before.tasks
+    return Start(before, parts=("encoder",) if has_its_head else ())
 
 
 def kind_of(step: Step, starts: tuple[Start, ...]) -> str:

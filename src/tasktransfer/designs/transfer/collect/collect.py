@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.core.runs import Run
+from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Tables, frames_of
@@ -131,8 +132,7 @@ def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
 
 def shorts_of(study: Study) -> dict[str, str]:
     """Task → short name, of all tasks of the study's datasets."""
-    datasets = transfer_config(study).datasets
-    return {task: short for dataset in datasets for task, short in dataset.shorts}
+    return dict(pairs.shorts_of(transfer_config(study).datasets))
 
 
 def metadata_in(collected: Collected) -> Metadata:
