@@ -190,9 +190,7 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
         "sources": ["Other/*"],
     }
     opened = study(**more)
-    with pytest.raises(
-        DataError, match=r"dialogues of Tickets/intent are among .*allow_leaks"
-    ):
+    with pytest.raises(DataError, match=r"dialogues of Tickets/intent are among .*allow_leaks"):
         design_of(opened.config).refuse(opened)
     capsys.readouterr()
     allowed = study(**more, allow_leaks=["Other > Tickets"])
