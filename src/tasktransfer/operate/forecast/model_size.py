@@ -18,7 +18,9 @@ from tasktransfer.files.tensors import tensor_shapes
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 
-Basis = Literal["its files", "its name", "its recipe", "a guess: as large as BERT base"]
+Basis = Literal[
+    "its files", "its config", "its name", "its recipe", "a guess: as large as BERT base"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,9 @@ _PUBLISHED = {
     "gpt2-medium": (354_800_000, 1024, 24, 50257),
     "gpt2-large": (774_000_000, 1280, 36, 50257),
     "gpt2-xl": (1_557_600_000, 1600, 48, 50257),
+    "all-minilm-l6-v2": (22_700_000, 384, 6, 30522),
+    "all-mpnet-base-v2": (109_500_000, 768, 12, 30527),
+    "smollm2-135m-instruct": (134_500_000, 576, 30, 49152),
     "t5-small": (60_500_000, 512, 12, 32128),
     "t5-base": (222_900_000, 768, 24, 32128),
     "t5-large": (737_700_000, 1024, 48, 32128),
@@ -103,12 +108,13 @@ WORDS = 10_000
 """The vocabulary of a model that is built, before the data says it."""
 
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
+_INNER = ("intermediate_size", "d_ff", "n_inner", "hidden_dim")
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
 
 def model_size(study: Study, name: str) -> ModelSize:
     """The size of a model of a study, and of its adapter: from its files where they are on this
-    disk, else by name."""
+    disk, or its config alone, else by name."""
     size, adapter = _size(study, name), study.revisions.models[name].adapter
     if adapter is None:
         return size
@@ -161,6 +167,7 @@ def _size(study: Study, name: str) -> ModelSize:
     if checkpoint == TINY:
         return ModelSize(*_TINY, "its name")
     short = checkpoint.rstrip("/").rsplit("/", 1)[-1].lower().removeprefix("flan-")
+    short = short.split(".q")[0].removesuffix(".gguf")  # what a file in GGUF says of its digits
     for ending in ("-uncased", "-cased"):
         short = short.removesuffix(ending)
     if short in _PUBLISHED:
@@ -193,14 +200,17 @@ def _from_folder(folder: Path) -> ModelSize | None:
         if shapes is None:
             return None
         parameters += sum(map(math.prod, shapes.values()))
-    if not parameters:
-        return None
     config = json_text.read_object(folder / "config.json")
+    if not parameters and not any(name in config for name in _HIDDEN):
+        return None
 
     def first(names: tuple[str, ...], default: int) -> int:
         return next((config[name] for name in names if isinstance(config.get(name), int)), default)
 
     layers = first(_LAYERS, 12) + int(config.get("num_decoder_layers") or 0)
-    return ModelSize(
-        parameters, first(_HIDDEN, 768), layers, first(("vocab_size",), 30522), "its files"
-    )
+    hidden, words = first(_HIDDEN, 768), first(("vocab_size",), 30522)
+    if parameters:
+        return ModelSize(parameters, hidden, layers, words, "its files")
+    inner = first(_INNER, 4 * hidden)
+    parameters = words * hidden + layers * (4 * hidden + 2 * inner) * hidden
+    return ModelSize(parameters, hidden, layers, words, "its config")
