@@ -26,7 +26,8 @@ Basis = Literal[
 @dataclass(frozen=True, slots=True)
 class ModelSize:
     """``parameters`` in all; ``layers`` of encoder and decoder together; ``adapter``: parameters of
-    the adapter that is trained in their place, None: they are trained."""
+    the adapter that is trained in their place, None: they are trained; ``written``: the share of
+    its tokens that are of answers, each of which is weighed against all words."""
 
     parameters: int
     hidden: int
@@ -34,6 +35,7 @@ class ModelSize:
     vocabulary: int
     basis: Basis
     adapter: int | None = None
+    written: float = 0.0
 
     @property
     def trained(self) -> int:
@@ -54,7 +56,7 @@ class ModelSize:
         return {
             "encoder": inner,
             "decoder": self.parameters,
-            "encoder_decoder": inner / 2,
+            "encoder_decoder": inner / 2 + self.written * self.vocabulary * self.hidden,
             "dual_encoder": inner,
         }[family]
 
@@ -103,6 +105,9 @@ _PUBLISHED = {
     "smollm2-360m": (361_800_000, 960, 32, 49152),
 }
 """Name on the hub, without owner and case → parameters, hidden size, layers, vocabulary."""
+
+REPLIES_SHARE = 0.3
+"""Of the tokens of a pair of context and reply; models that are built write replies."""
 
 WORDS = 10_000
 """The vocabulary of a model that is built, before the data says it."""
@@ -160,7 +165,8 @@ def _size(study: Study, name: str) -> ModelSize:
         layer = 4 * made.hidden**2 + 2 * made.hidden * made.feed_forward
         layers = made.layers + made.decoder_layers
         parameters = made.words * made.hidden + layers * layer
-        return ModelSize(parameters, made.hidden, layers, made.words, "its recipe")
+        words = made.words
+        return ModelSize(parameters, made.hidden, layers, words, "its recipe", written=REPLIES_SHARE)
     for folder in _folders(study, name):
         if size := _from_folder(folder):
             return size
