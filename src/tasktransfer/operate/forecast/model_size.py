@@ -166,7 +166,9 @@ def _size(study: Study, name: str) -> ModelSize:
         layers = made.layers + made.decoder_layers
         parameters = made.words * made.hidden + layers * layer
         words = made.words
-        return ModelSize(parameters, made.hidden, layers, words, "its recipe", written=REPLIES_SHARE)
+        return ModelSize(
+            parameters, made.hidden, layers, words, "its recipe", written=REPLIES_SHARE
+        )
     for folder in _folders(study, name):
         if size := _from_folder(folder):
             return size
