@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import PROMPTED, transfer_runs
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
@@ -62,6 +62,10 @@ def statistics(study: Study) -> None:
     frames = compute(tables, study.config.results, progress=lambda text: print(text, flush=True))
     for name, frame in vars(frames).items():
         print(f"{tables / name}.parquet: {len(frame):,} rows")
+    if transfer_config(study).prompted:
+        from tasktransfer.designs.transfer.statistics.prompted import write_prompted
+
+        write_prompted(study)
     if transfer_config(study).selectors:
         from tasktransfer.designs.transfer.selectors.values import write_selection
 
@@ -94,8 +98,11 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
 
     Args:
         words: dataset, model, algorithm, sources (several joined by +) and target; of a baseline
-            the target alone. Full or short names of tasks.
+            the target alone. Full or short names of tasks. Of a model that is only asked:
+            ``prompted``, and any of dataset, model, target and shots.
     """
+    if PROMPTED in words:
+        return _explained_prompts(study, words, as_json)
     from tasktransfer.designs.transfer import explain as explaining
     from tasktransfer.designs.transfer.collect.collect import shorts_of
     from tasktransfer.designs.transfer.explain.text import as_text
@@ -116,6 +123,14 @@ def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     runs = () if study.unknown else planned
     facts = explaining.explain(cell, runs, study)
     facts["notes"] += study.absent
+    return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
+
+
+def _explained_prompts(study: Study, words: Sequence[str], as_json: bool) -> str:
+    from tasktransfer.designs.explain_runs import as_text, explain_runs
+
+    full = {s: task for dataset in transfer_config(study).datasets for task, s in dataset.shorts}
+    facts = explain_runs(study, [full.get(word, word) for word in words])
     return f"{json_text.printed(facts, indent=2)}\n" if as_json else as_text(facts)
 
 

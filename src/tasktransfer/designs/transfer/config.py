@@ -7,7 +7,7 @@ tasks are looked up when a config is read, so that those of plugins are among th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, Self
 
@@ -19,8 +19,16 @@ from pydantic import (
     model_validator,
 )
 
-from tasktransfer.config import ALL, CheckpointConfig, CommonConfig, TrainingConfig
+from tasktransfer.config import (
+    ALL,
+    CheckpointConfig,
+    CommonConfig,
+    EndpointConfig,
+    ModelConfig,
+    TrainingConfig,
+)
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, Section, Seeds
+from tasktransfer.config.sections import named_once
 from tasktransfer.core.specs import Training
 from tasktransfer.core.validation import Problem, at, show
 from tasktransfer.datasets import DATASETS
@@ -41,6 +49,7 @@ from tasktransfer.designs.transfer.dataset_section import (
 )
 from tasktransfer.designs.transfer.leaks import Leak
 from tasktransfer.designs.transfer.pairs import Asked, Pairs, Patterns, across, refused_together
+from tasktransfer.designs.transfer.prompted_section import Prompted, prompted_problems
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.study import Study
 
@@ -64,6 +73,15 @@ class TransferTraining(TrainingConfig):
 SPLITS_THAT_CHOOSE = ("dev", "test")
 """Splits whose scores of single-source transfers may choose; a selector may in their place."""
 Chooser = Annotated[str, OneOf("choice", lambda dataset: (*SPLITS_THAT_CHOOSE, *SELECTORS))]
+
+
+class TransferModel(ModelConfig):
+    """A model of the study."""
+
+    trained: bool = Field(
+        default=True,
+        description="whether the study trains it; false: it is only asked (prompted)",
+    )
 
 
 class NamedMultiSource(Section):
@@ -173,6 +191,10 @@ class TransferConfig(CommonConfig):
         description="the datasets: those of the package with their tasks, and your own with their "
         "files",
     )
+    models: Annotated[tuple[TransferModel, ...], LIST, AfterValidator(named_once)] = Field(
+        description="the models, each a checkpoint with its family; none where all that is asked "
+        "is behind endpoints"
+    )
     algorithms: Annotated[
         tuple[AlgorithmName, ...],
         LIST,
@@ -235,6 +257,11 @@ class TransferConfig(CommonConfig):
     multi_source: MultiSourceConfig = Field(
         default=MultiSourceConfig(), description="runs with several sources (paper, section 6.2)"
     )
+    prompted: Prompted = Field(
+        default=(),
+        description="language models that are asked by prompts, as they were released, beside the "
+        "baselines",
+    )
     rules: Rules = Field(
         default="free",
         description="challenge refuses what the FETA challenge forbids; free does not, and its "
@@ -256,6 +283,16 @@ class TransferConfig(CommonConfig):
         return tuple(dataset.name for dataset in self.datasets)
 
     @property
+    def trained_models(self) -> tuple[TransferModel, ...]:
+        """The models that algorithms are run with."""
+        return tuple(model for model in self.models if model.trained)
+
+    def endpoint_of(self, model: str) -> EndpointConfig | None:
+        """Where a prompted model is asked; None: it runs here."""
+        named = (one for one in self.prompted if one.model == model and one.endpoint is not None)
+        return next(named, None)
+
+    @property
     def more_baseline_seeds(self) -> tuple[int, ...]:
         """Seeds of baselines beyond those of the study."""
         return tuple(seed for seed in self.baseline_seeds or () if seed not in self.seeds)
@@ -273,6 +310,11 @@ class TransferConfig(CommonConfig):
         content = super().content()
         if content["multi_source"]["choose_by"] == "dev":  # came later
             del content["multi_source"]["choose_by"]
+        for model in content["models"]:
+            if model["trained"]:  # came later
+                del model["trained"]
+        if not self.prompted:
+            del content["prompted"]
         if not self.controls:
             del content["controls"]
         if not self.selectors:  # came later
@@ -314,12 +356,25 @@ class TransferConfig(CommonConfig):
             yield from _epochs_left_open(parts["training"], datasets)
         if "checkpoints" in parts and "pretrain_finetune" in algorithms:
             yield from _starts_not_kept(parts["checkpoints"])
+        if parts.get("prompted") and "models" in parts:
+            yield from prompted_problems(parts["prompted"], parts["models"])
+        if "models" in parts and not parts.get("prompted", True):
+            yield from _nothing_to_do(parts["models"])
         if "multi_source" in parts:
             yield from _multi_source(parts["multi_source"], datasets, algorithms)
             yield from _chosen_by(parts["multi_source"], parts.get("selectors", ()))
 
 
 # --- what does not fit together -------------------------------------------------------------------
+
+
+def _nothing_to_do(models: Sequence[TransferModel]) -> Iterator[Problem]:
+    """Of a study that asks no model."""
+    if not models:
+        yield Problem("models", "is empty, and prompted asks none: name a model")
+    elif not any(model.trained for model in models):
+        message = "none is trained, and prompted asks none: leave out trained: false, or ask one"
+        yield Problem("models", message)
 
 
 def _transfers_without_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]:

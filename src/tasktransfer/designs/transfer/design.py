@@ -52,8 +52,10 @@ def _outputs(study: Study) -> Outputs:
 
 
 def _statistics(study: Study) -> tuple[str, ...]:
-    more = outputs.SELECTION if transfer_config(study).selectors else ()
-    return (*outputs.STATISTICS, *more)
+    config = transfer_config(study)
+    asked = outputs.PROMPTED if config.prompted else ()
+    more = outputs.SELECTION if config.selectors else ()
+    return (*outputs.STATISTICS, *asked, *more)
 
 
 def _in(folder: str, names: object, endings: object) -> tuple[str, ...]:
@@ -68,6 +70,8 @@ def _figure(name: str, dataset: str) -> Shown:
 def _figures_of(study: Study, dataset: str, counted: bool) -> list[str]:
     runs = transfer_runs(study.plan)
     counts = {len(run.about["sources"]) for run in runs if run.about["dataset"] == dataset}
+    if not counts:  # models are asked, and none is trained
+        return []
     shuffled = SHUFFLED_SOURCE in transfer_config(study).controls
     return outputs.figures_of(counts, lengths=counted, shuffled_source=shuffled)
 

@@ -42,6 +42,8 @@ STATISTICS = (
 )
 """What ``statistics`` makes of the tables, as Parquet; columns in ``collect.columns``."""
 
+PROMPTED = ("prompted",)
+"""What ``statistics`` makes besides where the study asks models that it does not train."""
 SELECTION = ("selectors", "regret")
 """What ``statistics`` makes besides where the study names selectors."""
 

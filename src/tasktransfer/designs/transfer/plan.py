@@ -23,6 +23,7 @@ from tasktransfer.designs.transfer.config import SPLITS_THAT_CHOOSE, TransferCon
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
+from tasktransfer.designs.transfer.prompted import prompted_runs
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.designs.transfer.selectors.nodes import Studied, selector_runs
@@ -38,7 +39,7 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
         ConfigError: the study is under the challenge's rules and a run would break one.
         RecordError: the file of what ``auto`` picked is damaged, or of another question.
     """
-    if config.multi_source.mode != "auto":
+    if config.multi_source.mode != "auto" or not config.trained_models:
         return build(config, revisions)
     single_source = build(config, revisions)
     without_controls = build(config.model_copy(update={"controls": ()}), revisions)
@@ -53,7 +54,7 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
 
 def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
     """Stages of each multi-source algorithm, for the first tasks of the study."""
-    dataset, model = config.datasets[0], config.models[0].name
+    dataset, model = config.datasets[0], config.trained_models[0].name
     target, *others = dataset.tasks
     sources = tuple(others[: config.multi_source.sources_per_target])
     builder, given = _builder(config), _given(config, revisions)
@@ -88,6 +89,8 @@ def build(
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
     for run in _selectors(config, builder, given):
+        builder.add(run)
+    for run in prompted_runs(config, given.data, given.models):
         builder.add(run)
     for stage in _perhaps_chosen(config, builder, given):
         builder.expect(stage)
@@ -140,7 +143,7 @@ def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given)
     asked = config.multi_source
     if (asked.mode, asked.sources_per_target) != ("auto", 2):
         return
-    for model, seed, dataset in product(config.models, config.seeds, config.datasets):
+    for model, seed, dataset in product(config.trained_models, config.seeds, config.datasets):
         for pair in combinations(dataset.tasks, 2):
             for target in [task for task in dataset.tasks if task not in pair][:1]:
                 name = (dataset.name, model.name, "pretrain_finetune", pair, target, seed)
@@ -261,7 +264,7 @@ def _wanted(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator
     """Every run, baselines first; one that is asked for twice comes twice."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
-    for model in config.models:
+    for model in config.trained_models:
         yield from _more_baselines(config, model.name, multi)
         for seed in config.seeds:
             for dataset in config.datasets:

@@ -64,6 +64,7 @@ class Results:
     ``lengths``: how many utterances and dialogues have which length (columns of
     ``data.stats.length_distributions``); None where the dialogues were never prepared.
     ``reference``: scores without a model (``tables.reference``); None where they were not made.
+    ``prompted``: of models that are only asked (``statistics.prompted``); None where none is.
     """
 
     tables: Tables
@@ -71,6 +72,7 @@ class Results:
     metadata: Metadata
     lengths: pd.DataFrame | None
     reference: pd.DataFrame | None = None
+    prompted: pd.DataFrame | None = None
 
 
 def frames_of(tables: Tables) -> dict[str, pd.DataFrame]:
@@ -118,7 +120,21 @@ def read_results(folder: str | Path) -> Results:
         metadata=metadata,
         lengths=pd.read_parquet(lengths) if lengths.exists() else None,
         reference=reference.read(folder / Path(outputs.REFERENCE).name),
+        prompted=read_prompted(folder),
     )
+
+
+def read_prompted(folder: Path) -> pd.DataFrame | None:
+    """The table ``prompted``; None where no model is only asked.
+
+    Raises:
+        RecordError: it is damaged, or was written by another version.
+    """
+    file = folder / f"{outputs.PROMPTED[0]}.parquet"
+    if not file.exists():
+        return None
+    remedy = "run `tasktransfer statistics` again"
+    return read_frame(file, columns.PROMPTED, remedy)[0]
 
 
 def read_statistic(folder: Path, table: str) -> pd.DataFrame:
