@@ -166,6 +166,7 @@ DIGESTS = {
     "minilm-study.yaml": "1faea42d76778c6cb23ef84eea1363da9e107ef6ec1306a5a7390a5e5f29ec4b",
     "modern.yaml": "be113d6aafade69b9cfdf8a9e3938da277b702ca4131640d87fdd2773b389ac2",
     "paper.yaml": "9f2a4db584dfd0d7f40a635e30776307512fb64af1ea13e326b43079fe37e87d",
+    "prompted.yaml": "8451683093819a006eb4ff2d1e351a3e78d1dfab0490f76d5506bbf25fd9f138",
     "planted.yaml": "74a5e8c19a9b4c8bdd7d05b5cfd759094c50d58bc23e76d795ef5b5773bc2c2c",
 }
 

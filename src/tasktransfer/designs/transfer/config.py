@@ -191,10 +191,9 @@ class TransferConfig(CommonConfig):
         description="the datasets: those of the package with their tasks, and your own with their "
         "files",
     )
-    models: Annotated[tuple[TransferModel, ...], LIST, AfterValidator(named_once)] = Field(
-        description="the models, each a checkpoint with its family; none where all that is asked "
-        "is behind endpoints"
-    )
+    models: Annotated[
+        tuple[TransferModel, ...], LIST, Field(min_length=1), AfterValidator(named_once)
+    ] = Field(description="the models, each a checkpoint with its family")
     algorithms: Annotated[
         tuple[AlgorithmName, ...],
         LIST,
@@ -370,9 +369,7 @@ class TransferConfig(CommonConfig):
 
 def _nothing_to_do(models: Sequence[TransferModel]) -> Iterator[Problem]:
     """Of a study that asks no model."""
-    if not models:
-        yield Problem("models", "is empty, and prompted asks none: name a model")
-    elif not any(model.trained for model in models):
+    if not any(model.trained for model in models):
         message = "none is trained, and prompted asks none: leave out trained: false, or ask one"
         yield Problem("models", message)
 

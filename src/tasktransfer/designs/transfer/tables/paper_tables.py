@@ -110,7 +110,8 @@ def _printed(name: str, table: _Table, results: Results) -> Printed:
     else:
         caption = table.caption(frame, metadata, correspondence(results))
     layout = table.layout(frame, metadata)
-    return Printed(name, PRINTED[name], caption, frame, layout, table.columns, metadata)
+    columns = {**table.columns, **(second.ASKED_COLUMNS if table.make is table2 else {})}
+    return Printed(name, PRINTED[name], caption, frame, layout, columns, metadata)
 
 
 def _check() -> Printed:

@@ -54,13 +54,15 @@ COLUMNS = {
     "n_seeds": "seeds behind the numbers",
     "complete": "n_cells == n_expected",
     **compared_columns(MEASURES, "Table 2", ALSO),
+}
+"""Column → meaning. ``published_`` and ``difference_`` only where something is comparable."""
+ASKED_COLUMNS = {
     "average_low": "of models that are only asked: lower end of the 95 % interval of the score",
     "average_high": "its upper end",
     "spread": "of models that are only asked: best minus worst wording, points",
     "seen": "whether they have read the test dialogues, as the config says",
 }
-"""Column → meaning. ``published_`` and ``difference_`` only where something is comparable, the last
-four only where models are asked."""
+"""The same of columns that are there only where models are asked."""
 ASKED = "asked, not trained"
 
 _HEAD = (
