@@ -313,7 +313,7 @@ STATISTICS: dict[str, Columns] = dict(
 )
 """What ``statistics`` makes of them."""
 
-ALL = TABLES | STATISTICS
+ALL = TABLES | STATISTICS | {outputs.PROMPTED[0]: PROMPTED}
 
 
 def names(table: str) -> list[str]:

@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_t
 from tasktransfer.designs.transfer.figures.heatmap import heatmap
 from tasktransfer.designs.transfer.figures.lengths import lengths
 from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
-from tasktransfer.designs.transfer.figures.one_dataset import LENGTHS, of_dataset
+from tasktransfer.designs.transfer.figures.one_dataset import ASKED, LENGTHS, of_dataset
 from tasktransfer.designs.transfer.figures.sample_count import sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import sample_ratio
 from tasktransfer.designs.transfer.figures.shuffled_source import shuffled_source
@@ -61,7 +61,7 @@ _DRAWINGS = (
     Drawing(transfer_graph, ("cells",), "Who helps whom, per model (paper, Figure 1)"),
     Drawing(
         heatmap,
-        ("runs", "missing", "cells"),
+        ("runs", "missing", "cells", ASKED),
         "Relative improvement by transfer, per model and algorithm (paper, Figure 3)",
     ),
     Drawing(
@@ -180,8 +180,8 @@ def digest_of_drawing(name: str, dataset: str, part: Results) -> str:
 
 
 def _frame(part: Results, name: str) -> pd.DataFrame | None:
-    if name == LENGTHS:
-        return part.lengths
+    if name in (LENGTHS, ASKED):
+        return part.lengths if name == LENGTHS else part.prompted
     frame: pd.DataFrame = getattr(part.tables if name in columns.TABLES else part.statistics, name)
     return frame
 

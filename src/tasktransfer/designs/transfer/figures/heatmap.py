@@ -25,6 +25,12 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures import cell_grid
+from tasktransfer.designs.transfer.figures.asked_margin import (
+    draw_margin,
+    height,
+    margin_entries,
+    margin_rows,
+)
 from tasktransfer.designs.transfer.figures.one_dataset import single_source_cells
 from tasktransfer.designs.transfer.figures.style import (
     DIVERGING,
@@ -160,9 +166,11 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
     figure = _canvas(len(tasks), len(grid), len(grid[0]))
     axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
     scale = min(1.5, _cell_size(len(tasks), len(grid[0])) / CELL)
+    margin = margin_rows(results.prompted, dataset, tasks[:targets])
     for row, line in zip(axes, grid, strict=True):
         for place, panel in zip(row, line, strict=True):
             _draw(place, panel, names, limit, scale)
+            draw_margin(place, names, margin, scale)
             place.set_xlim(0, targets)
             for number in _first_of_each(tasks, foreign):
                 place.axhline(number, color=INK, linewidth=1.2, clip_on=False)
@@ -178,13 +186,15 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
         aspect=25,
     )
     bar.set_label("Improvement, %", fontsize=LABEL_POINTS * growth(figure) + 1)
-    legend_below(figure, _legend_entries([panel for row in grid for panel in row], limit))
+    entries = _legend_entries([panel for row in grid for panel in row], limit)
+    legend_below(figure, [*entries, *margin_entries(margin)])
     runs = results.tables.runs  # baselines may have more seeds
     transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
     seeds = int(runs.loc[transfers, "seed"].nunique())
     what = f"{dataset}: improvement over {compared_with} by transfer, %"
     entitle(figure, what, seeds, results.metadata)
-    fit_panels(figure, axes, side * targets / len(tasks), side)
+    width, high = (side * cells / len(tasks) for cells in (targets, height(len(tasks), margin)))
+    fit_panels(figure, axes, width, high)
     return figure
 
 
