@@ -15,7 +15,6 @@ from tasktransfer.cli.options import (
     folder,
     number,
     open_design,
-    open_study,
     option,
     show,
 )
@@ -69,7 +68,7 @@ def plan(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate.overview import overview
     from tasktransfer.operate.overview_text import as_text
 
-    study = open_study(chosen, need_inputs=False)
+    study, design = open_design(chosen, need_inputs=False)
     device = "cuda" if chosen.card else DEVICES[chosen.on]
     estimates = Estimates(study, device)
     rates = (
@@ -79,6 +78,8 @@ def plan(chosen: argparse.Namespace) -> None:
     )
     seen = overview(study, chosen.devices, rates, device)
     show(seen, as_text, as_json=chosen.json)
+    for line in () if chosen.json else design.notes(study.config):
+        print(line)
 
 
 def validate(chosen: argparse.Namespace) -> None:

@@ -50,6 +50,7 @@ from tasktransfer.designs.transfer.dataset_section import (
 from tasktransfer.designs.transfer.leaks import Leak
 from tasktransfer.designs.transfer.pairs import Asked, Pairs, Patterns, across, refused_together
 from tasktransfer.designs.transfer.prompted_section import Prompted, prompted_problems
+from tasktransfer.designs.transfer.racing import RacingConfig
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.study import Study
 
@@ -228,6 +229,11 @@ class TransferConfig(CommonConfig):
         description="what ranks the sources of each target before they are tried; judged by the "
         "finished transfers (docs/selection.md)",
     )
+    racing: RacingConfig | None = Field(
+        default=None,
+        description="pairs that look bad by dev with few seeds get no more of them; null: all "
+        "pairs have all seeds",
+    )
     baseline_seeds: Seeds | None = Field(
         default=None,
         description="seeds of the baselines, those of seeds among them, as every cell of a target "
@@ -321,6 +327,8 @@ class TransferConfig(CommonConfig):
         for key in ("pairs", "sources", "targets", "allow_leaks"):
             if not content[key]:
                 del content[key]
+        if self.racing is None:
+            del content["racing"]
         if self.baseline_seeds is None:
             del content["baseline_seeds"]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all, of which one came later
@@ -349,6 +357,8 @@ class TransferConfig(CommonConfig):
             )
         if len(algorithms) > 1 and asked.is_open:
             yield from _transfers_without_pairs(datasets)
+        if parts.get("racing"):
+            yield from _race_cannot_be(parts)
         if parts.get("baseline_seeds"):
             yield from _seeds_without_baseline(parts["baseline_seeds"], parts.get("seeds", ()))
         if "training" in parts:
@@ -382,6 +392,25 @@ def _transfers_without_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Pr
                 "has no pair of a source and another task as its target: name two tasks or more, "
                 "or ask for algorithms: [baseline] only",
             )
+
+
+def _race_cannot_be(parts: Mapping[str, Any]) -> Iterator[Problem]:
+    last, seeds = parts["racing"].seeds[-1], parts.get("seeds", ())
+    if last > len(seeds):
+        yield Problem(
+            "racing.seeds",
+            f"its last round has {last} seeds, and seeds has {len(seeds)}: set seeds: {last}",
+        )
+    if parts.get("controls"):
+        yield Problem(
+            "racing", "cannot be combined with controls, which every pair has: name none of them"
+        )
+    if "multi_source" in parts and parts["multi_source"].mode == "auto":
+        yield Problem(
+            "racing",
+            "cannot be combined with multi_source.mode: auto, which chooses from all pairs: name "
+            "the sources, or race without",
+        )
 
 
 def _seeds_without_baseline(

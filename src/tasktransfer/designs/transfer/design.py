@@ -5,6 +5,7 @@ Imports of pandas and matplotlib stay in the functions that need them: the Snake
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from tasktransfer.datasets import DATASETS, task_of
@@ -17,7 +18,8 @@ from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.leaks import refuse_leaks
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.plan import plan
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.racing import RacingConfig, runs_with_race
+from tasktransfer.designs.transfer.runs import BASELINE, transfer_runs
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.study import Study
@@ -55,7 +57,8 @@ def _statistics(study: Study) -> tuple[str, ...]:
     config = transfer_config(study)
     asked = outputs.PROMPTED if config.prompted else ()
     more = outputs.SELECTION if config.selectors else ()
-    return (*outputs.STATISTICS, *asked, *more)
+    race = (outputs.RACE,) if config.racing else ()
+    return (*outputs.STATISTICS, *asked, *more, *race)
 
 
 def _in(folder: str, names: object, endings: object) -> tuple[str, ...]:
@@ -93,6 +96,8 @@ def _notes(config: TransferConfig) -> tuple[str, ...]:
     them nobody can check."""
     names = config.dataset_names
     told = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
+    if config.racing is not None:
+        told = (*told, _race(config, config.racing))
     if config.rules != "challenge":
         return told
     return (*told, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
@@ -111,6 +116,18 @@ def _refuse(study: Study) -> None:
         refuse_leaks(study, pairs, {leak.replace(" ", "") for leak in config.allow_leaks})
 
 
+def _race(config: TransferConfig, racing: RacingConfig) -> str:
+    """Transfers with and without the race."""
+    sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
+    times = len(config.models) * sum(name != BASELINE for name in config.algorithms)
+    with_race = times * runs_with_race(racing, sources.values())
+    without = times * racing.seeds[-1] * sum(sources.values())
+    return (
+        f"racing: {with_race:,} single-source transfers in place of {without:,} "
+        f"({100 * with_race / without:.0f} %)"
+    )
+
+
 TRANSFER = Design(
     name="transfer",
     config=TransferConfig,
@@ -122,7 +139,7 @@ TRANSFER = Design(
     statistics=commands.statistics,
     figures=commands.figures,
     report=commands.report,
-    choose=commands.select_sources,
+    choose=commands.choose,
     explain=commands.explain,
     # Records of a free study cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},

@@ -44,6 +44,10 @@ STATISTICS = (
 
 PROMPTED = ("prompted",)
 """What ``statistics`` makes besides where the study asks models that it does not train."""
+
+RACE = "race"
+"""The same of a study whose pairs race (``statistics.race``)."""
+
 SELECTION = ("selectors", "regret")
 """What ``statistics`` makes besides where the study names selectors."""
 

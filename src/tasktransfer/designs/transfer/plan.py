@@ -24,6 +24,7 @@ from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
 from tasktransfer.designs.transfer.prompted import prompted_runs
+from tasktransfer.designs.transfer.racing import Race, choice_name, race_of
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.designs.transfer.selectors.nodes import Studied, selector_runs
@@ -39,6 +40,8 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
         ConfigError: the study is under the challenge's rules and a run would break one.
         RecordError: the file of what ``auto`` picked is damaged, or of another question.
     """
+    if config.racing is not None:
+        return _race(config, revisions)
     if config.multi_source.mode != "auto" or not config.trained_models:
         return build(config, revisions)
     single_source = build(config, revisions)
@@ -50,6 +53,23 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     choice = Choice(SELECTION, after, made=picked is not None, like=like)
     grown = single_source if picked is None else build(config, revisions, picked)
     return replace(grown, choices=(choice,))
+
+
+def _race(config: TransferConfig, revisions: Revisions) -> Plan:
+    """The plan of a race as far as its rounds are over. What a later round adds are stages of the
+    kinds that are there."""
+    assert config.racing is not None
+    race = race_of(config.racing, config.seeds, config.results)
+    rounds = range(1, min(len(race.kept) + 2, len(race.seeds)))
+    choices = [
+        Choice(
+            choice_name(number),
+            build(config, revisions, race=race.before(number - 1)).stages,
+            made=number <= len(race.kept),
+        )
+        for number in rounds
+    ]
+    return replace(build(config, revisions, race=race), choices=tuple(choices))
 
 
 def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
@@ -67,7 +87,10 @@ def _like_several_sources(config: TransferConfig, revisions: Revisions) -> tuple
 
 
 def build(
-    config: TransferConfig, revisions: Revisions, selected: Iterable[MultiSource] = ()
+    config: TransferConfig,
+    revisions: Revisions,
+    selected: Iterable[MultiSource] = (),
+    race: Race | None = None,
 ) -> Plan:
     """Expand a config into its plan.
 
@@ -75,6 +98,7 @@ def build(
         config: a validated study.
         revisions: content digests of data and models.
         selected: multi-source targets beyond those that the config names.
+        race: which pairs have which seeds; None: all of them all.
 
     Returns:
         Every run once, and every distinct stage once: the baseline of a source is the stage that
@@ -84,7 +108,11 @@ def build(
         ConfigError: the study is under the challenge's rules and a run would break one.
     """
     builder, given = _builder(config), _given(config, revisions)
+    if race is not None:
+        config = config.model_copy(update={"seeds": race.seeds_now})
     for wanted in dict.fromkeys(_wanted(config, selected)):
+        if race is not None and not _in_race(race, wanted):
+            continue
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
@@ -134,6 +162,14 @@ class _Of(NamedTuple):
             *(self.given.data[self.dataset], self.given.models[self.model], training, self.seed),
         )
         return stages[short]
+
+
+def _in_race(race: Race, wanted: RunName) -> bool:
+    """Whether a run is made: baselines and runs of several sources are no part of a race."""
+    dataset, model, algorithm, sources, target, seed = wanted
+    if len(sources) != 1:
+        return True
+    return race.runs((dataset, model, algorithm, sources[0], target), seed)
 
 
 def _perhaps_chosen(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Stage]:
