@@ -60,11 +60,12 @@ def _race(config: TransferConfig, revisions: Revisions) -> Plan:
     kinds that are there."""
     assert config.racing is not None
     race = race_of(config.racing, config.seeds, config.results)
+    racing = config.model_copy(update={"selectors": ()})
     rounds = range(1, min(len(race.kept) + 2, len(race.seeds)))
     choices = [
         Choice(
             choice_name(number),
-            build(config, revisions, race=race.before(number - 1)).stages,
+            build(racing, revisions, race=race.before(number - 1)).stages,
             made=number <= len(race.kept),
         )
         for number in rounds
