@@ -247,7 +247,8 @@ class Record(TypedDict):
             dict[str, dict[str, float]],
             Field(
                 description="of derived data: what its recipe did, as counts by name; of a model "
-                "that is asked: questions, answers that are no choice, tokens, requests"
+                "that is asked: questions, answers that are no choice, tokens, requests; of a "
+                "selector of sources: target: source: value"
             ),
         ]
     ]

@@ -141,9 +141,9 @@ def values_at_hand(
 def _recorded(study: Study, question: Question, fit: Fit | None) -> dict[str, float]:
     if fit is None or not is_whole(study, fit):
         return {}
-    results = read_record(Path(study.record(fit)))["results"]
-    measures = results[question.target]["measures"] if question.target in results else {}
-    return {source: measures[source] for source in question.sources if source in measures}
+    record = read_record(Path(study.record(fit)))
+    values = record.get("report", {}).get(question.target, {})
+    return {source: values[source] for source in question.sources if source in values}
 
 
 def _sizes(study: Study, question: Question) -> dict[str, int]:

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.core.nodes import Fit, Stage
-from tasktransfer.core.selectors import Selector
+from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.results import Tables, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
@@ -229,9 +229,9 @@ def _computed(collected: Collected) -> Iterator[tuple[Key, Found]]:
             fit = run.outcome
             record, cost = collected.record(fit), _cost_of_fit(collected, fit, pairs)
             for target, sources in fit.settings["sources"].items():
-                measures = record["results"][target]["measures"]
+                values = record.get("report", {}).get(target, {})
                 for source in sources:
-                    value = measures.get(source, np.nan)
+                    value = values.get(source, np.nan)
                     yield (*key, source, target, run.seed), (value, cost, NO_NUMBER)
         else:
             (stage,) = run.outcome.stages
@@ -265,4 +265,4 @@ def _cost(record: Record) -> Cost:
     total = seconds["total"] if "total" in seconds else sum(seconds.values())
     if "training" in provenance:
         return total, float(provenance["training"]["tokens"])
-    return total, record.get("report", {}).get("cost", {}).get("tokens", 0.0)
+    return total, record.get("report", {}).get(COST, {}).get(TOKENS, 0.0)
