@@ -119,7 +119,7 @@ def _refuse(study: Study) -> None:
 def _race(config: TransferConfig, racing: RacingConfig) -> str:
     """Transfers with and without the race."""
     sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
-    times = len(config.models) * sum(name != BASELINE for name in config.algorithms)
+    times = len(config.trained_models) * sum(name != BASELINE for name in config.algorithms)
     with_race = times * runs_with_race(racing, sources.values())
     without = times * racing.seeds[-1] * sum(sources.values())
     return (

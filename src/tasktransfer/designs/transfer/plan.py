@@ -129,11 +129,13 @@ def build(
 def _selectors(config: TransferConfig, builder: PlanBuilder, given: _Given) -> Iterator[Run]:
     """The runs of the selectors that the config names."""
     selectors = [SELECTORS[name] for name in config.selectors]
-    asked = product(config.models, config.seeds, config.datasets) if selectors else ()
+    asked = product(config.trained_models, config.seeds, config.datasets) if selectors else ()
     for model, seed, dataset in asked:
         of = _Of(builder, given, dataset.name, model.name, seed)
         studied = Studied(
-            *(given.data[dataset.name], given.models[model.name], seed, dataset.pairs),
+            *(given.data[dataset.name], given.models[model.name], seed),
+            # Sources of other datasets have another data revision to be measured on.
+            pairs=tuple(pair for pair in dataset.pairs if not is_foreign(pair[0])),
             baseline=of.baseline,
             probe=of.probe,
         )

@@ -23,6 +23,7 @@ from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.selectors.nodes import PROBE, is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
@@ -66,7 +67,7 @@ def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
     config = transfer_config(study)
     dataset, _, task = target.rpartition("/")
     found = [
-        (one.name, [s for s, t in one.pairs if t == task])
+        (one.name, [s for s, t in one.pairs if t == task and not is_foreign(s)])
         for one in config.datasets
         if dataset in ("", one.name) and task in one.targets
     ]

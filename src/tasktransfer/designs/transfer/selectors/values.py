@@ -21,6 +21,7 @@ from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.results import Tables, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.selectors.matrix import Matrix, cube, regret_table
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
@@ -37,6 +38,7 @@ from tasktransfer.tables.regret import COLUMNS as REGRET
 from tasktransfer.tables.store import Columns, frame_of, write_frame
 
 NOT_THERE = "not computed yet: run snakemake"
+FOREIGN = "a source of another dataset: selectors rank those of the target's own"
 NO_NUMBER = "the selector gave none"
 TOGETHER = "all"
 """The dataset of rows of all datasets together."""
@@ -107,8 +109,12 @@ def values_of(
             continue
         told.add(key)
         for source, target, seed in _pairs(group):
+            found: Found = (np.nan, (np.nan, np.nan), FOREIGN)
+            if is_foreign(source):
+                rows.append((*key, source, target, seed, found[0], FOREIGN, *found[1]))
+                continue
             kinds = [get_task(dataset, task).kind for task in (source, target)]
-            found: Found = (np.nan, (np.nan, np.nan), NOT_THERE)
+            found = (np.nan, (np.nan, np.nan), NOT_THERE)
             if lacks := selector.lacks(kinds[0], kinds[1], families[model]):
                 found = (np.nan, (np.nan, np.nan), lacks)
             elif selector.reads and "transfers" not in selector.reads:
