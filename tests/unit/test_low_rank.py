@@ -11,6 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from adapted_stages import (
+    EMOTIONS,
+    EVERY_FAMILY,
+    LORA,
+    NLI,
+    TRAINING,
+    adapted,
+    bodies,
+    loaded,
+    logits,
+    read_by,
+    scored,
+    split_of,
+    train,
+)
 from peft import (
     LoraConfig,
     PeftModel,
@@ -22,33 +37,21 @@ from safetensors.torch import load_file
 from torch.nn import functional
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from small_models import Loader, small_stage
-from tasktransfer.core.nodes import Stage, Start
-from tasktransfer.core.specs import FAMILIES, AdapterStart, Family, LowRank, Selection, Training
+from small_models import Loader
+from tasktransfer.core.nodes import Start
+from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import EncodedSplit, read_split
+from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, ModelError
-from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.models.low_rank import EARLIER, WEIGHTS_FILE
-from tasktransfer.results.records import read_record
-from tasktransfer.results.schema import Record
-from tasktransfer.training.evaluate import evaluate
-from tasktransfer.training.job import Job
-from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.run import train_stage
+from tasktransfer.models.low_rank import WEIGHTS_FILE
 from tasktransfer.training.samplers import Schedule
-from tasktransfer.training.setup import Setup
 
-EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
-LORA = LowRank(rank=4, alpha=8, dropout=0.0)
-TRAINING = Training(epochs=1, batch_size=2, learning_rate=3e-3, precision="float32", dropout=0.0)
 CLASSES = {
     "encoder": AutoModel,
     "decoder": AutoModelForCausalLM,
     "encoder_decoder": AutoModelForSeq2SeqLM,
 }
-EVERY_FAMILY: tuple[Family, ...] = (*FAMILIES, "dual_encoder")
 FILES = {"adapter_config.json", WEIGHTS_FILE}
 LEFT = {
     "encoder": {*FILES, "heads.safetensors"},
@@ -66,63 +69,6 @@ LEFT = {
 def small(load: Loader, models_folder: Path) -> Path:
     """The folder, with everything in it."""
     return models_folder
-
-
-def adapted(
-    family: Family, adapter: LowRank | None = LORA, task: str = EMOTIONS, **more: Any
-) -> Stage:
-    stage = small_stage(task, family=family, training=TRAINING)
-    return replace(stage, model=replace(stage.model, adapter=adapter), **more)
-
-
-def read_by(family: Family) -> Family:
-    """The family whose checkpoint and token ids a small model of a family has."""
-    return "encoder" if family == "dual_encoder" else family
-
-
-def bodies(model: FamilyModel, family: Family) -> list[Any]:
-    """The pre-trained models inside a model, by transformers' classes."""
-    parts: Any = model.module
-    within = {"encoder": ["backbone"], "dual_encoder": ["context", "candidate"]}.get(family)
-    return [parts] if within is None else [parts[name] for name in within]
-
-
-def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = ()) -> Record:
-    family = read_by(stage.model.family)
-    encoded, base = small / f"DailyDialog-{family}", str(small / family)
-    train_stage(Job(stage, encoded, base, None, out, True, 1, "small", "c", starts))
-    return read_record(out / "metrics.json")
-
-
-def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> FamilyModel:
-    """A stage's model as an evaluation loads it, or as a training that begins from it."""
-    family, tasks = read_by(stage.model.family), {EMOTIONS, NLI}
-    encoded, base = small / f"DailyDialog-{family}", str(small / family)
-    device = torch.device("cpu")
-    loading = Loading(
-        stage.model, stage.training, encoded, 0, device, base=base, begins=begins
-    )  # fmt: skip
-    cards = {task: get_task("DailyDialog", task) for task in sorted(tasks)}
-    model = load_model(loading, str(folder), None, cards)
-    model.module.eval()
-    return model
-
-
-def logits(model: FamilyModel, split: EncodedSplit) -> torch.Tensor:
-    """What tells models apart to rounding: the loss of each instance."""
-    with torch.no_grad():
-        return torch.stack([model.loss(split, [example]) for example in range(len(split))])
-
-
-def scored(model: FamilyModel, split: EncodedSplit) -> dict[str, float]:
-    setup = Setup(torch.device("cpu"), TokenBudget(512, "training"), TokenBudget(512, "evaluation"))
-    return evaluate(model, get_task("DailyDialog", split.task), split, setup, "default").metrics
-
-
-def split_of(
-    small: Path, family: Family, task: str = EMOTIONS, split: str = "train"
-) -> EncodedSplit:
-    return read_split(small / f"DailyDialog-{read_by(family)}", task, split)
 
 
 # --- as peft does it ----------------------------------------------------------------------------
@@ -281,71 +227,6 @@ def test_peft_reads_a_checkpoint_and_merged_it_answers_the_same(
         merged = peft.merge_and_unload()(**ids)[0]
     torch.testing.assert_close(own, apart, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(merged, apart, atol=1e-5, rtol=1e-5)
-
-
-# --- one adapter after another ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("start", ["continue", "merge", "stack"])
-@pytest.mark.parametrize("family", EVERY_FAMILY)
-def test_a_training_begins_where_its_source_ended(
-    family: Family, start: AdapterStart, small: Path, tmp_path: Path
-) -> None:
-    lora = replace(LORA, start=start)
-    source = adapted(family, lora, NLI)
-    train(small, source, tmp_path / "source")
-    checkpoint = tmp_path / "source" / "checkpoint"
-    split = split_of(small, family, NLI)
-    left = logits(loaded(small, source, checkpoint), split)
-    begun = loaded(small, source, checkpoint, begins=True)
-    torch.testing.assert_close(logits(begun, split), left, atol=1e-4, rtol=1e-4)
-    last = adapted(family, lora, NLI, starts=(Start(source),), seed=1)
-    train(small, last, tmp_path / "last", (str(checkpoint),))
-    earlier = ["0"]
-    if family == "encoder":  # one more, from that one's
-        longest = adapted(family, lora, NLI, starts=(Start(last),))
-        (tmp_path / "last").rename(tmp_path / "middle")
-        train(small, longest, tmp_path / "last", (str(tmp_path / "middle" / "checkpoint"),))
-        last, earlier = longest, ["0", "1"]
-    side = "candidate" if family == "dual_encoder" else ""
-    before = tmp_path / "last" / "checkpoint" / side / EARLIER
-    assert sorted(p.name for p in before.glob("*")) == ([] if start == "continue" else earlier)
-    if start != "continue":  # the source's adapter is what it was
-        first = load_file(before / "0" / WEIGHTS_FILE)
-        source_weights = load_file(checkpoint / side / WEIGHTS_FILE)
-        assert first.keys() == source_weights.keys()
-        assert all(torch.equal(first[n], source_weights[n]) for n in first)
-    # What is left is the whole way: loaded, it is the model that was scored.
-    model = loaded(small, last, tmp_path / "last" / "checkpoint")
-    numbers = {p.requires_grad for n, p in model.module.named_parameters() if "earlier" in n}
-    assert numbers == ({False} if start == "stack" else set())
-    record = read_record(tmp_path / "last" / "metrics.json")
-    test = split_of(small, family, NLI, "test")
-    assert scored(model, test) == record["results"][NLI]["measures"]
-    whole = logits(loaded(small, last, tmp_path / "last" / "checkpoint", begins=True), split)
-    torch.testing.assert_close(logits(model, split), whole, atol=1e-4, rtol=1e-4)
-
-
-def test_merged_and_stacked_are_one_function_and_the_next_adapter_is_new(
-    small: Path, tmp_path: Path
-) -> None:
-    source = adapted("encoder")
-    train(small, source, tmp_path)
-    split = split_of(small, "encoder")
-    begun: dict[AdapterStart, FamilyModel] = {}
-    for start in ("continue", "merge", "stack"):
-        told = adapted("encoder", replace(LORA, start=start))  # type: ignore[arg-type]
-        begun[start] = loaded(small, told, tmp_path / "checkpoint", begins=True)  # type: ignore[index]
-    scores = [logits(model, split) for model in begun.values()]
-    torch.testing.assert_close(scores[0], scores[1], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(scores[0], scores[2], atol=1e-5, rtol=1e-5)
-
-    def ups(model: FamilyModel) -> list[torch.Tensor]:
-        return [p for n, p in model.module.named_parameters() if "lora_B" in n and p.requires_grad]
-
-    assert any(up.abs().max() > 0 for up in ups(begun["continue"]))
-    for start in ("merge", "stack"):
-        assert all(up.abs().max() == 0 for up in ups(begun[start]))  # type: ignore[index]
 
 
 # --- identities and refusals --------------------------------------------------------------------

@@ -86,7 +86,8 @@ def of(study: Study, node: Node) -> list[str]:
         needed += _left_by(study, [Start(one) for one in node.reads if isinstance(one, Stage)])
     needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
     needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]
-    needed += [file for name in released for file in _model_files(study, name)]
+    under = [one.model.name for one in node.uses if isinstance(one, Stage) and one.model.adapter]
+    needed += [file for name in (*released, *under) for file in _model_files(study, name)]
     return list(dict.fromkeys(needed))
 
 

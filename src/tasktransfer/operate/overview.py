@@ -181,6 +181,7 @@ def _speed_from(estimates: Estimates) -> dict[str, dict[str, Any]]:
         told[model.name] = {
             "parameters": size.parameters,
             "parameters_from": size.basis,
+            "trained_parameters": size.trained,
             "speed_from": speed.basis,
             "precision": precision,
         }

@@ -121,8 +121,10 @@ def _besides(estimate: dict[str, Any]) -> list[str]:
 
 
 def _basis(name: str, said: dict[str, Any]) -> str:
+    parameters, trained = said["parameters"], said["trained_parameters"]
+    share = f", {trained / 1e6:,.1f}M of them trained" if trained < parameters else ""
     return (
-        f"  {name}: {said['parameters'] / 1e6:,.1f}M parameters ({said['parameters_from']}), in "
+        f"  {name}: {parameters / 1e6:,.1f}M parameters ({said['parameters_from']}){share}, in "
         f"{said['precision']}, speed from {BASES[said['speed_from']]}"
     )
 
