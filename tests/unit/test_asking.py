@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from declared_files import written
 
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import ALL_TASKS, data_of, get_task
+from tasktransfer.datasets import ALL_TASKS, data_of, declare, get_task
+from tasktransfer.datasets.declared.reader import declared_dataset
+from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.evaluation.prompting.ask import Asking, asking, drawn_examples
 from tasktransfer.evaluation.prompting.model import Likelihood, up_to
 from tasktransfer.tasks.asking import (
@@ -221,3 +225,19 @@ def test_an_evaluation_says_how_it_asks() -> None:
     assert len({*digests, node(wording=1).digest, node(prompt="q").digest}) == 5
     assert node().model_names == ()  # it reads no token ids
     assert "asked-1-with-4-shots" in node(shots=4, wording=1).path
+
+
+def test_declared_tasks_are_asked_about(tmp_path: Path) -> None:
+    dataset = declared_dataset(
+        "Tickets", Declaration.model_validate(written(tmp_path, "json lines")), None
+    )
+    release = dataset.reader.open(Path(), False)
+    for name in release.tasks:
+        card = dataset.tasks[name]
+        first, second, *_ = release.instances(name, "train")
+        for wording in wordings_of(card):
+            for one in questions(card, wording, first, [second]):
+                assert first.context in one.prompt.turns[-1]
+                assert answer_words(card, wording, second, one.output) == one.prompt.turns[1]
+                assert len(one.choices) == (len(card.labels) if chosen_from(card) else 0)
+    declare(())

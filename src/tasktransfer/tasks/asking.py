@@ -151,6 +151,8 @@ def _asked(task: Task, instance: Instance, said: dict[str, str]) -> str:
     """The card's own prompt, with the labels where it does not name them."""
     template = task.prompt.template
     text = filled(task, instance, template, said).strip(": ")
+    if task.kind == "utterance_classification" and not instance.query:
+        text += " of the last utterance"
     shown = "options" if task.kind == "multiple_choice" else "labels"
     if f"{{{shown}}}" in template or not said.get(shown):
         return text
